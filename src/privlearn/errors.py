@@ -1,0 +1,50 @@
+"""The exception tree. Every message says what to do instead, and none repeats a private value.
+
+PrivlearnError
+├── InvalidParameter      a parameter that cannot be used (also a ValueError)
+├── SchemaError           a schema that contradicts itself or cannot be read (also a ValueError)
+├── DataError             a table that does not fit its schema; names the column, never a value (also a ValueError)
+├── SolverError           the minimiser could not certify the asked tolerance
+├── LedgerError           the ledger cannot be used as asked
+│   └── BudgetExceeded    the request does not fit into what is left
+└── ReleaseError          a release file that cannot be read
+    └── VerificationError its bytes or constants contradict its claim
+"""
+
+from __future__ import annotations
+
+
+class PrivlearnError(Exception):
+    """Base of all errors raised on purpose by privlearn."""
+
+
+class InvalidParameter(PrivlearnError, ValueError):
+    """A parameter cannot be used as given."""
+
+
+class SchemaError(PrivlearnError, ValueError):
+    """A schema contradicts itself or cannot be read."""
+
+
+class DataError(PrivlearnError, ValueError):
+    """A table does not fit its schema. The message names columns and rules, never a cell's value."""
+
+
+class SolverError(PrivlearnError, ArithmeticError):
+    """The minimiser could not certify the asked tolerance, so no guarantee could be given."""
+
+
+class LedgerError(PrivlearnError):
+    """The ledger cannot be used as asked."""
+
+
+class BudgetExceeded(LedgerError):
+    """The request does not fit into what is left of the budget."""
+
+
+class ReleaseError(PrivlearnError):
+    """A release file cannot be read."""
+
+
+class VerificationError(ReleaseError):
+    """A release contradicts itself: its bytes or its constants do not support its claim."""
