@@ -1,0 +1,30 @@
+"""Regularised empirical risk minimisation; there is no privacy inside."""
+
+from privlearn.erm.losses import (
+    LOSSES,
+    Hinge,
+    HuberHinge,
+    Logistic,
+    Loss,
+    SmoothedHinge,
+    loss_from_dict,
+    loss_from_name,
+)
+from privlearn.erm.problem import Problem, Progress, Solution
+from privlearn.erm.solve import certified_distance, minimise
+
+__all__ = [
+    "LOSSES",
+    "Hinge",
+    "HuberHinge",
+    "Logistic",
+    "Loss",
+    "Problem",
+    "Progress",
+    "SmoothedHinge",
+    "Solution",
+    "certified_distance",
+    "loss_from_dict",
+    "loss_from_name",
+    "minimise",
+]

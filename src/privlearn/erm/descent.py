@@ -1,0 +1,105 @@
+"""Descend along proposed directions until the gradient norm is certified.
+
+A direction costs passes over the rows; a step length costs none, because the margins are linear along it:
+``margins(w + t p) = margins(w) + t (margins(w + p) - margins(w))``.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from privlearn.erm.losses import Array
+from privlearn.erm.objective import Objective, Point
+from privlearn.erm.problem import Progress, Solution
+from privlearn.errors import SolverError
+
+MAX_ITERATIONS = 500
+STALLED = 12  # iterations without a smaller gradient near the rounding level: more will not help
+SUFFICIENT = 0.8  # a full step is kept if it leaves at most this part of the slope along it
+
+
+class Directions(Protocol):
+    """Where the next step comes from."""
+
+    def propose(self, point: Point) -> Array:
+        """A direction of descent at ``point``."""
+        ...
+
+    def learn(self, before: Point, after: Point) -> None:
+        """See what the step did."""
+        ...
+
+
+def descend(
+    objective: Objective,
+    directions: Directions,
+    start: Array,
+    tolerance: float,
+    progress: Progress | None = None,
+) -> Solution:
+    """Minimise; raise `SolverError` if ``tolerance`` cannot be certified."""
+    point = objective.at(start)
+    best, since_best = np.inf, 0
+    for iteration in range(MAX_ITERATIONS):
+        certified = objective.certified_norm(point)
+        if progress is not None:
+            progress(iteration, certified)
+        if certified <= tolerance:
+            distance = certified / objective.regularization
+            return Solution(point.coefficients, certified, distance, iteration)
+        best, since_best = (certified, 0) if certified < best else (best, since_best + 1)
+        if since_best >= STALLED and best < max(1e-6, 10.0 * objective.rounding(point)):
+            break
+        after = _step(objective, point, directions.propose(point))
+        directions.learn(point, after)
+        point = after
+    raise not_certified(tolerance)
+
+
+def not_certified(tolerance: float) -> SolverError:
+    """The same advice for every solver."""
+    return SolverError(
+        f"the minimiser could not certify a gradient norm of {tolerance:g}: "
+        "ask for a larger tolerance or a stronger regularization"
+    )
+
+
+def _step(objective: Objective, point: Point, direction: Array) -> Point:
+    """The full step if it is good enough, else the minimiser along the direction."""
+    full = objective.at(point.coefficients + direction)
+    slope = float(point.gradient @ direction)
+    rounding = 1e-14 * (1.0 + abs(point.value))
+    if full.value <= point.value + rounding and abs(full.gradient @ direction) <= SUFFICIENT * abs(slope):
+        return full
+    length = _exact_length(objective, point, direction, full.margins - point.margins)
+    return objective.at(point.coefficients + length * direction)
+
+
+def _exact_length(objective: Objective, point: Point, direction: Array, change: Array) -> float:
+    """Root of the slope along ``direction``: Newton's method kept inside a bracket."""
+    square = objective.regularization * float(direction @ direction)
+    fixed = objective.regularization * float(point.coefficients @ direction) + float(
+        objective.linear @ direction
+    )
+    weights = objective.scales * change
+    low, high, length = 0.0, np.inf, 1.0
+    start = abs(float(point.gradient @ direction))
+    for _ in range(100):
+        margins = point.margins + length * change
+        slope = float(weights @ objective.loss.derivative(margins)) + fixed + length * square
+        if abs(slope) <= 1e-3 * start:
+            break
+        low, high = (length, high) if slope < 0 else (low, length)
+        bend = float((weights * change) @ objective.loss.curvature(margins)) + square
+        length = _inside(length - slope / bend, low, high)
+    return length
+
+
+def _inside(length: float, low: float, high: float) -> float:
+    """``length`` if it is well inside the bracket, else the bracket's middle."""
+    if high == np.inf:
+        return min(length, 10.0 * low)
+    reach = high - low
+    return length if low + 0.01 * reach < length < high - 0.01 * reach else low + 0.5 * reach

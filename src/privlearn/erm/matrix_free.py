@@ -1,0 +1,56 @@
+"""Newton's method with conjugate gradients: memory for the non-zeros and a few vectors of length d."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privlearn.erm.losses import Array
+from privlearn.erm.objective import Objective, Point
+from privlearn.erm.rows import column_squares
+
+MAX_PRODUCTS = 2000  # Hessian products for one direction
+TIGHTEST = 1e-2  # relative residual asked of the last directions
+
+
+class ConjugateGradients:
+    """Truncated Newton directions (see `descent.Directions`), preconditioned by the Hessian's diagonal."""
+
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
+        self._precision = 0.25
+
+    def propose(self, point: Point) -> Array:
+        curvatures = self._objective.curvatures(point)
+        diagonal = self._diagonal(curvatures)
+        direction = np.zeros_like(point.gradient)
+        residual = -point.gradient
+        scaled = residual / diagonal
+        search, energy = scaled.copy(), float(residual @ scaled)
+        target = self._precision * point.norm
+        for _ in range(MAX_PRODUCTS):
+            product = self._product(curvatures, search)
+            length = energy / float(search @ product)
+            direction += length * search
+            residual -= length * product
+            if float(np.linalg.norm(residual)) <= target:
+                break
+            scaled = residual / diagonal
+            energy, previous = float(residual @ scaled), energy
+            search = scaled + (energy / previous) * search
+        return direction
+
+    def learn(self, before: Point, after: Point) -> None:
+        """Ask for more precise directions as the steps become good."""
+        self._precision = min(0.25, max(TIGHTEST, after.norm / before.norm))
+
+    def _product(self, curvatures: Array, vector: Array) -> Array:
+        product = self._objective.regularization * vector
+        for rows, block in self._objective.rows:
+            product += block.T @ (curvatures[rows] * (block @ vector))
+        return product
+
+    def _diagonal(self, curvatures: Array) -> Array:
+        diagonal = np.full(self._objective.rows.dimension, self._objective.regularization)
+        for rows, block in self._objective.rows:
+            diagonal += column_squares(block, curvatures[rows])
+        return diagonal

@@ -1,0 +1,93 @@
+"""Newton's method with a factorised Hessian, for dimensions whose square fits in memory.
+
+Only the gradient has to be exact: it alone enters the certificate. So the Hessian is summed in single
+precision where that is accurate enough, kept for several steps while it pays, and between two factorisations
+corrected by the secant pairs of the steps (BFGS updates of its inverse, by the two-loop recursion).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.linalg import blas
+
+from privlearn.erm.losses import Array
+from privlearn.erm.objective import Objective, Point
+
+SINGLE_PRECISION_LIMIT = 1e-6  # relative size of Lambda below which single precision would drown it
+SLOW = 0.1  # a step that leaves more of the gradient than this asks for a new Hessian
+
+
+class FactorisedHessian:
+    """Newton and quasi-Newton directions (see `descent.Directions`)."""
+
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
+        strongest = objective.loss.smoothness * objective.norm_bound**2
+        self._single = objective.regularization > SINGLE_PRECISION_LIMIT * strongest
+        self._factor: Any = None
+        self._pairs: list[tuple[Array, Array]] = []
+
+    def propose(self, point: Point) -> Array:
+        if self._factor is None:
+            self._factorise(point)
+        direction = -self._apply_inverse(point.gradient)
+        if not float(direction @ point.gradient) < 0:  # single precision was not enough
+            self._single = False
+            self._factorise(point)
+            direction = -self._apply_inverse(point.gradient)
+        return direction
+
+    def learn(self, before: Point, after: Point) -> None:
+        step, change = after.coefficients - before.coefficients, after.gradient - before.gradient
+        if after.norm > SLOW * before.norm:
+            self._factor = None
+        elif float(step @ change) > 0:
+            self._pairs.append((step, change))
+
+    def _factorise(self, point: Point) -> None:
+        self._pairs = []
+        try:
+            self._factor = linalg.cho_factor(
+                self._hessian(point), lower=True, overwrite_a=True, check_finite=False
+            )
+        except linalg.LinAlgError:
+            if not self._single:
+                raise
+            self._single = False
+            self._factorise(point)
+
+    def _hessian(self, point: Point) -> Any:
+        """Lower triangle of ``sum_i curvature_i x_i x_i' + Lambda I``."""
+        kind, update = (np.float32, blas.ssyrk) if self._single else (np.float64, blas.dsyrk)
+        dimension = self._objective.rows.dimension
+        roots = np.sqrt(self._objective.curvatures(point)).astype(kind)
+        hessian = np.zeros((dimension, dimension), dtype=kind, order="F")
+        for rows, block in self._objective.rows:
+            weighted = _weighted(block, roots[rows])
+            hessian = update(1.0, weighted.T, beta=1.0, c=hessian, lower=True, overwrite_c=True)
+        hessian = hessian.astype(np.float64)
+        hessian[np.diag_indices(dimension)] += self._objective.regularization
+        return hessian
+
+    def _apply_inverse(self, gradient: Array) -> Array:
+        """Two-loop recursion of L-BFGS around the factorised Hessian."""
+        vector, shares = gradient.copy(), []
+        for step, change in reversed(self._pairs):
+            shares.append(float(step @ vector) / float(step @ change))
+            vector -= shares[-1] * change
+        vector = linalg.cho_solve(self._factor, vector, check_finite=False)
+        for (step, change), share in zip(self._pairs, reversed(shares), strict=True):
+            vector += (share - float(change @ vector) / float(step @ change)) * step
+        return vector
+
+
+def _weighted(block: Any, roots: Any) -> Any:
+    """Rows of positive weight, each times its weight's root, in the precision of ``roots``."""
+    active = np.flatnonzero(roots)
+    if len(active) < 0.8 * len(roots):
+        block, roots = block[active], roots[active]
+    dense = block.toarray() if sparse.issparse(block) else block
+    return np.multiply(dense, roots[:, np.newaxis], dtype=roots.dtype, casting="same_kind")

@@ -1,0 +1,89 @@
+"""The feature matrix, read in blocks of rows: no copy of the whole, sums with few roundings in a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from privlearn.erm.losses import Array
+from privlearn.erm.problem import Features
+from privlearn.errors import InvalidParameter
+
+DENSE_BLOCK = 1024  # rows; a block of a few hundred columns stays in the cache between its two products
+SPARSE_BLOCK = 65536  # rows; each block costs one pass over a vector as long as the number of columns
+NORM_SLACK = 1e-9  # relative; rows scaled to the bound exceed it by a few rounding errors
+
+
+class Rows:
+    """Blocks of rows of a dense or CSR matrix, as float64.
+
+    Attributes
+    ----------
+    chain : int
+        Most additions that any entry of a sum over all rows passes through (the k of ``gamma_k``).
+    longest_row : int
+        Most non-zero entries in a row: the additions in a margin.
+    """
+
+    def __init__(self, features: Features, norm_bound: float) -> None:
+        self.count, self.dimension = features.shape
+        self.is_sparse = sparse.issparse(features)
+        size = SPARSE_BLOCK if self.is_sparse else DENSE_BLOCK
+        self.slices = [slice(start, min(start + size, self.count)) for start in range(0, self.count, size)]
+        self.chain = min(size, max(self.count, 1)) + len(self.slices)
+        self._features = features
+        self._blocks = [_csr_view(features, rows) for rows in self.slices] if self.is_sparse else None
+        self.longest_row = self._longest_row()
+        self._check_norms(norm_bound)
+
+    def __iter__(self) -> Iterator[tuple[slice, Any]]:
+        for number, rows in enumerate(self.slices):
+            yield rows, self._block(number)
+
+    def _block(self, number: int) -> Any:
+        if self._blocks is not None:
+            return self._blocks[number]
+        return np.asarray(self._features[self.slices[number]], dtype=np.float64)
+
+    def _longest_row(self) -> int:
+        if not self.is_sparse:
+            return int(self.dimension)
+        return int(np.max(np.diff(self._features.indptr), initial=0))
+
+    def _check_norms(self, norm_bound: float) -> None:
+        limit = (norm_bound * (1.0 + NORM_SLACK)) ** 2
+        for _, block in self:
+            squares = row_squares(block)
+            if not np.all(squares <= limit):  # also catches NaN
+                raise InvalidParameter(
+                    f"features have rows that are not finite or longer than norm_bound = {norm_bound:g}: "
+                    "clip the rows first"
+                )
+
+
+def row_squares(block: Any) -> Array:
+    """Squared Euclidean norm of each row."""
+    if sparse.issparse(block):
+        squares: Array = _squared(block) @ np.ones(block.shape[1])
+        return squares
+    return np.einsum("ij,ij->i", block, block)
+
+
+def column_squares(block: Any, weights: Array) -> Array:
+    """``sum_i weights_i x_ij^2`` for every column j."""
+    squares: Array = (_squared(block) if sparse.issparse(block) else block**2).T @ weights
+    return squares
+
+
+def _squared(block: Any) -> Any:
+    return sparse.csr_array((block.data**2, block.indices, block.indptr), shape=block.shape)
+
+
+def _csr_view(features: Any, rows: slice) -> Any:
+    first, last = features.indptr[rows.start], features.indptr[rows.stop]
+    offsets = features.indptr[rows.start : rows.stop + 1] - first
+    parts = (features.data[first:last], features.indices[first:last], offsets)
+    return sparse.csr_array(parts, shape=(rows.stop - rows.start, features.shape[1]))
