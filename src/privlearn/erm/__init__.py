@@ -10,6 +10,7 @@ from privlearn.erm.losses import (
     loss_from_dict,
     loss_from_name,
 )
+from privlearn.erm.multinomial import minimise_multinomial
 from privlearn.erm.problem import Problem, Progress, Solution
 from privlearn.erm.solve import certified_distance, minimise
 
@@ -27,4 +28,5 @@ __all__ = [
     "loss_from_dict",
     "loss_from_name",
     "minimise",
+    "minimise_multinomial",
 ]

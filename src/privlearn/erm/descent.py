@@ -11,13 +11,29 @@ from typing import Protocol
 import numpy as np
 
 from privlearn.erm.losses import Array
-from privlearn.erm.objective import Objective, Point
+from privlearn.erm.objective import Point
 from privlearn.erm.problem import Progress, Solution
 from privlearn.errors import SolverError
 
 MAX_ITERATIONS = 500
 STALLED = 12  # iterations without a smaller gradient near the rounding level: more will not help
+MAX_TRIALS = 100  # step lengths along one direction
 SUFFICIENT = 0.8  # a full step is kept if it leaves at most this part of the slope along it
+
+
+class Smooth(Protocol):
+    """What is descended: `objective.Objective` or the multinomial one."""
+
+    regularization: float
+    linear: Array
+
+    def at(self, coefficients: Array) -> Point: ...
+
+    def certified_norm(self, point: Point) -> float: ...
+
+    def rounding(self, point: Point) -> float: ...
+
+    def data_slope(self, margins: Array, change: Array) -> tuple[float, float]: ...
 
 
 class Directions(Protocol):
@@ -33,7 +49,7 @@ class Directions(Protocol):
 
 
 def descend(
-    objective: Objective,
+    objective: Smooth,
     directions: Directions,
     start: Array,
     tolerance: float,
@@ -66,7 +82,7 @@ def not_certified(tolerance: float) -> SolverError:
     )
 
 
-def _step(objective: Objective, point: Point, direction: Array) -> Point:
+def _step(objective: Smooth, point: Point, direction: Array) -> Point:
     """The full step if it is good enough, else the minimiser along the direction."""
     full = objective.at(point.coefficients + direction)
     slope = float(point.gradient @ direction)
@@ -77,23 +93,21 @@ def _step(objective: Objective, point: Point, direction: Array) -> Point:
     return objective.at(point.coefficients + length * direction)
 
 
-def _exact_length(objective: Objective, point: Point, direction: Array, change: Array) -> float:
+def _exact_length(objective: Smooth, point: Point, direction: Array, change: Array) -> float:
     """Root of the slope along ``direction``: Newton's method kept inside a bracket."""
     square = objective.regularization * float(direction @ direction)
     fixed = objective.regularization * float(point.coefficients @ direction) + float(
         objective.linear @ direction
     )
-    weights = objective.scales * change
+    small_enough = 1e-3 * abs(float(point.gradient @ direction))
     low, high, length = 0.0, np.inf, 1.0
-    start = abs(float(point.gradient @ direction))
-    for _ in range(100):
-        margins = point.margins + length * change
-        slope = float(weights @ objective.loss.derivative(margins)) + fixed + length * square
-        if abs(slope) <= 1e-3 * start:
+    for _ in range(MAX_TRIALS):
+        slope, bend = objective.data_slope(point.margins + length * change, change)
+        slope += fixed + length * square
+        if abs(slope) <= small_enough:
             break
         low, high = (length, high) if slope < 0 else (low, length)
-        bend = float((weights * change) @ objective.loss.curvature(margins)) + square
-        length = _inside(length - slope / bend, low, high)
+        length = _inside(length - slope / (bend + square), low, high)
     return length
 
 

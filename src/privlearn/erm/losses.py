@@ -179,12 +179,13 @@ def loss_from_name(name: str, width: float | None = None) -> Loss:
     """The listed loss of that name; ``width`` only for those with a rounded corner (default 0.5)."""
     if name not in LOSSES:
         raise InvalidParameter(f"loss must be one of {', '.join(LOSSES)}, not {name!r}")
-    kind: Any = LOSSES[name]
+    kind = LOSSES[name]
     if width is None:
-        return kind()  # type: ignore[no-any-return]
+        return kind()
     if not issubclass(kind, _RoundedHinge):
         raise InvalidParameter(f"the {name} loss has no width: leave it out, or take huber_hinge")
-    return kind(width=width)
+    loss: Loss = kind(width=width)
+    return loss
 
 
 def loss_from_dict(record: Mapping[str, Any]) -> Loss:

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from privlearn.erm.losses import Array
-from privlearn.erm.objective import Objective, Point
-from privlearn.erm.rows import column_squares
+from privlearn.erm.objective import Point
 
 MAX_PRODUCTS = 2000  # Hessian products for one direction
 TIGHTEST = 1e-2  # relative residual asked of the last directions
 
 
+class Curved(Protocol):
+    """An objective whose Hessian is known by its products."""
+
+    def curvatures(self, point: Point) -> Array: ...
+
+    def hessian_product(self, curvatures: Array, vector: Array) -> Array: ...
+
+    def hessian_diagonal(self, curvatures: Array) -> Array: ...
+
+
 class ConjugateGradients:
     """Truncated Newton directions (see `descent.Directions`), preconditioned by the Hessian's diagonal."""
 
-    def __init__(self, objective: Objective) -> None:
+    def __init__(self, objective: Curved) -> None:
         self._objective = objective
         self._precision = 0.25
 
     def propose(self, point: Point) -> Array:
         curvatures = self._objective.curvatures(point)
-        diagonal = self._diagonal(curvatures)
+        diagonal = self._objective.hessian_diagonal(curvatures)
         direction = np.zeros_like(point.gradient)
         residual = -point.gradient
         scaled = residual / diagonal
         search, energy = scaled.copy(), float(residual @ scaled)
         target = self._precision * point.norm
         for _ in range(MAX_PRODUCTS):
-            product = self._product(curvatures, search)
+            product = self._objective.hessian_product(curvatures, search)
             length = energy / float(search @ product)
             direction += length * search
             residual -= length * product
@@ -42,15 +53,3 @@ class ConjugateGradients:
     def learn(self, before: Point, after: Point) -> None:
         """Ask for more precise directions as the steps become good."""
         self._precision = min(0.25, max(TIGHTEST, after.norm / before.norm))
-
-    def _product(self, curvatures: Array, vector: Array) -> Array:
-        product = self._objective.regularization * vector
-        for rows, block in self._objective.rows:
-            product += block.T @ (curvatures[rows] * (block @ vector))
-        return product
-
-    def _diagonal(self, curvatures: Array) -> Array:
-        diagonal = np.full(self._objective.rows.dimension, self._objective.regularization)
-        for rows, block in self._objective.rows:
-            diagonal += column_squares(block, curvatures[rows])
-        return diagonal

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.linalg import blas
+from scipy import linalg
 
 from privlearn.erm.losses import Array
 from privlearn.erm.objective import Objective, Point
@@ -59,17 +58,10 @@ class FactorisedHessian:
             self._single = False
             self._factorise(point)
 
-    def _hessian(self, point: Point) -> Any:
-        """Lower triangle of ``sum_i curvature_i x_i x_i' + Lambda I``."""
-        kind, update = (np.float32, blas.ssyrk) if self._single else (np.float64, blas.dsyrk)
-        dimension = self._objective.rows.dimension
-        roots = np.sqrt(self._objective.curvatures(point)).astype(kind)
-        hessian = np.zeros((dimension, dimension), dtype=kind, order="F")
-        for rows, block in self._objective.rows:
-            weighted = _weighted(block, roots[rows])
-            hessian = update(1.0, weighted.T, beta=1.0, c=hessian, lower=True, overwrite_c=True)
-        hessian = hessian.astype(np.float64)
-        hessian[np.diag_indices(dimension)] += self._objective.regularization
+    def _hessian(self, point: Point) -> Array:
+        kind = np.float32 if self._single else np.float64
+        hessian = self._objective.rows.gram(self._objective.curvatures(point), kind)
+        hessian[np.diag_indices_from(hessian)] += self._objective.regularization
         return hessian
 
     def _apply_inverse(self, gradient: Array) -> Array:
@@ -82,12 +74,3 @@ class FactorisedHessian:
         for (step, change), share in zip(self._pairs, reversed(shares), strict=True):
             vector += (share - float(change @ vector) / float(step @ change)) * step
         return vector
-
-
-def _weighted(block: Any, roots: Any) -> Any:
-    """Rows of positive weight, each times its weight's root, in the precision of ``roots``."""
-    active = np.flatnonzero(roots)
-    if len(active) < 0.8 * len(roots):
-        block, roots = block[active], roots[active]
-    dense = block.toarray() if sparse.issparse(block) else block
-    return np.multiply(dense, roots[:, np.newaxis], dtype=roots.dtype, casting="same_kind")

@@ -11,7 +11,7 @@ import numpy as np
 
 from privlearn.erm.losses import DERIVATIVE_ROUNDING, Array
 from privlearn.erm.problem import Problem
-from privlearn.erm.rows import Rows
+from privlearn.erm.rows import Rows, column_squares
 
 UNIT_ROUNDOFF = 2.0**-53
 SAFETY = 1.01  # covers the rounding of the bound itself, NORM_SLACK and products of two gammas
@@ -71,6 +71,24 @@ class Objective:
     def curvatures(self, point: Point) -> Array:
         """The weight of each row in the Hessian, ``sum_i curvature_i x_i x_i' + Lambda I``."""
         return self.scales * self.loss.curvature(point.margins)
+
+    def hessian_product(self, curvatures: Array, vector: Array) -> Array:
+        product = self.regularization * vector
+        for rows, block in self.rows:
+            product += block.T @ (curvatures[rows] * (block @ vector))
+        return product
+
+    def hessian_diagonal(self, curvatures: Array) -> Array:
+        diagonal = np.full(self.rows.dimension, self.regularization)
+        for rows, block in self.rows:
+            diagonal += column_squares(block, curvatures[rows])
+        return diagonal
+
+    def data_slope(self, margins: Array, change: Array) -> tuple[float, float]:
+        """First and second derivative of the data's part of the value along ``change`` of the margins."""
+        weighted = self.scales * change
+        slope = float(weighted @ self.loss.derivative(margins))
+        return slope, float((weighted * change) @ self.loss.curvature(margins))
 
     def certified_norm(self, point: Point) -> float:
         """Upper bound on the norm of the exact gradient at exactly ``point.coefficients``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +91,7 @@ class Solution:
 def check_features(features: Features) -> None:
     """Refuse what the solvers cannot read without a copy."""
     if sparse.issparse(features):
-        if features.format != "csr":
+        if cast(Any, features).format != "csr":
             raise InvalidParameter("sparse features must be in CSR format: call .tocsr() first")
     elif not isinstance(features, np.ndarray):
         raise InvalidParameter("features must be a numpy array or a scipy CSR matrix")
@@ -107,6 +107,12 @@ def check_scalars(regularization: float, total: int, norm_bound: float) -> None:
     for name, value in given.items():
         if not 0 < value < math.inf:
             raise InvalidParameter(f"{name} must be a finite number above 0, not {value!r}")
+
+
+def check_tolerance(tolerance: float) -> None:
+    """The gradient norm asked for must be finite and positive."""
+    if not 0 < tolerance < math.inf:
+        raise InvalidParameter(f"tolerance must be a finite number above 0, not {tolerance!r}")
 
 
 def check_row_weights(row_weights: Array | None, rows: int) -> None:

@@ -43,6 +43,29 @@ class Rows:
         for number, rows in enumerate(self.slices):
             yield rows, self._block(number)
 
+    def times(self, vector: Array) -> Array:
+        """``X v``."""
+        product = np.empty(self.count)
+        for rows, block in self:
+            product[rows] = block @ vector
+        return product
+
+    def transposed_times(self, vector: Array) -> Array:
+        """``X' v``."""
+        product = np.zeros(self.dimension)
+        for rows, block in self:
+            product += block.T @ vector[rows]
+        return product
+
+    def gram(self, weights: Array, kind: type[np.floating[Any]] = np.float64) -> Array:
+        """``X' diag(weights) X``; numpy computes ``A.T @ A`` at half the cost of another product."""
+        roots = np.sqrt(weights).astype(kind)
+        gram = np.zeros((self.dimension, self.dimension), dtype=kind)
+        for rows, block in self:
+            for part in _dense_parts(block, roots[rows]):
+                gram += part.T @ part
+        return gram.astype(np.float64)
+
     def _block(self, number: int) -> Any:
         if self._blocks is not None:
             return self._blocks[number]
@@ -64,18 +87,36 @@ class Rows:
                 )
 
 
+def _dense_parts(block: Any, roots: Any) -> Iterator[Any]:
+    """Rows of positive weight, each times its weight's root, few enough at a time to be dense."""
+    active = np.flatnonzero(roots)
+    if len(active) < 0.8 * len(roots):
+        block, roots = block[active], roots[active]
+    for start in range(0, len(roots), DENSE_BLOCK):
+        rows = slice(start, start + DENSE_BLOCK)
+        part = block[rows].toarray() if _is_sparse(block) else block[rows]
+        part = part.astype(roots.dtype)
+        part *= roots[rows, np.newaxis]
+        yield part
+
+
 def row_squares(block: Any) -> Array:
     """Squared Euclidean norm of each row."""
-    if sparse.issparse(block):
+    if _is_sparse(block):
         squares: Array = _squared(block) @ np.ones(block.shape[1])
         return squares
-    return np.einsum("ij,ij->i", block, block)
+    norms: Array = np.einsum("ij,ij->i", block, block)
+    return norms
 
 
 def column_squares(block: Any, weights: Array) -> Array:
     """``sum_i weights_i x_ij^2`` for every column j."""
-    squares: Array = (_squared(block) if sparse.issparse(block) else block**2).T @ weights
+    squares: Array = (_squared(block) if _is_sparse(block) else block**2).T @ weights
     return squares
+
+
+def _is_sparse(block: Any) -> bool:
+    return sparse.issparse(block)
 
 
 def _squared(block: Any) -> Any:

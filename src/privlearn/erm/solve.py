@@ -3,38 +3,67 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from privlearn.erm.descent import Directions, descend
-from privlearn.erm.losses import Loss
+from privlearn.erm.hinge import GAP_TOLERANCE, minimise_hinge
+from privlearn.erm.losses import Array, Loss
 from privlearn.erm.matrix_free import ConjugateGradients
 from privlearn.erm.newton import FactorisedHessian
 from privlearn.erm.objective import Objective
-from privlearn.erm.problem import Problem, Progress, Solution
-from privlearn.errors import InvalidParameter
+from privlearn.erm.problem import Problem, Progress, Solution, check_tolerance
 
 FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjugate gradients
+STRIDE = 8  # the warm start reads one row in so many
+ROWS_PER_COLUMN = 10  # fewer rows in the warm start would say too little
 
 
 def minimise(problem: Problem, *, tolerance: float = 1e-10, progress: Progress | None = None) -> Solution:
     """Minimise ``problem`` until the exact gradient's norm is at most ``tolerance``, proven.
+
+    The hinge loss has no gradient: for it the duality gap is brought below `hinge.GAP_TOLERANCE`, whatever
+    ``tolerance`` says.
 
     Raises
     ------
     SolverError
         If that cannot be certified.
     """
-    if not 0 < tolerance < math.inf:
-        raise InvalidParameter(f"tolerance must be a finite number above 0, not {tolerance!r}")
-    objective = Objective(problem)
-    dimension = objective.rows.dimension
-    directions: Directions = (
-        FactorisedHessian(objective) if dimension <= FACTORISED_LIMIT else ConjugateGradients(objective)
-    )
-    return descend(objective, directions, np.zeros(dimension), tolerance, progress)
+    check_tolerance(tolerance)
+    if math.isinf(problem.loss.smoothness):
+        return minimise_hinge(problem, progress)
+    return _descend_from(_warm_start(problem), problem, tolerance, progress)
 
 
 def certified_distance(loss: Loss, regularization: float, tolerance: float) -> float:
     """Public bound on the distance to the exact minimiser whenever `minimise` returns; free of the data."""
+    if math.isinf(loss.smoothness):
+        return math.sqrt(2.0 * GAP_TOLERANCE / regularization)
     return tolerance / regularization
+
+
+def _descend_from(start: Array, problem: Problem, tolerance: float, progress: Progress | None) -> Solution:
+    objective = Objective(problem)
+    factorised = objective.rows.dimension <= FACTORISED_LIMIT
+    directions: Directions = FactorisedHessian(objective) if factorised else ConjugateGradients(objective)
+    return descend(objective, directions, start, tolerance, progress)
+
+
+def _warm_start(problem: Problem) -> Array:
+    """Minimiser over every `STRIDE`-th row, as precise as they deserve; zero if they are too few."""
+    rows, dimension = problem.features.shape
+    kept = -(-rows // STRIDE)
+    if kept < ROWS_PER_COLUMN * min(dimension, FACTORISED_LIMIT):
+        return np.zeros(dimension)
+    part = replace(
+        problem,
+        features=problem.features[::STRIDE],
+        signs=problem.signs[::STRIDE],
+        row_weights=None if problem.row_weights is None else problem.row_weights[::STRIDE],
+        total=max(1, round(problem.total * kept / rows)),
+    )
+    return _descend_from(
+        _warm_start(part), part, 0.1 * problem.norm_bound / math.sqrt(kept), None
+    ).coefficients

@@ -1,0 +1,183 @@
+"""Multinomial (softmax) regression, every class penalised, to a certified gradient norm.
+
+``J(W) = (1/N) sum_i weight_i (log sum_k exp <w_k, x_i> - <w_(y_i), x_i>) + (Lambda/2) |W|^2``. The rows of
+``W`` are laid out one after another in one vector, so that the descent is that of the binary losses.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.erm.descent import descend
+from privlearn.erm.losses import Array
+from privlearn.erm.matrix_free import ConjugateGradients
+from privlearn.erm.objective import SAFETY, UNDERFLOW, UNIT_ROUNDOFF, Point, gamma
+from privlearn.erm.problem import (
+    Features,
+    Progress,
+    Solution,
+    check_features,
+    check_row_weights,
+    check_scalars,
+    check_tolerance,
+)
+from privlearn.erm.rows import Rows, column_squares
+from privlearn.errors import InvalidParameter
+
+LIPSCHITZ = math.sqrt(
+    2.0
+)  # largest norm of (probabilities - indicator of the class), whatever the number of classes
+SMOOTHNESS = 0.5  # largest eigenvalue of diag(p) - p p'
+
+
+def minimise_multinomial(
+    features: Features,
+    labels: NDArray[np.integer[Any]],
+    n_classes: int,
+    *,
+    regularization: float,
+    total: int,
+    row_weights: Array | None = None,
+    norm_bound: float = 1.0,
+    tolerance: float = 1e-10,
+    progress: Progress | None = None,
+) -> Solution:
+    """Minimise until the exact gradient's norm is at most ``tolerance``, proven.
+
+    Parameters
+    ----------
+    features : array or CSR matrix of shape (n, d)
+        Rows of norm at most ``norm_bound``.
+    labels : integer array of shape (n,)
+        0 to ``n_classes - 1``.
+    n_classes : int
+    regularization, total, row_weights, norm_bound
+        As in `Problem`.
+
+    Returns
+    -------
+    Solution
+        ``coefficients`` has shape (n_classes, d).
+
+    Raises
+    ------
+    SolverError
+        If the tolerance cannot be certified.
+    """
+    check_features(features)
+    check_scalars(regularization, total, norm_bound)
+    check_row_weights(row_weights, features.shape[0])
+    check_tolerance(tolerance)
+    _check_labels(labels, n_classes, features.shape[0])
+    rows = Rows(features, norm_bound)
+    weights = np.ones(rows.count) if row_weights is None else row_weights
+    objective = _Softmax(rows, labels, n_classes, regularization, weights / total, norm_bound)
+    start = np.zeros(n_classes * rows.dimension)
+    found = descend(objective, ConjugateGradients(objective), start, tolerance, progress)
+    coefficients = found.coefficients.reshape(n_classes, rows.dimension)
+    return Solution(coefficients, found.gradient_norm, found.distance, found.iterations)
+
+
+class _Softmax:
+    """Value, gradient, Hessian products and rounding bound (docs/theory/solver.md, "Multinomial")."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        labels: NDArray[np.integer[Any]],
+        n_classes: int,
+        regularization: float,
+        scales: Array,
+        norm_bound: float,
+    ) -> None:
+        self.rows, self.labels, self.scales = rows, labels, scales
+        self.regularization = regularization
+        self.norm_bound = norm_bound
+        self.linear: Array = np.zeros(n_classes * rows.dimension)
+        self._shape = (n_classes, rows.dimension)
+
+    def at(self, coefficients: Array) -> Point:
+        """Value, gradient and margins (n, K), in one pass over the rows."""
+        matrix = coefficients.reshape(self._shape)
+        margins = np.empty((self.rows.count, self._shape[0]))
+        gradient = np.zeros(self._shape)
+        value = 0.5 * self.regularization * float(coefficients @ coefficients)
+        for rows, block in self.rows:
+            margins[rows] = block @ matrix.T
+            losses, residuals = self._losses(margins[rows], rows)
+            value += float(self.scales[rows] @ losses)
+            gradient += (block.T @ (self.scales[rows, np.newaxis] * residuals)).T
+        flat = gradient.ravel() + self.regularization * coefficients
+        return Point(coefficients, margins, value, flat, float(np.linalg.norm(flat)))
+
+    def _losses(self, margins: Array, rows: slice) -> tuple[Array, Array]:
+        """Loss and its gradient in the margins, for each row."""
+        probabilities, logarithms = _softmax(margins)
+        own = (np.arange(len(margins)), self.labels[rows])
+        losses = logarithms - margins[own]
+        probabilities[own] -= 1.0
+        return losses, probabilities
+
+    def data_slope(self, margins: Array, change: Array) -> tuple[float, float]:
+        """First and second derivative of the data's part of the value along ``change`` of the margins."""
+        probabilities, _ = _softmax(margins)
+        mean = np.einsum("ik,ik->i", probabilities, change)
+        square = np.einsum("ik,ik->i", probabilities, change**2)
+        own = change[np.arange(len(change)), self.labels]
+        return float(self.scales @ (mean - own)), float(self.scales @ (square - mean**2))
+
+    def curvatures(self, point: Point) -> Array:
+        """The probabilities (n, K): each row's Hessian in its margins is ``diag(p) - p p'``."""
+        return _softmax(point.margins)[0]
+
+    def hessian_product(self, curvatures: Array, vector: Array) -> Array:
+        matrix = vector.reshape(self._shape)
+        product = self.regularization * matrix
+        for rows, block in self.rows:
+            probabilities = curvatures[rows]
+            moved = probabilities * (block @ matrix.T)
+            moved -= probabilities * np.sum(moved, axis=1, keepdims=True)
+            product += (block.T @ (self.scales[rows, np.newaxis] * moved)).T
+        return product.ravel()
+
+    def hessian_diagonal(self, curvatures: Array) -> Array:
+        diagonal = np.full(self._shape, self.regularization)
+        for rows, block in self.rows:
+            spread = self.scales[rows, np.newaxis] * curvatures[rows] * (1.0 - curvatures[rows])
+            diagonal += column_squares(block, spread).T
+        return diagonal.ravel()
+
+    def certified_norm(self, point: Point) -> float:
+        """Upper bound on the norm of the exact gradient at exactly ``point.coefficients``."""
+        return point.norm * (1.0 + 2.0 * gamma(len(point.gradient) + 2)) + self.rounding(point)
+
+    def rounding(self, point: Point) -> float:
+        """Upper bound on |computed gradient - exact gradient|."""
+        classes = self._shape[0]
+        size = float(np.linalg.norm(point.coefficients))
+        margins = gamma(self.rows.longest_row + 1) + UNIT_ROUNDOFF * (1.0 + math.sqrt(classes))
+        residual_error = SMOOTHNESS * margins * self.norm_bound * size + gamma(classes + 16)
+        reach = self.norm_bound * float(np.sum(self.scales))
+        data_term = reach * (residual_error + gamma(self.rows.chain + 8) * LIPSCHITZ)
+        return SAFETY * (data_term + gamma(4) * self.regularization * size) + UNDERFLOW
+
+
+def _softmax(margins: Array) -> tuple[Array, Array]:
+    """Probabilities (n, K) and the logarithm of each row's sum of exponentials."""
+    largest = np.max(margins, axis=1, keepdims=True)
+    powers = np.exp(margins - largest)
+    sums = np.sum(powers, axis=1, keepdims=True)
+    return powers / sums, np.log(sums[:, 0]) + largest[:, 0]
+
+
+def _check_labels(labels: NDArray[np.integer[Any]], n_classes: int, rows: int) -> None:
+    if n_classes < 2:
+        raise InvalidParameter(f"n_classes must be at least 2, not {n_classes}")
+    if labels.shape != (rows,) or not np.issubdtype(labels.dtype, np.integer):
+        raise InvalidParameter(f"labels must be integers of shape ({rows},)")
+    if np.any((labels < 0) | (labels >= n_classes)):
+        raise InvalidParameter("labels must lie between 0 and n_classes - 1")
