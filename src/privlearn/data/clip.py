@@ -1,0 +1,131 @@
+"""Plain arrays as vectors of norm at most 1: rows longer than a stated bound are shortened to it."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privlearn.data.groups import blocks
+from privlearn.data.quiet import quietly
+from privlearn.data.rescale import margin, row_squares
+from privlearn.errors import DataError, InvalidParameter
+
+
+class BoundedRows:
+    """The map from arrays without a schema to vectors that the mechanisms take.
+
+    A row x becomes ``x / max(|x|, norm_bound)``; with an intercept, ``(that, 1) / sqrt(2)``.
+
+    Parameters
+    ----------
+    norm_bound : float
+        Public bound; rows of larger Euclidean norm are clipped to it. Never take it from the data.
+    n_features : int
+        Number of columns.
+    fit_intercept : bool, default=True
+        Whether to append the constant feature.
+
+    Attributes
+    ----------
+    dimension : int
+        Number of features, intercept included.
+    norm_bound : float
+        1.0: the bound of the encoded rows, in exact arithmetic.
+    clip_bound : float
+        The bound of the raw rows, as given.
+    """
+
+    norm_bound = 1.0
+
+    def __init__(self, norm_bound: float, n_features: int, fit_intercept: bool = True) -> None:
+        if not _is_positive(norm_bound):
+            raise InvalidParameter(f"norm_bound must be a finite number above 0, not {norm_bound!r}")
+        self.clip_bound = float(norm_bound)
+        self.n_features = n_features
+        self.fit_intercept = fit_intercept
+        self.dimension = n_features + fit_intercept
+        self._factor = margin(self.dimension) / (math.sqrt(2.0) if fit_intercept else 1.0)
+
+    def encode(self, X: Any) -> NDArray[np.float64] | sparse.csr_array:
+        """Clip and scale the rows of a dense or sparse matrix; sparse in, CSR out."""
+        if sparse.issparse(X):
+            return self._encode_sparse(self._checked_sparse(X))
+        return self._encode_dense(self._checked_dense(X))
+
+    def unscale(self, coefficients: NDArray[np.float64]) -> tuple[NDArray[np.float64], Any]:
+        """Coefficients and intercept in the units of X (for rows that need no clipping)."""
+        scaled = np.asarray(coefficients, dtype=np.float64) * self._factor
+        if not self.fit_intercept:
+            return scaled / self.clip_bound, np.zeros(scaled.shape[:-1])[()]
+        return scaled[..., :-1] / self.clip_bound, scaled[..., -1]
+
+    def _encode_dense(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        rows = np.empty((len(X), self.dimension))
+        rows[:, self.n_features :] = self._factor
+        for part in blocks(len(X)):
+            block = rows[part, : self.n_features]
+            block[:] = X[part]
+            largest = self._largest(np.max(np.abs(block), axis=1, initial=0.0))
+            block /= largest[:, np.newaxis]
+            block *= self._shrink(np.einsum("ij,ij->i", block, block), largest)[:, np.newaxis]
+        return rows
+
+    def _encode_sparse(self, X: sparse.csr_array) -> sparse.csr_array:
+        lengths = np.diff(X.indptr)
+        largest = self._largest(np.asarray(abs(X).max(axis=1).toarray()).ravel())
+        X.data /= np.repeat(largest, lengths)
+        X.data *= np.repeat(self._shrink(row_squares(X), largest), lengths)
+        if not self.fit_intercept:
+            return X
+        constant = sparse.csr_array(np.full((X.shape[0], 1), self._factor))
+        return sparse.csr_array(sparse.hstack([X, constant], format="csr"))
+
+    def _largest(self, entries: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What to divide a row by first, so that no square overflows."""
+        return np.maximum(entries, self.clip_bound)
+
+    def _shrink(self, squares: NDArray[np.float64], largest: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What to multiply a row by after it was divided by ``largest``."""
+        return self._factor / np.maximum(np.sqrt(squares), self.clip_bound / largest)
+
+    def _checked_dense(self, X: Any) -> NDArray[Any]:
+        unreadable = "X cannot be read as numbers: give a 2-D array of numbers, or a schema for a table"
+        array = quietly(lambda: np.asarray(X), unreadable)
+        if array.dtype == object:
+            array = quietly(lambda: array.astype(np.float64), unreadable)
+        self._check(array.shape, array.dtype)
+        if not all(np.isfinite(array[part]).all() for part in blocks(len(array))):
+            raise DataError("X has NaN or infinite entries: drop those rows or fill them in")
+        return array
+
+    def _checked_sparse(self, X: Any) -> sparse.csr_array:
+        self._check(X.shape, X.dtype)
+        rows = sparse.csr_array(X, dtype=np.float64, copy=True)
+        rows.sum_duplicates()
+        if not np.isfinite(rows.data).all():
+            raise DataError("X has NaN or infinite entries: drop those rows or fill them in")
+        return rows
+
+    def _check(self, shape: tuple[int, ...], dtype: Any) -> None:
+        if dtype.kind not in "buif":
+            raise DataError(
+                f"X holds {dtype} where numbers are needed: convert it, or give a schema for a table"
+            )
+        if len(shape) != 2 or shape[1] != self.n_features:
+            raise DataError(f"X has shape {shape}: it must be 2-D with {self.n_features} columns")
+        if shape[0] == 0:
+            raise DataError("X has no rows: give at least one")
+
+
+def _is_positive(value: object) -> bool:
+    return (
+        isinstance(value, numbers.Real)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and float(value) > 0.0
+    )

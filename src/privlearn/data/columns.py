@@ -1,0 +1,144 @@
+"""What the public may know about a column: its bounds, its categories, its rule for gaps."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
+
+from privlearn.data.public_model import PublicModel
+
+Value = StrictBool | StrictInt | StrictStr
+"""A category or a class label."""
+
+Rule = Literal["refuse", "zero"]
+"""What to do with a missing or an unknown cell.
+
+``refuse``: an error that names the column. ``zero``: the column contributes the zero vector for that row.
+"""
+
+
+class NumberColumn(PublicModel):
+    """A number between public bounds; what lies outside is clamped to them.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Public bounds: from the questionnaire, the law or common knowledge, never from the data.
+    scale : {"linear", "log"}, default="linear"
+        ``log`` places x at ``log1p(x - lower) / log1p(upper - lower)``: for amounts with a long tail.
+    encoding : {"spline", "linear"}, default="spline"
+        ``spline`` spreads the number over functions between the bounds; ``linear`` scales it to [-1, 1].
+    knots : int, default=16
+        Number of equally spaced knots of the spline.
+    missing : {"refuse", "zero"}, default="refuse"
+        Rule for missing cells (null, NaN).
+    """
+
+    type: Literal["number"] = "number"
+    lower: float
+    upper: float
+    scale: Literal["linear", "log"] = "linear"
+    encoding: Literal["spline", "linear"] = "spline"
+    knots: Annotated[StrictInt, Field(ge=2, le=4096)] = 16
+    missing: Rule = "refuse"
+
+    @field_validator("lower", "upper", mode="before")
+    @classmethod
+    def _is_filled_in(cls, bound: Any) -> Any:
+        if bound is None:
+            raise ValueError("still empty: fill in a public bound, e.g. lower: 0 and upper: 120")
+        if isinstance(bound, bool):
+            raise ValueError("must be a number, not true or false")
+        return bound
+
+    @model_validator(mode="after")
+    def _bounds_are_ordered(self) -> NumberColumn:
+        if not self.lower < self.upper:
+            raise ValueError(
+                f"lower ({self.lower:g}) must be below upper ({self.upper:g}): state wider bounds"
+            )
+        if not math.isfinite(self.upper - self.lower):
+            raise ValueError(
+                "upper - lower overflows: state narrower bounds, or use scale: log and smaller units"
+            )
+        return self
+
+
+class CategoryColumn(PublicModel):
+    """One of a public list of values.
+
+    Parameters
+    ----------
+    values : tuple of str, int or bool
+        All values that may occur, of one type; the list is public, so it is never read from the data.
+    unknown : {"refuse", "zero"}, default="refuse"
+        Rule for cells outside the list.
+    missing : {"refuse", "zero"}, default="refuse"
+        Rule for missing cells.
+    """
+
+    type: Literal["category"] = "category"
+    values: tuple[Value, ...]
+    unknown: Rule = "refuse"
+    missing: Rule = "refuse"
+
+    @field_validator("values")
+    @classmethod
+    def _are_distinct(cls, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        return distinct_values(values, "values: [Female, Male]")
+
+
+class TextColumn(PublicModel):
+    """Free text, as hashed counts of its words.
+
+    Parameters
+    ----------
+    features : int, default=2**18
+        Number of hash buckets.
+    missing : {"refuse", "zero"}, default="refuse"
+        Rule for missing cells.
+    """
+
+    type: Literal["text"] = "text"
+    features: Annotated[StrictInt, Field(ge=2, le=2**24)] = 2**18
+    missing: Rule = "refuse"
+
+
+Column = Annotated[NumberColumn | CategoryColumn | TextColumn, Field(discriminator="type")]
+
+
+class Target(PublicModel):
+    """The column to predict and the public list of its classes."""
+
+    name: Annotated[StrictStr, Field(min_length=1)]
+    classes: tuple[Value, ...]
+
+    @field_validator("name", mode="before")
+    @classmethod
+    def _is_filled_in(cls, name: Any) -> Any:
+        if name is None:
+            raise ValueError("still empty: fill in the name of the column to predict")
+        return name
+
+    @field_validator("classes")
+    @classmethod
+    def _are_distinct(cls, classes: tuple[Value, ...]) -> tuple[Value, ...]:
+        return distinct_values(classes, "classes: [healthy, ill]")
+
+
+def distinct_values(values: tuple[Value, ...], example: str) -> tuple[Value, ...]:
+    """Check a public list of values: at least two, all different, all of one type."""
+    if not values:
+        raise ValueError(f"still empty: list every value that may occur, e.g. {example}")
+    if len({type(value) for value in values}) > 1:
+        raise ValueError(
+            "must all be of one type (text, whole numbers, or true/false): "
+            'quote text that YAML reads as something else, e.g. "yes", "no", "1"'
+        )
+    if len(set(values)) < len(values):
+        raise ValueError("must all be different: remove the repeated ones")
+    if len(values) < 2:
+        raise ValueError(f"needs at least two, e.g. {example}")
+    return values

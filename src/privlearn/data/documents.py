@@ -1,0 +1,74 @@
+"""YAML and JSON documents, where a key given twice is an error rather than a silent choice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from privlearn.errors import SchemaError
+
+_YAML_SUFFIXES = {".yaml", ".yml"}
+
+
+def read_document(path: str | Path) -> Any:
+    """Read a YAML or JSON file, told apart by its suffix."""
+    path = Path(path)
+    is_yaml = _is_yaml(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        return parse_yaml(text) if is_yaml else parse_json(text)
+    except OSError as error:
+        raise SchemaError(f"{path} cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise SchemaError(f"{path} is not valid {'YAML' if is_yaml else 'JSON'}: {error}") from error
+
+
+def write_document(path: str | Path, content: dict[str, Any]) -> None:
+    """Write a YAML or JSON file, told apart by its suffix."""
+    path = Path(path)
+    if _is_yaml(path):
+        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    else:
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def parse_yaml(text: str) -> Any:
+    return yaml.load(text, Loader=_UniqueKeyLoader)
+
+
+def parse_json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_unique_pairs)
+
+
+def _is_yaml(path: Path) -> bool:
+    if path.suffix.lower() in _YAML_SUFFIXES:
+        return True
+    if path.suffix.lower() == ".json":
+        return False
+    raise SchemaError(f"{path}: the name of a schema file must end in .yaml, .yml or .json")
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """The safe loader, which would otherwise let the last of two equal keys win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        _refuse_repeated(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        return super().construct_mapping(node, deep=deep)
+
+
+def _unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    _refuse_repeated(key for key, _ in pairs)
+    return dict(pairs)
+
+
+def _refuse_repeated(keys: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            raise ValueError(f"the key {key!r} is given twice: keep one")
+        seen.add(key)

@@ -1,0 +1,126 @@
+"""A table as vectors of norm at most 1, by public information only (docs/theory/encoding.md)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privlearn.data.cells import MISSING, UNKNOWN, codes, owners
+from privlearn.data.groups import DenseGroup, group_of
+from privlearn.data.rescale import rescale_dense, rescale_sparse
+from privlearn.data.schema import Schema
+from privlearn.data.table import as_array, as_table
+from privlearn.errors import DataError, SchemaError
+
+
+class SchemaEncoder:
+    """The map from raw rows to vectors that a schema fixes; it has nothing to fit.
+
+    Each column becomes a group of features of norm at most 1, in the schema's order; a constant feature 1,
+    the last, is the intercept; then each row is divided by its own norm.
+
+    Parameters
+    ----------
+    schema : Schema
+        Bounds, categories and rules.
+    fit_intercept : bool, default=True
+        Whether to add the constant feature.
+
+    Attributes
+    ----------
+    dimension : int
+        Number of features.
+    feature_names : list of str
+        One name a feature.
+    norm_bound : float
+        1.0: no row is longer, in exact arithmetic.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({
+    ...     "name": "clinic",
+    ...     "columns": {"age": {"type": "number", "lower": 0, "upper": 120, "encoding": "linear"}},
+    ... })
+    >>> SchemaEncoder(schema).encode({"age": [60, 10**9]}).round(4).tolist()
+    [[0.0, 1.0], [0.7071, 0.7071]]
+    """
+
+    norm_bound = 1.0
+
+    def __init__(self, schema: Schema, *, fit_intercept: bool = True) -> None:
+        self.schema = schema
+        self.fit_intercept = fit_intercept
+        self._groups = [group_of(name, column) for name, column in schema.columns.items()]
+        self.dimension = sum(group.width for group in self._groups) + fit_intercept
+
+    @cached_property
+    def feature_names(self) -> list[str]:
+        names = [name for group in self._groups for name in group.feature_names]
+        return [*names, "intercept"] if self.fit_intercept else names
+
+    def encode(self, data: Any) -> NDArray[np.float64] | sparse.csr_array:
+        """Encode rows; each result depends on its own row and the schema only.
+
+        Parameters
+        ----------
+        data : pandas, polars or pyarrow table, dict of arrays, or 2-D array
+            The rows. Columns that the schema does not list are not read; an array has the
+            schema's columns in its order.
+
+        Returns
+        -------
+        array of shape (n, dimension), or CSR array if the schema has text columns
+        """
+        table = as_table(data, list(self.schema.columns))
+        if table.num_rows == 0:
+            raise DataError("the table has no rows: give at least one")
+        dense = [group for group in self._groups if isinstance(group, DenseGroup)]
+        return self._encode_dense(table, dense) if dense == self._groups else self._encode_sparse(table)
+
+    def _encode_dense(self, table: Any, groups: list[DenseGroup]) -> NDArray[np.float64]:
+        rows = np.empty((table.num_rows, self.dimension))
+        start = 0
+        for group in groups:
+            group.fill(table.column(group.name), rows[:, start : start + group.width])
+            start += group.width
+        rows[:, start:] = 1.0  # the intercept, if there is one
+        rescale_dense(rows)
+        return rows
+
+    def _encode_sparse(self, table: Any) -> sparse.csr_array:
+        parts = [group.encode(table.column(group.name)) for group in self._groups]
+        if self.fit_intercept:
+            parts.append(sparse.csr_array(np.ones((table.num_rows, 1))))
+        rows = sparse.csr_array(sparse.hstack(parts, format="csr"))
+        rescale_sparse(rows)
+        return rows
+
+    def encode_labels(self, values: Any) -> NDArray[np.int64]:
+        """Position of each label in the schema's classes."""
+        if self.schema.target is None:
+            raise SchemaError("the schema has no target: add target: with its name and classes")
+        label = f"target {self.schema.target.name!r}"
+        places = codes(as_array(values, label), self.schema.target.classes, label)
+        if np.any(places == MISSING):
+            raise DataError(f"{label} has missing labels: drop those rows")
+        if np.any(places == UNKNOWN):
+            raise DataError(f"{label} has labels that the schema does not list: correct the rows or the list")
+        return places
+
+    def person_weights(self, data: Any) -> tuple[NDArray[np.float64], int]:
+        """Weight of each row and the number of persons.
+
+        A person's m rows weigh 1/m each, so that every person weighs 1; without a person column every
+        row is a person.
+        """
+        if self.schema.person is None:
+            count = as_table(data, list(self.schema.columns)).num_rows
+            return np.ones(count), count
+        column = as_table(data, [self.schema.person]).column(0)
+        owner = owners(column, f"column {self.schema.person!r}")
+        rows_of = np.bincount(owner)
+        return 1.0 / rows_of[owner], len(rows_of)

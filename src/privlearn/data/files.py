@@ -1,0 +1,134 @@
+"""CSV and Parquet files, read with the types the schema states."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as parquet
+
+from privlearn.data.columns import CategoryColumn, NumberColumn, Target
+from privlearn.data.quiet import quietly
+from privlearn.data.schema import Schema
+from privlearn.data.table import as_table
+from privlearn.errors import DataError
+
+_TYPES = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
+
+
+def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
+    """Read a .csv, .csv.gz or .parquet file.
+
+    Parameters
+    ----------
+    path : path
+        The file. A CSV file starts with a line of column names.
+    schema : Schema, optional
+        With it, only its columns (features, target, person; as far as the file has them) are read, with the
+        types it states; without it, a CSV file's types are guessed by pyarrow.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path} is not a file: check the path")
+    return _read_parquet(path, schema) if is_parquet(path) else _read_csv(path, schema)
+
+
+def write_table(table: pa.Table, path: str | Path) -> None:
+    """Write a .csv or .parquet file."""
+    if is_parquet(Path(path)):
+        parquet.write_table(table, path)
+    else:
+        arrow_csv.write_csv(table, path)
+
+
+def is_parquet(path: Path) -> bool:
+    """True for Parquet, False for CSV; any other name is refused."""
+    if path.suffix == ".parquet":
+        return True
+    if path.suffix == ".csv" or path.suffixes[-2:] == [".csv", ".gz"]:
+        return False
+    raise DataError(f"{path}: the name of a table must end in .csv, .csv.gz or .parquet")
+
+
+def csv_header(path: Path) -> list[str]:
+    """The column names of a CSV file: its first line."""
+
+    def first_line() -> list[str]:
+        with pa.input_stream(str(path), compression="detect") as raw:
+            return next(csv.reader(io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")), [])
+
+    names = quietly(first_line, f"{path} is not a CSV file in UTF-8: convert it")
+    if not names:
+        raise DataError(f"{path} is empty: its first line must name the columns")
+    return names
+
+
+def _read_parquet(path: Path, schema: Schema | None) -> pa.Table:
+    unreadable = f"{path} is not a Parquet file that can be read"
+    names = quietly(lambda: parquet.read_schema(path).names, unreadable)
+    wanted = _wanted(names, schema)
+    table = quietly(lambda: parquet.ParquetFile(path).read(columns=wanted), unreadable)
+    return as_table(table, wanted)
+
+
+def _read_csv(path: Path, schema: Schema | None) -> pa.Table:
+    names = csv_header(path)
+    wanted = _wanted(names, schema)
+    as_table(pa.table([[]] * len(names), names=names), wanted)  # refuses repeated names
+    types = {} if schema is None else {name: _arrow_type(schema, name) for name in wanted}
+    read = _csv_reader(path, _spellings_of_missing(schema))
+    try:
+        return read(wanted, types)
+    except (pa.ArrowException, ValueError):
+        pass  # the message quotes a cell: find the column instead
+    for name in wanted:
+        stated = f"holds cells that are not {types[name]}" if name in types else "mixes types"
+        quietly(partial(read, [name], types), f"{path}: column {name!r} {stated}: correct them")
+    raise DataError(f"{path} is not a regular CSV file: every line needs {len(names)} comma-separated cells")
+
+
+def _csv_reader(path: Path, missing: list[str]) -> Callable[[list[str], dict[str, Any]], pa.Table]:
+    def read(columns: list[str], types: dict[str, Any]) -> pa.Table:
+        options = arrow_csv.ConvertOptions(
+            include_columns=columns,
+            column_types={name: types[name] for name in columns if name in types},
+            null_values=missing,
+            strings_can_be_null=True,
+        )
+        return arrow_csv.read_csv(path, convert_options=options)
+
+    return read
+
+
+def _wanted(names: list[str], schema: Schema | None) -> list[str]:
+    if schema is None:
+        return names
+    roles = [*schema.columns, schema.target.name if schema.target else None, schema.person]
+    return [name for name in roles if name is not None and name in names]
+
+
+def _arrow_type(schema: Schema, name: str) -> Any:
+    column = schema.target if schema.target and schema.target.name == name else schema.columns.get(name)
+    if isinstance(column, NumberColumn):
+        return pa.float64()
+    listed = _listed(column)
+    return _TYPES[type(listed[0])] if listed else pa.string()
+
+
+def _spellings_of_missing(schema: Schema | None) -> list[str]:
+    """Arrow's spellings of a missing cell, except those that the schema lists as values (NA for Namibia)."""
+    columns: Iterable[Any] = () if schema is None else (*schema.columns.values(), schema.target)
+    values = {value for column in columns for value in _listed(column)}
+    return [spelling for spelling in arrow_csv.ConvertOptions().null_values if spelling not in values]
+
+
+def _listed(column: Any) -> tuple[Any, ...]:
+    if isinstance(column, CategoryColumn):
+        return column.values
+    return column.classes if isinstance(column, Target) else ()

@@ -1,0 +1,169 @@
+"""Each column of a schema as a group of features of norm at most 1, from its own cell and nothing else."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from privlearn.data.cells import MISSING, UNKNOWN, codes, numbers, texts
+from privlearn.data.columns import CategoryColumn, NumberColumn, Rule, TextColumn
+from privlearn.data.splines import spline_basis
+from privlearn.errors import DataError
+
+BLOCK = 8192  # rows expanded at a time: intermediate arrays stay in the cache
+
+
+class Group(ABC):
+    """One column's features.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    width : int
+        Number of features.
+    """
+
+    name: str
+    width: int
+
+    @property
+    @abstractmethod
+    def feature_names(self) -> list[str]: ...
+
+    @abstractmethod
+    def encode(self, column: Any) -> sparse.csr_array:
+        """The features of the column's cells."""
+
+
+class DenseGroup(Group):
+    """Features that are mostly not zero."""
+
+    @abstractmethod
+    def fill(self, column: Any, out: NDArray[np.float64]) -> None:
+        """Write the features of the column's cells into ``out``, of shape (n, width)."""
+
+    def encode(self, column: Any) -> sparse.csr_array:
+        features = np.empty((len(column), self.width))
+        self.fill(column, features)
+        return sparse.csr_array(features)
+
+
+class NumberGroup(DenseGroup):
+    """A number, clamped to its public bounds, as a spline or as one coordinate in [-1, 1]."""
+
+    def __init__(self, name: str, column: NumberColumn) -> None:
+        self.name = name
+        self._column = column
+        self.width = self._expand(np.zeros(1)).shape[1]
+
+    @property
+    def feature_names(self) -> list[str]:
+        if self._column.encoding == "linear":
+            return [self.name]
+        return [f"{self.name}[{place}]" for place in range(self.width)]
+
+    def fill(self, column: Any, out: NDArray[np.float64]) -> None:
+        cells = numbers(column, f"column {self.name!r}")
+        missing = np.isnan(cells)
+        _refuse(missing, self._column.missing, self.name, "missing", "missing cells")
+        for rows in blocks(len(cells)):
+            out[rows] = self._expand(self._position(np.where(missing[rows], self._column.lower, cells[rows])))
+        out[missing] = 0.0
+
+    def _position(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where the clamped number lies between its bounds, in [0, 1]."""
+        above = np.clip(cells, self._column.lower, self._column.upper) - self._column.lower
+        width = self._column.upper - self._column.lower
+        share = np.log1p(above) / np.log1p(width) if self._column.scale == "log" else above / width
+        return np.clip(share, 0.0, 1.0)
+
+    def _expand(self, position: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self._column.encoding == "linear":
+            return (2.0 * position - 1.0)[:, np.newaxis]
+        return spline_basis(position, self._column.knots)
+
+
+class CategoryGroup(DenseGroup):
+    """A category as its indicator vector minus 1/k in every coordinate (squared norm 1 - 1/k)."""
+
+    def __init__(self, name: str, column: CategoryColumn) -> None:
+        self.name = name
+        self._column = column
+        self.width = len(column.values)
+
+    @property
+    def feature_names(self) -> list[str]:
+        return [f"{self.name}={value}" for value in self._column.values]
+
+    def fill(self, column: Any, out: NDArray[np.float64]) -> None:
+        places = codes(column, self._column.values, f"column {self.name!r}")
+        _refuse(places == MISSING, self._column.missing, self.name, "missing", "missing cells")
+        _refuse(
+            places == UNKNOWN,
+            self._column.unknown,
+            self.name,
+            "unknown",
+            "values that the schema does not list",
+        )
+        out[:] = -1.0 / self.width
+        listed = np.flatnonzero(places >= 0)
+        out[listed, places[listed]] += 1.0
+        out[places < 0] = 0.0
+
+
+class TextGroup(Group):
+    """Text as hashed words, each row of norm 1 (or 0); the hash is fixed: nothing is learnt from the data."""
+
+    def __init__(self, name: str, column: TextColumn) -> None:
+        self.name = name
+        self._column = column
+        self.width = column.features
+        self._hasher = HashingVectorizer(n_features=column.features, norm="l2", alternate_sign=True)
+
+    @property
+    def feature_names(self) -> list[str]:
+        return [f"{self.name}[{bucket}]" for bucket in range(self.width)]
+
+    def encode(self, column: Any) -> sparse.csr_array:
+        cells = texts(column, f"column {self.name!r}")
+        missing = np.asarray(cells.is_null().to_numpy())
+        _refuse(missing, self._column.missing, self.name, "missing", "missing cells")
+        filled = pc.fill_null(cells, "")
+        parts = [self._hash(filled.slice(rows.start, rows.stop - rows.start)) for rows in blocks(len(filled))]
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))
+
+    def _hash(self, cells: Any) -> Any:
+        return self._hasher.transform(cells.to_pylist())
+
+
+def group_of(name: str, column: NumberColumn | CategoryColumn | TextColumn) -> Group:
+    """The group of features that a column of the schema becomes."""
+    match column:
+        case NumberColumn():
+            return NumberGroup(name, column)
+        case CategoryColumn():
+            return CategoryGroup(name, column)
+        case TextColumn():
+            return TextGroup(name, column)
+
+
+def blocks(count: int) -> Iterator[slice]:
+    """Slices that cover ``range(count)``."""
+    for start in range(0, count, BLOCK):
+        yield slice(start, min(start + BLOCK, count))
+
+
+def _refuse(cells: NDArray[np.bool_], rule: Rule, name: str, setting: str, what: str) -> None:
+    if rule == "refuse" and cells.any():
+        raise DataError(
+            f"column {name!r} has {what}: "
+            f"correct or drop those rows, or set {setting}: zero for it in the schema"
+        )

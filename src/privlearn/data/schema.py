@@ -1,0 +1,95 @@
+"""The schema: everything about a table that is public before anybody looks at its rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, StrictInt, StrictStr, model_validator
+
+from privlearn.data.columns import Column, Target
+from privlearn.data.documents import read_document, write_document
+from privlearn.data.public_model import PublicModel
+from privlearn.errors import SchemaError
+
+Name = Annotated[StrictStr, Field(min_length=1)]
+
+
+class Schema(PublicModel):
+    """Public bounds, categories and classes of a table, and what a person is in it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set; with the digest it identifies the data set in a ledger.
+    columns : dict of str to NumberColumn, CategoryColumn or TextColumn
+        The feature columns, in the order of the encoded features. Columns of the table that are not
+        listed are not read.
+    target : Target or None, default=None
+        The column to predict and its classes.
+    person : str or None, default=None
+        Column that identifies a person who has several rows. The rows of a person are averaged, so that a
+        person weighs as much as one record, however many rows they have.
+    rows_per_person : int, default=1
+        Largest number of rows a person may have where no column identifies them: the guarantee for a
+        person then follows by group privacy.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({
+    ...     "name": "clinic",
+    ...     "columns": {"age": {"type": "number", "lower": 0, "upper": 120},
+    ...                 "sex": {"type": "category", "values": ["female", "male"]}},
+    ...     "target": {"name": "outcome", "classes": ["healthy", "ill"]},
+    ... })
+    >>> schema.columns["age"].upper
+    120.0
+    """
+
+    name: Name
+    columns: Annotated[dict[Name, Column], Field(min_length=1)]
+    target: Target | None = None
+    person: Name | None = None
+    rows_per_person: Annotated[StrictInt, Field(ge=1)] = 1
+
+    @model_validator(mode="after")
+    def _roles_do_not_overlap(self) -> Schema:
+        if self.target is not None and self.target.name in self.columns:
+            raise ValueError(f"columns.{self.target.name}: is the target: remove it from columns")
+        if self.person is not None and self.person in self.columns:
+            raise ValueError(f"columns.{self.person}: identifies a person: remove it from columns")
+        if self.person is not None and self.target is not None and self.person == self.target.name:
+            raise ValueError("person: is the target: name the column that identifies a person")
+        if self.person is not None and self.rows_per_person > 1:
+            raise ValueError(
+                "rows_per_person: remove it: the rows of a person are found by the person column and averaged"
+            )
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema from a .yaml, .yml or .json file."""
+        return cls.from_dict(read_document(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema to a .yaml, .yml or .json file."""
+        write_document(path, self.to_dict())
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Schema:
+        if not isinstance(content, Mapping) or not all(isinstance(key, str) for key in content):
+            raise SchemaError("a schema is a mapping with the keys name, columns and target")
+        return cls(**content)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting, defaults included, as plain JSON values."""
+        return self.model_dump(mode="json")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON form; the order of columns counts, since it fixes the features."""
+        text = json.dumps(self.to_dict(), ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
