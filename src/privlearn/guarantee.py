@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -48,6 +49,8 @@ class Guarantee:
             raise InvalidParameter(f"delta must be a number in [0, 1), not {self.delta!r}")
         if self.neighbours not in NEIGHBOURS:
             raise InvalidParameter(f"neighbours must be one of {NEIGHBOURS}, not {self.neighbours!r}")
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        object.__setattr__(self, "delta", float(self.delta))
 
     @property
     def is_private(self) -> bool:
@@ -84,4 +87,4 @@ _BELOW_ONE = math.nextafter(1.0, 0.0)
 
 
 def _is_real(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

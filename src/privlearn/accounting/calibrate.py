@@ -1,0 +1,49 @@
+"""From a promise to the least noise that keeps it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from scipy import stats
+
+from privlearn.accounting.compose import composed_delta
+from privlearn.accounting.curves import GaussianObjectiveCurve
+
+MARGIN = 2.0**-30
+"""Relative share of epsilon and delta kept back. It pays for the bisection's last digit and for sampling the
+discrete Gaussian instead of the rounded continuous one (docs/theory/noise.md)."""
+
+
+def gaussian_ratio(epsilon: float, delta: float, *, slack: float = 0.0, times: int = 1) -> float:
+    """Largest sensitivity / standard deviation with which Gaussian noise is (epsilon, delta)-private.
+
+    With ``slack`` it is the noise of objective perturbation, with ``times`` several runs with independent noise.
+    Without either it is the analytic calibration of Balle and Wang (2018).
+    """
+    epsilon, delta = epsilon * (1.0 - MARGIN), delta * (1.0 - MARGIN)
+    return _largest(
+        lambda ratio: composed_delta(GaussianObjectiveCurve(ratio, slack), times, epsilon) <= delta
+    )
+
+
+def ra12_noise_scale(epsilon: float, delta: float, sensitivity: float, dimension: int) -> float:
+    """Standard deviation of RA12's Gaussian objective perturbation (its appendix; Procedure 3 misprints a square).
+
+    The smallest sigma with P(|b| <= (2 sigma^2 epsilon - S^2) / (2 S)) >= 1 - delta for b ~ N(0, sigma^2 I_d):
+    off that event the privacy loss is at most epsilon. It grows like sqrt(d), unlike `gaussian_ratio`.
+    """
+    quantile = math.sqrt(stats.chi2.isf(delta, dimension))
+    # (2 sigma^2 epsilon - S^2) / (2 S) = sigma * quantile, solved for sigma
+    return sensitivity * (quantile + math.sqrt(quantile**2 + 2.0 * epsilon)) / (2.0 * epsilon)
+
+
+def _largest(holds: Callable[[float], bool]) -> float:
+    """Largest number, to 30 bits, for which a condition that holds near zero holds; always on the safe side."""
+    low, high = 1e-12, 1.0
+    while holds(high):
+        low, high = high, high * 2.0
+    while high > low * (1.0 + MARGIN):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

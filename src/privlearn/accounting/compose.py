@@ -1,0 +1,49 @@
+"""What several mechanisms on the same data cost together."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from dp_accounting.pld import pld_pmf
+from scipy.integrate import quad
+
+from privlearn.accounting.curves import Curve
+
+_POINTS = 5000
+
+
+def composed_delta(curve: Curve, times: int, epsilon: float) -> float:
+    """Bound on delta(epsilon) of ``times`` mechanisms with independent noise, each with the given curve.
+
+    The curve is discretised pessimistically ("connect the dots", Doroshenko et al. 2022) and composed by
+    dp-accounting: the discrete distribution dominates every mechanism with this curve, so the result is an upper bound
+    whatever the grid. Resolved down to deltas of about 1e-14, the precision of the Fourier transform.
+    """
+    if times == 1:
+        return float(curve.delta(epsilon))
+    gap = curve.reach() / _POINTS
+    steps = np.arange(-_POINTS, _POINTS + 1)
+    deltas = np.minimum.accumulate(curve.delta(steps * gap))
+    single = pld_pmf.create_pmf_pessimistic_connect_dots(gap, steps, deltas)
+    return float(single.self_compose(times).get_delta_for_epsilon(epsilon))
+
+
+def renyi_divergence(curve: Curve, order: float) -> float:
+    """Bound on the Renyi divergence of the given order (above 1) of any mechanism with this curve.
+
+    From E_Q[(P/Q)^a] = 1 + a (a-1) * integral of exp((a-1) t) (H(t) - max(0, 1 - exp(t))) dt over all real t,
+    the f-divergence written through hockey-stick divergences.
+    """
+
+    def excess(t: float) -> float:
+        return math.exp((order - 1.0) * t) * max(float(curve.delta(t)) - max(0.0, -math.expm1(t)), 0.0)
+
+    reach = curve.reach(order)
+    parts = [quad(excess, low, high, limit=200)[0] for low, high in ((-reach, 0.0), (0.0, reach))]
+    return math.log1p(order * (order - 1.0) * sum(parts)) / (order - 1.0)
+
+
+def pure_renyi(epsilon: float, order: float) -> float:
+    """Renyi divergence of any epsilon-private mechanism: epsilon^2/2-zCDP (Bun-Steinke 2016), never above epsilon."""
+    return min(epsilon, order * epsilon**2 / 2.0)

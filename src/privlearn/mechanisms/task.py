@@ -1,0 +1,93 @@
+"""The public facts of a learning task: everything a calibration may look at."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from privlearn.erm.losses import Loss
+from privlearn.errors import InvalidParameter
+from privlearn.guarantee import Neighbours
+
+
+@dataclass(frozen=True)
+class Task:
+    """Regularised risk minimisation over features of norm at most 1, described without any private value.
+
+    The objective is J(w) = (1/N) sum_i weight_i loss_i(w) + (regularization/2) |w|^2, solved ``problems`` times with
+    independent noise (one-vs-rest), each over ``dimension`` coefficients.
+
+    Parameters
+    ----------
+    loss : Loss
+        Its ``lipschitz`` (L) bounds a record's gradient norm, its ``smoothness`` (c) a record's curvature.
+    total : int
+        N, the number of records, or of persons when a person's rows are averaged. Public under both relations.
+    dimension : int
+        Coefficients of one problem.
+    problems : int
+        Number of problems solved; 1 for two classes and for the multinomial loss.
+    regularization : float
+        As asked for; objective perturbation may raise it.
+    tolerance : float
+        Gradient norm at which the solver stops; it refuses to return above it.
+    neighbours : {"replace_one", "zero_out"}
+    weight_bound : float
+        Largest class weight.
+    rows_per_person : int
+        How many records one person may own.
+    averaged : bool
+        True if each person's rows are averaged into one record of weight 1.
+    """
+
+    loss: Loss
+    total: int
+    dimension: int
+    problems: int
+    regularization: float
+    tolerance: float
+    neighbours: Neighbours
+    weight_bound: float = 1.0
+    rows_per_person: int = 1
+    averaged: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("total", "dimension", "problems", "rows_per_person"):
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+                raise InvalidParameter(f"{name} must be a whole number of at least 1, not {getattr(self, name)!r}")
+        for name in ("regularization", "tolerance", "weight_bound"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise InvalidParameter(f"{name} must be a finite number above 0, not {getattr(self, name)!r}")
+
+    @property
+    def gradient_sensitivity(self) -> float:
+        """How far one person moves the sum of all gradients of one problem, at any w: 2 L, or L for zero_out."""
+        gradients_at_stake = 2 if self.neighbours == "replace_one" else 1
+        return gradients_at_stake * self.loss.lipschitz * self.weight_bound * self.rows_per_person
+
+    @property
+    def minimiser_sensitivity(self) -> float:
+        """How far one person moves the exact minimiser of one problem (CMS11 Corollary 1): gradient / (N Lambda)."""
+        return self.gradient_sensitivity / (self.total * self.regularization)
+
+    def curvature_ratio(self, regularization: float) -> float:
+        """q = c / (N Lambda): the most one record can add to a Jacobian eigenvalue, relative to the smallest."""
+        return self.loss.smoothness * self.weight_bound / (self.total * regularization)
+
+    def jacobian_slack(self, regularization: float) -> float:
+        """Bound on the log-ratio of the Jacobian determinants of one problem on neighbouring data sets.
+
+        One record is a rank-one update: log(1 + q). A person with m rows: m such updates. A person whose rows are
+        averaged: any rank, but trace at most q, so log det(I + E) <= q.
+        """
+        ratio = self.curvature_ratio(regularization)
+        return ratio if self.averaged else self.rows_per_person * math.log1p(ratio)
+
+    @property
+    def one_gradient_direction(self) -> bool:
+        """True if a person's gradient is always a multiple of one known vector, with a known sign.
+
+        The proof of Gaussian objective perturbation needs it; a person with several rows, or the multinomial loss,
+        has more directions.
+        """
+        return self.loss.monotone and self.rows_per_person == 1 and not self.averaged

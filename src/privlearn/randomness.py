@@ -1,0 +1,84 @@
+"""Where all random bits come from.
+
+Noise that protects people comes from the operating system's secure bits, through OpenDP's exact samplers on the
+integers. A seeded source exists for tests and experiments only; what it released says "not private".
+"""
+
+from __future__ import annotations
+
+import numbers
+from typing import Protocol
+
+import numpy as np
+import opendp.prelude as dp
+from numpy.typing import NDArray
+
+from privlearn.errors import InvalidParameter
+
+dp.enable_features("contrib")
+
+Integers = NDArray[np.int64]
+
+
+class Randomness(Protocol):
+    """A source of integer noise; everything else is built on top of these draws in `mechanisms.noise`."""
+
+    description: str
+    secure: bool
+
+    def discrete_gaussian(self, scale: float, size: int) -> Integers:
+        """Independent draws with probability proportional to exp(-k^2 / (2 scale^2)) on the integers."""
+
+    def discrete_laplace(self, scale: float, size: int) -> Integers:
+        """Independent draws with probability proportional to exp(-|k| / scale) on the integers."""
+
+
+class SecureRandomness:
+    """The operating system's secure bits through OpenDP's exact samplers: no rounding, no truncation."""
+
+    description = "operating system's secure bits, OpenDP exact discrete samplers"
+    secure = True
+
+    def discrete_gaussian(self, scale: float, size: int) -> Integers:
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
+        return _draw(dp.m.make_gaussian(*space, scale=scale), size)
+
+    def discrete_laplace(self, scale: float, size: int) -> Integers:
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T=float)
+        return _draw(dp.m.make_laplace(*space, scale=scale), size)
+
+
+class SeededRandomness:
+    """A replayable generator for tests and experiments. Whoever knows the seed can subtract the noise."""
+
+    description = "seeded generator: not private, for tests and experiments only"
+    secure = False
+
+    def __init__(self, seed: int | np.random.Generator) -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def discrete_gaussian(self, scale: float, size: int) -> Integers:
+        # Rounded continuous draws: indistinguishable from the exact law at the scales we use (at least 2**39).
+        return np.rint(self._generator.normal(0.0, scale, size)).astype(np.int64)
+
+    def discrete_laplace(self, scale: float, size: int) -> Integers:
+        return np.rint(self._generator.laplace(0.0, scale, size)).astype(np.int64)
+
+
+def randomness_from(random_state: int | np.random.Generator | np.random.RandomState | None) -> Randomness:
+    """Secure bits for ``None``; a seeded, not private source for an integer or a numpy generator."""
+    if random_state is None:
+        return SecureRandomness()
+    if isinstance(random_state, np.random.RandomState):
+        return SeededRandomness(int(random_state.randint(2**31)))
+    if isinstance(random_state, np.random.Generator):
+        return SeededRandomness(random_state)
+    if isinstance(random_state, numbers.Integral) and random_state >= 0:
+        return SeededRandomness(int(random_state))
+    raise InvalidParameter(
+        "random_state must be None (secure, private) or, for tests, a non-negative integer or a numpy generator"
+    )
+
+
+def _draw(measurement: dp.Measurement, size: int) -> Integers:
+    return np.array(measurement([0] * size), dtype=np.int64)

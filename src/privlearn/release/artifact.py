@@ -1,0 +1,170 @@
+"""One file that may leave: arrays and JSON in an uncompressed ZIP, no pickle.
+
+    manifest.json       format, versions, SHA-256 of every other member
+    certificate.json    what is promised, with every constant
+    model.json          encoder, labels, link
+    coefficients.npy    the only thing that depends on the records
+    signature.json      optional: Ed25519 signature of the manifest by the data's holder
+
+The archive is canonical (fixed order, times and flags; the SHA-256 of the manifest as its comment), so that reading it
+back and writing it again gives the same bytes: any changed byte is found, in content and in container.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from privlearn.errors import ReleaseError, SchemaError, VerificationError
+from privlearn.release.atomic import write_atomically
+from privlearn.release.certificate import Certificate
+from privlearn.release.model import LinearModel
+
+FORMAT = "privlearn release 1"
+_MEMBERS = ("certificate.json", "model.json", "coefficients.npy")
+_MOST_BYTES = 4 * 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A model with its certificate, ready to leave."""
+
+    model: LinearModel
+    certificate: Certificate
+    signature: dict[str, str] | None = None
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, whole or not at all."""
+        write_atomically(Path(path), self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Release:
+        """Read a release, refusing any whose bytes, constants or signature contradict each other."""
+        try:
+            raw = Path(path).read_bytes()
+        except OSError as error:
+            raise ReleaseError(f"cannot read {path}: {error.strerror}") from None
+        return cls.from_bytes(raw)
+
+    def signed(self, key: Ed25519PrivateKey) -> Release:
+        """The same release with the holder's signature over the manifest, and so over every byte of content."""
+        signature = {
+            "public_key": key.public_key().public_bytes_raw().hex(),
+            "signature": key.sign(self._manifest()).hex(),
+        }
+        return Release(self.model, self.certificate, signature)
+
+    def to_bytes(self) -> bytes:
+        members = self._members()
+        if self.signature is not None:
+            members["signature.json"] = _json_bytes(self.signature)
+        return _pack({"manifest.json": self._manifest(), **members}, comment=_digest(self._manifest()))
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Release:
+        members = _unpack(raw)
+        try:
+            release = cls._parse(members)
+        except (KeyError, TypeError, ValueError, SchemaError) as error:
+            raise VerificationError(f"the release is malformed ({type(error).__name__})") from None
+        if release.to_bytes() != raw:
+            raise VerificationError("the release's bytes were changed after it was written")
+        release._check_signature()
+        return release
+
+    @classmethod
+    def _parse(cls, members: dict[str, bytes]) -> Release:
+        manifest = json.loads(members["manifest.json"])
+        if manifest["format"] != FORMAT:
+            raise ReleaseError(f"this is {manifest['format']!r}; this privlearn reads {FORMAT!r}")
+        for name in _MEMBERS:
+            if _digest(members[name]) != manifest["sha256"][name]:
+                raise VerificationError(f"{name} was changed after the release was written")
+        coefficients = np.lib.format.read_array(io.BytesIO(members["coefficients.npy"]), allow_pickle=False)
+        model = LinearModel.from_dict(json.loads(members["model.json"]), coefficients)
+        certificate = Certificate.from_dict(json.loads(members["certificate.json"]))
+        _check_agreement(model, certificate)
+        signature = json.loads(members["signature.json"]) if "signature.json" in members else None
+        return cls(model, certificate, signature)
+
+    def _check_signature(self) -> None:
+        if self.signature is None:
+            return
+        try:
+            signer = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.signature["public_key"]))
+            signer.verify(bytes.fromhex(self.signature["signature"]), self._manifest())
+        except (InvalidSignature, KeyError, TypeError, ValueError):
+            raise VerificationError("the signature does not belong to this release") from None
+
+    def _members(self) -> dict[str, bytes]:
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, self.model.coefficients, version=(1, 0), allow_pickle=False)
+        contents = (
+            _json_bytes(self.certificate.to_dict()),
+            _json_bytes(self.model.to_dict()),
+            buffer.getvalue(),
+        )
+        return dict(zip(_MEMBERS, contents, strict=True))
+
+    def _manifest(self) -> bytes:
+        digests = {name: _digest(content) for name, content in self._members().items()}
+        return _json_bytes({"format": FORMAT, "sha256": digests})
+
+
+def _check_agreement(model: LinearModel, certificate: Certificate) -> None:
+    """The certificate must speak of this model."""
+    task = certificate.mechanism.task
+    agree = (
+        model.coefficients.size == task.problems * task.dimension
+        and certificate.encoding == describe_encoding(model)
+        and np.isfinite(model.coefficients).all()
+    )
+    if not agree:
+        raise VerificationError("the certificate belongs to another model")
+
+
+def describe_encoding(model: LinearModel) -> dict[str, Any]:
+    """What the certificate says of the encoding: the schema by name and digest, or the declared norm bound."""
+    encoder = model.encoder
+    schema = getattr(encoder, "schema", None)
+    if schema is None:
+        return {"norm_bound": encoder.clip_bound, "features": encoder.n_features}
+    return {"dataset": schema.name, "schema_sha256": schema.digest}
+
+
+def _pack(members: dict[str, bytes], comment: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in members.items():
+            entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            entry.create_system, entry.external_attr = 3, 0o644 << 16
+            archive.writestr(entry, content)
+        archive.comment = comment.encode()
+    return buffer.getvalue()
+
+
+def _unpack(raw: bytes) -> dict[str, bytes]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
+                raise ReleaseError("the release is larger than any model of this format")
+            return {entry.filename: archive.read(entry) for entry in archive.infolist()}
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError, RuntimeError) as error:
+        raise VerificationError(f"not a privlearn release, or damaged ({type(error).__name__})") from None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _json_bytes(value: Any) -> bytes:
+    return (json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()

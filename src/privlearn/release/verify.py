@@ -1,0 +1,76 @@
+"""Checking a release as a stranger would: from the file alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+
+from privlearn.errors import InvalidParameter, VerificationError
+from privlearn.guarantee import Guarantee
+from privlearn.release.artifact import Release
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What the file proves about itself.
+
+    Attributes
+    ----------
+    claimed, recomputed : Guarantee
+        The promise, and what the constants give; the second is never weaker.
+    is_private : bool
+        False if there is no promise (epsilon = inf) or the noise came from a seeded generator.
+    signer : str or None
+        Public key (hexadecimal) whose signature covers the file.
+    """
+
+    claimed: Guarantee
+    recomputed: Guarantee
+    is_private: bool
+    signer: str | None
+
+
+def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verification:
+    """Check every byte, recompute the guarantee from the certificate alone, and check the signature.
+
+    Raises
+    ------
+    VerificationError
+        If anything contradicts anything else, or the file is not signed by ``signer``.
+    """
+    release = Release.load(path)
+    key = release.signature["public_key"] if release.signature else None
+    if signer is not None and key != signer.public_bytes_raw().hex():
+        raise VerificationError("the release is not signed by the given key")
+    certificate = release.certificate
+    return Verification(certificate.guarantee, certificate.mechanism.spends(), certificate.is_private, key)
+
+
+def read_private_key(path: str | Path) -> Ed25519PrivateKey:
+    """A holder's signing key in PEM form, as `openssl genpkey -algorithm ed25519` writes it."""
+    key = _read_key(path, lambda content: load_pem_private_key(content, password=None))
+    if not isinstance(key, Ed25519PrivateKey):
+        raise InvalidParameter(f"{path} is not an Ed25519 key: make one with `openssl genpkey -algorithm ed25519`")
+    return key
+
+
+def read_public_key(path: str | Path) -> Ed25519PublicKey:
+    """A holder's public key in PEM form, as `openssl pkey -pubout` writes it."""
+    key = _read_key(path, load_pem_public_key)
+    if not isinstance(key, Ed25519PublicKey):
+        raise InvalidParameter(f"{path} is not an Ed25519 public key: make it with `openssl pkey -pubout`")
+    return key
+
+
+def _read_key(path: str | Path, parse: Callable[[bytes], Any]) -> Any:
+    try:
+        return parse(Path(path).read_bytes())
+    except OSError as error:
+        raise InvalidParameter(f"cannot read the key {path}: {error.strerror}") from None
+    except (TypeError, ValueError):
+        raise InvalidParameter(f"{path} is not an unencrypted PEM key") from None
