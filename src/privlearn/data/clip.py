@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.data.groups import blocks
+from privlearn.data.blocks import blocks
 from privlearn.data.quiet import quietly
 from privlearn.data.rescale import margin, row_squares
 from privlearn.errors import DataError, InvalidParameter
@@ -70,6 +70,7 @@ class BoundedRows:
         for part in blocks(len(X)):
             block = rows[part, : self.n_features]
             block[:] = X[part]
+            _refuse_non_finite(block)
             largest = self._largest(np.max(np.abs(block), axis=1, initial=0.0))
             block /= largest[:, np.newaxis]
             block *= self._shrink(np.einsum("ij,ij->i", block, block), largest)[:, np.newaxis]
@@ -99,16 +100,13 @@ class BoundedRows:
         if array.dtype == object:
             array = quietly(lambda: array.astype(np.float64), unreadable)
         self._check(array.shape, array.dtype)
-        if not all(np.isfinite(array[part]).all() for part in blocks(len(array))):
-            raise DataError("X has NaN or infinite entries: drop those rows or fill them in")
         return array
 
     def _checked_sparse(self, X: Any) -> sparse.csr_array:
         self._check(X.shape, X.dtype)
         rows = sparse.csr_array(X, dtype=np.float64, copy=True)
         rows.sum_duplicates()
-        if not np.isfinite(rows.data).all():
-            raise DataError("X has NaN or infinite entries: drop those rows or fill them in")
+        _refuse_non_finite(rows.data)
         return rows
 
     def _check(self, shape: tuple[int, ...], dtype: Any) -> None:
@@ -120,6 +118,11 @@ class BoundedRows:
             raise DataError(f"X has shape {shape}: it must be 2-D with {self.n_features} columns")
         if shape[0] == 0:
             raise DataError("X has no rows: give at least one")
+
+
+def _refuse_non_finite(entries: NDArray[np.float64]) -> None:
+    if not np.isfinite(entries).all():
+        raise DataError("X has NaN or infinite entries: drop those rows or fill them in")
 
 
 def _is_positive(value: object) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privlearn.data.blocks import blocks
 from privlearn.data.cells import MISSING, UNKNOWN, codes, owners
 from privlearn.data.groups import DenseGroup, group_of
 from privlearn.data.rescale import rescale_dense, rescale_sparse
@@ -82,13 +83,14 @@ class SchemaEncoder:
         return self._encode_dense(table, dense) if dense == self._groups else self._encode_sparse(table)
 
     def _encode_dense(self, table: Any, groups: list[DenseGroup]) -> NDArray[np.float64]:
+        cells = [group.cells(table.column(group.name)) for group in groups]
+        places = np.cumsum([0, *(group.width for group in groups)])
         rows = np.empty((table.num_rows, self.dimension))
-        start = 0
-        for group in groups:
-            group.fill(table.column(group.name), rows[:, start : start + group.width])
-            start += group.width
-        rows[:, start:] = 1.0  # the intercept, if there is one
-        rescale_dense(rows)
+        rows[:, places[-1] :] = 1.0  # the intercept, if there is one
+        for part in blocks(len(rows)):
+            for group, column, start, stop in zip(groups, cells, places[:-1], places[1:], strict=True):
+                group.expand(column[part], rows[part, start:stop])
+            rescale_dense(rows[part])
         return rows
 
     def _encode_sparse(self, table: Any) -> sparse.csr_array:

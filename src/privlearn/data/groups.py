@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer
 
+from privlearn.data.blocks import blocks
 from privlearn.data.cells import MISSING, UNKNOWN, codes, numbers, texts
 from privlearn.data.columns import CategoryColumn, NumberColumn, Rule, TextColumn
 from privlearn.data.splines import spline_basis
 from privlearn.errors import DataError
-
-BLOCK = 8192  # rows expanded at a time: intermediate arrays stay in the cache
 
 
 class Group(ABC):
@@ -47,12 +46,16 @@ class DenseGroup(Group):
     """Features that are mostly not zero."""
 
     @abstractmethod
-    def fill(self, column: Any, out: NDArray[np.float64]) -> None:
-        """Write the features of the column's cells into ``out``, of shape (n, width)."""
+    def cells(self, column: Any) -> NDArray[Any]:
+        """The column's cells, checked, as one number each."""
+
+    @abstractmethod
+    def expand(self, cells: NDArray[Any], out: NDArray[np.float64]) -> None:
+        """Write the features of the cells into ``out``, of shape (n, width)."""
 
     def encode(self, column: Any) -> sparse.csr_array:
         features = np.empty((len(column), self.width))
-        self.fill(column, features)
+        self.expand(self.cells(column), features)
         return sparse.csr_array(features)
 
 
@@ -62,7 +65,7 @@ class NumberGroup(DenseGroup):
     def __init__(self, name: str, column: NumberColumn) -> None:
         self.name = name
         self._column = column
-        self.width = self._expand(np.zeros(1)).shape[1]
+        self.width = self._functions(np.zeros(1)).shape[1]
 
     @property
     def feature_names(self) -> list[str]:
@@ -70,12 +73,14 @@ class NumberGroup(DenseGroup):
             return [self.name]
         return [f"{self.name}[{place}]" for place in range(self.width)]
 
-    def fill(self, column: Any, out: NDArray[np.float64]) -> None:
+    def cells(self, column: Any) -> NDArray[np.float64]:
         cells = numbers(column, f"column {self.name!r}")
+        _refuse(np.isnan(cells), self._column.missing, self.name, "missing", "missing cells")
+        return cells
+
+    def expand(self, cells: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         missing = np.isnan(cells)
-        _refuse(missing, self._column.missing, self.name, "missing", "missing cells")
-        for rows in blocks(len(cells)):
-            out[rows] = self._expand(self._position(np.where(missing[rows], self._column.lower, cells[rows])))
+        out[:] = self._functions(self._position(np.where(missing, self._column.lower, cells)))
         out[missing] = 0.0
 
     def _position(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -85,7 +90,7 @@ class NumberGroup(DenseGroup):
         share = np.log1p(above) / np.log1p(width) if self._column.scale == "log" else above / width
         return np.clip(share, 0.0, 1.0)
 
-    def _expand(self, position: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _functions(self, position: NDArray[np.float64]) -> NDArray[np.float64]:
         if self._column.encoding == "linear":
             return (2.0 * position - 1.0)[:, np.newaxis]
         return spline_basis(position, self._column.knots)
@@ -103,7 +108,7 @@ class CategoryGroup(DenseGroup):
     def feature_names(self) -> list[str]:
         return [f"{self.name}={value}" for value in self._column.values]
 
-    def fill(self, column: Any, out: NDArray[np.float64]) -> None:
+    def cells(self, column: Any) -> NDArray[np.int64]:
         places = codes(column, self._column.values, f"column {self.name!r}")
         _refuse(places == MISSING, self._column.missing, self.name, "missing", "missing cells")
         _refuse(
@@ -113,10 +118,13 @@ class CategoryGroup(DenseGroup):
             "unknown",
             "values that the schema does not list",
         )
+        return places
+
+    def expand(self, cells: NDArray[np.int64], out: NDArray[np.float64]) -> None:
         out[:] = -1.0 / self.width
-        listed = np.flatnonzero(places >= 0)
-        out[listed, places[listed]] += 1.0
-        out[places < 0] = 0.0
+        listed = np.flatnonzero(cells >= 0)
+        out[listed, cells[listed]] += 1.0
+        out[cells < 0] = 0.0
 
 
 class TextGroup(Group):
@@ -136,12 +144,7 @@ class TextGroup(Group):
         cells = texts(column, f"column {self.name!r}")
         missing = np.asarray(cells.is_null().to_numpy())
         _refuse(missing, self._column.missing, self.name, "missing", "missing cells")
-        filled = pc.fill_null(cells, "")
-        parts = [self._hash(filled.slice(rows.start, rows.stop - rows.start)) for rows in blocks(len(filled))]
-        return sparse.csr_array(sparse.vstack(parts, format="csr"))
-
-    def _hash(self, cells: Any) -> Any:
-        return self._hasher.transform(cells.to_pylist())
+        return sparse.csr_array(self._hasher.transform(_one_by_one(pc.fill_null(cells, ""))))
 
 
 def group_of(name: str, column: NumberColumn | CategoryColumn | TextColumn) -> Group:
@@ -155,10 +158,10 @@ def group_of(name: str, column: NumberColumn | CategoryColumn | TextColumn) -> G
             return TextGroup(name, column)
 
 
-def blocks(count: int) -> Iterator[slice]:
-    """Slices that cover ``range(count)``."""
-    for start in range(0, count, BLOCK):
-        yield slice(start, min(start + BLOCK, count))
+def _one_by_one(cells: Any) -> Iterator[str]:
+    """The texts, without all of them being Python objects at once."""
+    for rows in blocks(len(cells)):
+        yield from cells.slice(rows.start, rows.stop - rows.start).to_pylist()
 
 
 def _refuse(cells: NDArray[np.bool_], rule: Rule, name: str, setting: str, what: str) -> None:

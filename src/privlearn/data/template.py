@@ -1,0 +1,92 @@
+"""A schema to fill in, from a file's column names and types alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as parquet
+import yaml
+
+from privlearn.data.files import csv_header, is_parquet
+from privlearn.data.quiet import quietly
+from privlearn.errors import DataError
+
+_HEAD = """\
+# A schema says what is public about the table before anybody looks at its rows. Take bounds and
+# categories from the questionnaire, the law or common knowledge, never from the data: what is
+# read from private rows is a release that this file would not account for.
+#
+# 1. Delete columns that identify people (names, numbers, addresses) and columns you do not need.
+# 2. Number columns: fill in lower and upper; cells outside are clamped. Use scale: log for amounts
+#    with a long tail (income, capital, counts). A number that is only a code is a category.
+# 3. Category columns: list all values that may occur; quote words such as "yes", "no" and "1" if
+#    the table has them as text. Long free text: write type: text and delete values.
+# 4. missing: zero (and unknown: zero for categories) accepts gaps; without it they are refused.
+# 5. Move the column to predict from columns to target and list its classes.
+# 6. If people have several rows: person: NAME of the column that identifies them (then delete that
+#    column below), or rows_per_person: the largest number a person can have.
+"""
+
+_TAIL = """\
+target:
+  name: null        # the column to predict
+  classes: []       # all its values, e.g. [healthy, ill]
+"""
+
+
+def schema_template(path: str | Path) -> str:
+    """Return a commented YAML schema for a CSV or Parquet file, with every bound and list left to fill in.
+
+    Only column names and column types are read into it; no cell of the table can appear.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path} is not a file: check the path")
+    columns = "".join(line + "\n" for name, kind in _columns(path) for line in _column_lines(name, kind))
+    stem = path.name.removesuffix(".gz").rsplit(".", 1)[0]
+    return f"{_HEAD}\nname: {_quoted(stem)}\n\ncolumns:\n{columns}\n{_TAIL}"
+
+
+def _columns(path: Path) -> list[tuple[str, Any]]:
+    if is_parquet(path):
+        kinds = quietly(lambda: parquet.read_schema(path), f"{path} is not a Parquet file that can be read")
+        return list(zip(kinds.names, kinds.types, strict=True))
+    names = csv_header(path)
+    if any(_is_number(name) for name in names):
+        raise DataError(f"the first line of {path} holds numbers: put a line of column names before the data")
+    opened = quietly(lambda: arrow_csv.open_csv(path), f"{path} is not a regular CSV file: check its lines")
+    return list(zip(names, opened.schema.types, strict=True))
+
+
+def _column_lines(name: str, kind: Any) -> Iterator[str]:
+    yield f"  {_quoted(name)}:"
+    if pa.types.is_boolean(kind):
+        yield "    type: category"
+        yield "    values: [false, true]"
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        yield "    type: number"
+        yield "    lower: null     # smallest possible value"
+        yield "    upper: null     # largest possible value"
+        yield "    # scale: log    # for amounts with a long tail"
+    else:
+        yield "    type: category"
+        yield "    values: []      # all possible values, e.g. [female, male]"
+        if pa.types.is_temporal(kind):
+            yield "    # a date or time cannot be used as it is: make it a number (days, years) or delete it"
+
+
+def _quoted(name: str) -> str:
+    """The name as a YAML scalar on one line."""
+    return yaml.safe_dump(name, allow_unicode=True, width=10**9, default_style='"').strip()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
