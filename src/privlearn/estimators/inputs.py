@@ -1,0 +1,156 @@
+"""From what the caller hands over to vectors and label numbers, using only what was declared public."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from privlearn.data import BoundedRows, Schema, SchemaEncoder, as_table
+from privlearn.data.quiet import quietly
+from privlearn.errors import DataError, InvalidParameter
+from privlearn.release.model import Encoder
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """Private rows as features of norm at most 1, with the public facts about them.
+
+    ``total`` counts records, or persons where their rows are averaged; ``person_weights`` is then 1/m for each of a
+    person's m rows.
+    """
+
+    encoder: Encoder
+    features: Any
+    labels: NDArray[np.int64]
+    classes: NDArray[Any]
+    total: int
+    person_weights: Array | None = None
+    rows_per_person: int = 1
+
+
+def read_table(schema: Schema, X: Any, y: Any, fit_intercept: bool) -> TrainingSet:
+    """A raw table under a schema; ``y=None`` takes the schema's target column."""
+    encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
+    if schema.target is None:
+        raise InvalidParameter("the schema has no target: add `target:` with its name and classes")
+    if y is None:
+        y = as_table(X, [schema.target.name]).column(0)
+    labels = encoder.encode_labels(y)
+    features = encoder.encode(X)
+    if features.shape[0] != len(labels):
+        raise DataError(f"the table has {features.shape[0]} rows but there are {len(labels)} labels")
+    classes = np.array(schema.target.classes)
+    if schema.person is None:
+        return TrainingSet(encoder, features, labels, classes, len(labels), None, schema.rows_per_person)
+    weights, persons = encoder.person_weights(X)
+    return TrainingSet(encoder, features, labels, classes, persons, weights)
+
+
+def read_arrays(estimator: Any, X: Any, y: Any, *, private: bool) -> TrainingSet:
+    """Plain arrays: the caller declares ``norm_bound`` and ``classes``, unless nothing is promised."""
+    if y is None:
+        raise InvalidParameter(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    columns = check_array_shape(X)
+    _check_declared(estimator, private)
+    y = column_or_1d(y, warn=True)
+    check_classification_targets(y)
+    check_consistent_length(X, y)
+    norm_bound = _largest_norm(X) if estimator.norm_bound is None else estimator.norm_bound
+    encoder = BoundedRows(norm_bound, columns, fit_intercept=estimator.fit_intercept)
+    features = encoder.encode(X)
+    classes = np.unique(y) if estimator.classes is None else check_classes(estimator.classes)
+    labels = _label_numbers(y, classes)
+    validate_data(estimator, X, reset=True, skip_check_array=True)
+    return TrainingSet(encoder, features, labels, classes, len(labels))
+
+
+def check_array_shape(X: Any) -> int:
+    """Number of columns of what must be a matrix, with the messages that scikit-learn's users know."""
+    shape = np.shape(X) if not sparse.issparse(X) else X.shape
+    if len(shape) != 2:
+        raise DataError(
+            f"Expected 2D array, got {len(shape)}D array instead. Reshape your data either using "
+            "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
+        )
+    if np.iscomplexobj(X):
+        raise DataError("Complex data not supported: give real numbers.")
+    if shape[1] == 0:
+        raise DataError(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+    if shape[0] == 0:
+        raise DataError(f"0 sample(s) (shape={shape}) while a minimum of 1 is required.")
+    return int(shape[1])
+
+
+def check_classes(classes: Any) -> NDArray[Any]:
+    """Declared labels: at least two, distinct, of one type."""
+    array = np.asarray(list(classes))
+    if array.ndim != 1 or array.dtype == object or len(array) < 2 or len(np.unique(array)) < len(array):
+        raise InvalidParameter("classes must list at least two distinct labels of one type, e.g. classes=[0, 1]")
+    return array
+
+
+def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Array | None:
+    """Public weight of each class, or ``None``."""
+    if class_weight is None:
+        return None
+    if not isinstance(class_weight, Mapping):
+        raise InvalidParameter(
+            "class_weight must be a dict such as {0: 1.0, 1: 3.0}: 'balanced' would read the classes' frequencies "
+            "from the records and publish them unprotected"
+        )
+    labels = classes.tolist()
+    if unknown := [label for label in class_weight if label not in labels]:
+        raise InvalidParameter(f"class_weight names {unknown}, which classes does not list")
+    weights = np.array([float(class_weight.get(label, 1.0)) for label in labels])
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        raise InvalidParameter("class_weight must be finite and above 0")
+    return weights
+
+
+def _check_declared(estimator: Any, private: bool) -> None:
+    name = type(estimator).__name__
+    if private and estimator.norm_bound is None:
+        raise InvalidParameter(
+            f"say how long a row may be, from public knowledge: {name}(norm_bound=...); longer rows are shortened. "
+            "Or describe the table: schema=Schema.load(...). Reading it off the data would publish the data"
+        )
+    if private and estimator.classes is None:
+        raise InvalidParameter(
+            f"list the labels that may occur, from public knowledge: {name}(classes=[0, 1]). "
+            "Reading them off the data would publish whether a rare label is present"
+        )
+
+
+def _largest_norm(X: Any) -> float:
+    """For epsilon = inf only, where nothing is promised: the bound that clips no row."""
+    values = quietly(lambda: abs(X) if sparse.issparse(X) else np.asarray(X, dtype=float), _NOT_NUMBERS)
+    if not np.isfinite(values.data if sparse.issparse(X) else values).all():
+        raise DataError("X has NaN or infinite entries: drop those rows or fill them in")
+    squares = values.multiply(values).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", values, values)
+    return float(np.sqrt(np.max(squares))) or 1.0
+
+
+_NOT_NUMBERS = "X cannot be read as numbers: give a 2-D array of numbers, or a schema for a table"
+
+
+def _label_numbers(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    if len(classes) < 2:
+        raise DataError("there is only one class in y: a classifier needs at least two classes")
+    order = np.argsort(classes)
+    places = quietly(
+        lambda: np.searchsorted(classes[order], y), "y and classes are of different types: convert one of them"
+    )
+    numbers = order[np.minimum(places, len(classes) - 1)]
+    if not np.array_equal(classes[numbers], y):
+        raise DataError("y has labels that classes does not list: correct the rows, or the list")
+    return numbers.astype(np.int64)

@@ -1,0 +1,68 @@
+"""The step that touches the data: solve each problem of a task to its certified tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.erm import Loss, Problem, minimise, minimise_multinomial
+from privlearn.estimators.inputs import TrainingSet
+from privlearn.mechanisms.output import Fit
+
+Array = NDArray[np.float64]
+
+Progress = Callable[[int, int, int], None]
+"""Called with (problem, number of problems, iteration); shown on the trusted side only."""
+
+
+def solver(
+    rows: TrainingSet, loss: Loss, class_weights: Array | None, tolerance: float, progress: Progress | None
+) -> Fit:
+    """What a mechanism calls with a perturbation for each problem and the regularization it settled on."""
+    weights = _row_weights(rows, class_weights)
+
+    def solve_multinomial(linear: Array | None, regularization: float) -> Array:
+        return minimise_multinomial(
+            rows.features,
+            rows.labels,
+            len(rows.classes),
+            regularization=regularization,
+            total=rows.total,
+            row_weights=weights,
+            tolerance=tolerance,
+            progress=_counted(progress, 0, 1),
+        ).coefficients
+
+    def solve_margins(linear: Array | None, regularization: float) -> Array:
+        positives = [1] if len(rows.classes) == 2 else range(len(rows.classes))
+        found = []
+        for index, positive in enumerate(positives):
+            problem = Problem(
+                rows.features,
+                np.where(rows.labels == positive, 1.0, -1.0),
+                loss,
+                regularization,
+                rows.total,
+                weights,
+                None if linear is None else linear[index],
+            )
+            counted = _counted(progress, index, len(positives))
+            found.append(minimise(problem, tolerance=tolerance, progress=counted).coefficients)
+        return np.array(found)
+
+    return solve_multinomial if loss.name == "multinomial" else solve_margins
+
+
+def _row_weights(rows: TrainingSet, class_weights: Array | None) -> Array | None:
+    if class_weights is None:
+        return rows.person_weights
+    weights = class_weights[rows.labels]
+    return weights if rows.person_weights is None else weights * rows.person_weights
+
+
+def _counted(progress: Progress | None, index: int, count: int) -> Callable[[int, float], None] | None:
+    if progress is None:
+        return None
+    return lambda iteration, _: progress(index, count, iteration)
