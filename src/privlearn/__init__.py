@@ -1,22 +1,32 @@
-"""Differentially private linear learning, from a raw table to a release anyone can verify."""
+"""Differentially private linear learning, from a raw table to a release anyone can verify.
 
-from privlearn.data import Schema, SchemaEncoder
-from privlearn.erm import Hinge, HuberHinge, Logistic, SmoothedHinge
-from privlearn.errors import (
-    BudgetExceeded,
-    DataError,
-    InvalidParameter,
-    LedgerError,
-    PrivlearnError,
-    ReleaseError,
-    SchemaError,
-    SolverError,
-    VerificationError,
-)
-from privlearn.estimators import PrivateLogisticRegression, PrivateSVC
-from privlearn.guarantee import Guarantee
-from privlearn.ledger import Ledger
-from privlearn.release import Certificate, Release, verify
+The names below are imported when they are first used, so that ``privlearn --help`` does not wait for the
+numerical libraries.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from privlearn.data import Schema, SchemaEncoder
+    from privlearn.erm import Hinge, HuberHinge, Logistic, SmoothedHinge
+    from privlearn.errors import (
+        BudgetExceeded,
+        DataError,
+        InvalidParameter,
+        LedgerError,
+        PrivlearnError,
+        ReleaseError,
+        SchemaError,
+        SolverError,
+        VerificationError,
+    )
+    from privlearn.estimators import PrivateLogisticRegression, PrivateSVC
+    from privlearn.guarantee import Guarantee
+    from privlearn.ledger import Ledger
+    from privlearn.release import Certificate, Release, verify
 
 __version__ = "0.1.0"
 
@@ -44,3 +54,20 @@ __all__ = [
     "VerificationError",
     "verify",
 ]
+
+_PARTS = ("errors", "guarantee", "data", "erm", "release", "ledger", "estimators")
+
+if not TYPE_CHECKING:  # for a type checker the imports above say more
+
+    def __getattr__(name: str) -> object:
+        if name in _PARTS:
+            return import_module(f"privlearn.{name}")
+        if name in __all__:
+            for part in _PARTS:
+                module = import_module(f"privlearn.{part}")
+                if hasattr(module, name):
+                    return globals().setdefault(name, getattr(module, name))
+        raise AttributeError(f"module 'privlearn' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *_PARTS})
