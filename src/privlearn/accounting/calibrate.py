@@ -9,6 +9,7 @@ from scipy import stats
 
 from privlearn.accounting.compose import composed_delta
 from privlearn.accounting.curves import GaussianObjectiveCurve
+from privlearn.errors import InvalidParameter
 
 MARGIN = 2.0**-30
 """Relative share of epsilon and delta kept back. It pays for the bisection's last digit and for sampling the
@@ -41,6 +42,11 @@ def ra12_noise_scale(epsilon: float, delta: float, sensitivity: float, dimension
 def _largest(holds: Callable[[float], bool]) -> float:
     """Largest number, to 30 bits, for which a condition that holds near zero holds; always on the safe side."""
     low, high = 1e-12, 1.0
+    if not holds(low):
+        raise InvalidParameter(
+            "no amount of Gaussian noise keeps this promise: ask for a larger epsilon or delta "
+            "(several classes need delta above 1e-14), or a stronger regularization"
+        )
     while holds(high):
         low, high = high, high * 2.0
     while high > low * (1.0 + MARGIN):

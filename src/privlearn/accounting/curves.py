@@ -23,6 +23,9 @@ class Curve(Protocol):
     def delta(self, epsilon: ArrayLike) -> Any:
         """Bound on the hockey-stick divergence at ``epsilon`` (a number or an array)."""
 
+    def log_delta(self, epsilon: ArrayLike) -> Any:
+        """Logarithm of ``delta`` for epsilon >= 0, also where ``delta`` itself underflows."""
+
     def reach(self, order: float = 0.0) -> float:
         """An epsilon beyond which the curve times exp(order * epsilon) is negligible (below 1e-30)."""
 
@@ -38,6 +41,9 @@ class PureCurve:
         inside = -np.expm1(at - self.epsilon) / (1.0 + np.exp(-self.epsilon))
         return np.maximum(np.where(at <= -self.epsilon, -np.expm1(at), inside), 0.0)
 
+    def log_delta(self, epsilon: ArrayLike) -> Any:
+        return _log(self.delta(epsilon))
+
     def reach(self, order: float = 0.0) -> float:
         return self.epsilon
 
@@ -52,6 +58,12 @@ class GaussianCurve:
         at = np.asarray(epsilon, dtype=float)
         half, far = self.ratio / 2.0, at / self.ratio
         return np.clip(ndtr(half - far) - np.exp(at + log_ndtr(-half - far)), 0.0, 1.0)
+
+    def log_delta(self, epsilon: ArrayLike) -> Any:
+        at = np.asarray(epsilon, dtype=float)
+        half, far = self.ratio / 2.0, at / self.ratio
+        larger, smaller = log_ndtr(half - far), at + log_ndtr(-half - far)
+        return larger + _log(-np.expm1(np.minimum(smaller - larger, 0.0)))
 
     def reach(self, order: float = 0.0) -> float:
         return self.ratio * (12.0 + self.ratio * (0.5 + order))
@@ -77,9 +89,19 @@ class GaussianObjectiveCurve:
         chord = (1.0 - share) * low + share * high
         return np.where(np.abs(at) < self.slack, chord, np.where(at >= 0, right, left))
 
+    def log_delta(self, epsilon: ArrayLike) -> Any:
+        at = np.asarray(epsilon, dtype=float)
+        beyond = GaussianCurve(self.ratio).log_delta(np.maximum(at - self.slack, 0.0))
+        return np.where(at < self.slack, _log(self.delta(np.minimum(at, self.slack))), beyond)
+
     @property
     def _corner(self) -> Any:
         return GaussianCurve(self.ratio).delta(0.0)
 
     def reach(self, order: float = 0.0) -> float:
         return self.slack + GaussianCurve(self.ratio).reach(order)
+
+
+def _log(values: Array) -> Any:
+    with np.errstate(divide="ignore"):
+        return np.log(values)

@@ -169,7 +169,8 @@ class ObjectivePerturbation:
         if self.calibration == "ra12":
             sensitivity, epsilon = task.gradient_sensitivity, self._main_epsilon / task.problems - self.slack
             radius = (2.0 * self.noise_scale**2 * epsilon - sensitivity**2) / (2.0 * sensitivity)
-            return task.problems * float(stats.chi2.sf((radius / self.noise_scale) ** 2, task.dimension))
+            quantile = max(radius, 0.0) / self.noise_scale  # noise too small for any ball promises nothing
+            return task.problems * float(stats.chi2.sf(quantile**2, task.dimension))
         curve = GaussianObjectiveCurve(self._ratio, self.slack)
         return composed_delta(curve, task.problems, self._main_epsilon * (1.0 - MARGIN)) / (1.0 - MARGIN)
 
@@ -200,11 +201,9 @@ def _raised_regularization(task: Task, epsilon: float, calibration: str) -> floa
     """Lambda + D: raised where the Jacobian's slack would take too much of epsilon."""
     share = epsilon * (1.0 - TOLERANCE_SHARE) * (1.0 - MARGIN) / task.problems
     slack = task.jacobian_slack(task.regularization)
-    curvature = task.curvature_ratio(1.0)
-    if calibration == "tight":
-        if slack <= share / 2.0:
-            return task.regularization
-        return curvature / (share / 2.0 if task.averaged else math.expm1(share / 2.0 / task.rows_per_person))
-    if 2.0 * slack < share:
+    # The papers count the slack twice and raise only when it takes all of epsilon; both raise to half of epsilon.
+    target, limit = (share / 2.0, share / 2.0) if calibration == "tight" else (share / 4.0, share / 2.0)
+    if slack <= limit * (1.0 - MARGIN):
         return task.regularization
-    return curvature / math.expm1(share / 4.0)
+    ratio = target if task.averaged else math.expm1(target / task.rows_per_person)
+    return task.curvature_ratio(1.0) / ratio

@@ -111,7 +111,9 @@ class OutputPerturbation:
         minimisers = fit(None, self.effective_regularization)
         if not self.guarantee.is_private:
             return minimisers
-        return ADD_NOISE[self.noise](minimisers, self.noise_scale, randomness)
+        # One row a problem: the multinomial loss has a row a class, but one noise vector over all of them.
+        vectors = minimisers.reshape(self.task.problems, self.task.dimension)
+        return ADD_NOISE[self.noise](vectors, self.noise_scale, randomness).reshape(minimisers.shape)
 
     def constants(self) -> dict[str, Any]:
         """Every number the theorem speaks of, for the certificate."""

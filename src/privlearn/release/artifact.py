@@ -31,7 +31,6 @@ from privlearn.release.model import LinearModel
 
 FORMAT = "privlearn release 1"
 _MEMBERS = ("certificate.json", "model.json", "coefficients.npy")
-_MOST_BYTES = 4 * 2**30
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +73,7 @@ class Release:
         members = _unpack(raw)
         try:
             release = cls._parse(members)
-        except (KeyError, TypeError, ValueError, SchemaError) as error:
+        except (KeyError, TypeError, ValueError, MemoryError, RecursionError, SchemaError) as error:
             raise VerificationError(f"the release is malformed ({type(error).__name__})") from None
         if release.to_bytes() != raw:
             raise VerificationError("the release's bytes were changed after it was written")
@@ -125,6 +124,7 @@ def _check_agreement(model: LinearModel, certificate: Certificate) -> None:
     task = certificate.mechanism.task
     agree = (
         model.coefficients.size == task.problems * task.dimension
+        and (task.problems == len(model.coefficients) or task.loss.name == "multinomial")
         and certificate.encoding == describe_encoding(model)
         and np.isfinite(model.coefficients).all()
     )
@@ -155,9 +155,11 @@ def _pack(members: dict[str, bytes], comment: str) -> bytes:
 def _unpack(raw: bytes) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
-                raise ReleaseError("the release is larger than any model of this format")
-            return {entry.filename: archive.read(entry) for entry in archive.infolist()}
+            entries = archive.infolist()
+            stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
+            if not stored or sum(entry.file_size for entry in entries) > len(raw):
+                raise VerificationError("not a privlearn release: its members must be stored as they are")
+            return {entry.filename: archive.read(entry) for entry in entries}
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError, RuntimeError) as error:
         raise VerificationError(f"not a privlearn release, or damaged ({type(error).__name__})") from None
 

@@ -13,7 +13,7 @@ from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import MECHANISMS, Mechanism, Task
-from privlearn.randomness import Randomness
+from privlearn.randomness import Randomness, SecureRandomness
 
 _COVERS = (
     "Everything in this file that depends on the records: the coefficients. Number of records, schema, class labels, "
@@ -90,11 +90,11 @@ class Certificate:
                 record["encoding"],
                 record["versions"],
             )
+            certificate._check(record)
         except (KeyError, TypeError, AttributeError) as error:
             raise VerificationError(f"the certificate is incomplete or malformed ({error!r})") from None
         except (ArithmeticError, ValueError) as error:
             raise VerificationError(f"the certificate's constants cannot be used: {error}") from None
-        certificate._check(record)
         return certificate
 
     def _check(self, record: Mapping[str, Any]) -> None:
@@ -103,6 +103,8 @@ class Certificate:
             raise VerificationError("the certificate's constants do not follow from its task and noise")
         if not _same(self.to_dict(), record):
             raise VerificationError("the certificate says something that its constants do not")
+        if self.secure is not (self.randomness == SecureRandomness.description):
+            raise VerificationError("the certificate's source of randomness is not what it says of it")
         if mechanism.guarantee.is_private and not mechanism.spends() <= mechanism.guarantee:
             raise VerificationError(f"the noise supports {mechanism.spends()}, less than the claim {mechanism.guarantee}")
 
