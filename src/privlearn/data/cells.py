@@ -74,13 +74,24 @@ def type_name(kind: Any) -> str:
 
 
 def _plain(column: Any) -> Any:
-    """A chunked array without dictionary encoding (pandas and polars categoricals)."""
+    """A chunked array without dictionary encoding (pandas and polars categoricals).
+
+    A column without a single cell gets the null type: pandas reads it as floats, whatever it was meant to be.
+    """
+    if column.null_count == len(column):
+        return pa.chunked_array([pa.nulls(len(column))])
     if isinstance(column, pa.Array):
         column = pa.chunked_array([column])
     if pa.types.is_dictionary(column.type):
-        chunks = [chunk.dictionary_decode() for chunk in column.chunks]
-        return pa.chunked_array(chunks, type=column.type.value_type)
+        return pa.chunked_array([_decoded(chunk) for chunk in column.chunks])
     return column
+
+
+def _decoded(chunk: Any) -> Any:
+    """A dictionary array's cells, with polars' string views as the strings that Arrow can pick from."""
+    if pa.types.is_string_view(chunk.type.value_type):
+        return chunk.dictionary.cast(pa.large_string()).take(chunk.indices)
+    return chunk.dictionary_decode()
 
 
 def _widened(column: Any, wanted: type, label: str) -> Any:

@@ -32,6 +32,8 @@ def write_document(path: str | Path, content: dict[str, Any]) -> None:
     path = Path(path)
     if _is_yaml(path):
         text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+        if parse_yaml(text) != content:  # rare line separators do not survive unescaped
+            text = yaml.safe_dump(content, sort_keys=False, allow_unicode=False)
     else:
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8")

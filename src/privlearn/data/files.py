@@ -19,7 +19,9 @@ from privlearn.data.schema import Schema
 from privlearn.data.table import as_table
 from privlearn.errors import DataError
 
-_TYPES = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
+Reader = Callable[[list[str], dict[str, Any]], pa.Table]
+_TYPES = {str: pa.string(), int: pa.float64(), bool: pa.bool_()}  # pandas writes integers with gaps as 3.0
+_IN_WORDS = {pa.float64(): "numbers", pa.bool_(): "true or false", pa.string(): "text in UTF-8"}
 
 
 def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
@@ -49,9 +51,10 @@ def write_table(table: pa.Table, path: str | Path) -> None:
 
 def is_parquet(path: Path) -> bool:
     """True for Parquet, False for CSV; any other name is refused."""
-    if path.suffix == ".parquet":
+    name = path.name.lower()
+    if name.endswith(".parquet"):
         return True
-    if path.suffix == ".csv" or path.suffixes[-2:] == [".csv", ".gz"]:
+    if name.endswith((".csv", ".csv.gz")):
         return False
     raise DataError(f"{path}: the name of a table must end in .csv, .csv.gz or .parquet")
 
@@ -61,7 +64,11 @@ def csv_header(path: Path) -> list[str]:
 
     def first_line() -> list[str]:
         with pa.input_stream(str(path), compression="detect") as raw:
-            return next(csv.reader(io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")), [])
+            # the reader decodes ahead: bytes that are not UTF-8 may only count against the line they are in
+            text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
+            names = next(csv.reader(text), [])
+        "".join(names).encode("utf-8")
+        return names
 
     names = quietly(first_line, f"{path} is not a CSV file in UTF-8: convert it")
     if not names:
@@ -72,28 +79,36 @@ def csv_header(path: Path) -> list[str]:
 def _read_parquet(path: Path, schema: Schema | None) -> pa.Table:
     unreadable = f"{path} is not a Parquet file that can be read"
     names = quietly(lambda: parquet.read_schema(path).names, unreadable)
-    wanted = _wanted(names, schema)
+    wanted = _wanted(names, schema, path)
     table = quietly(lambda: parquet.ParquetFile(path).read(columns=wanted), unreadable)
     return as_table(table, wanted)
 
 
 def _read_csv(path: Path, schema: Schema | None) -> pa.Table:
     names = csv_header(path)
-    wanted = _wanted(names, schema)
+    wanted = _wanted(names, schema, path)
     as_table(pa.table([[]] * len(names), names=names), wanted)  # refuses repeated names
     types = {} if schema is None else {name: _arrow_type(schema, name) for name in wanted}
     read = _csv_reader(path, _spellings_of_missing(schema))
     try:
         return read(wanted, types)
     except (pa.ArrowException, ValueError):
-        pass  # the message quotes a cell: find the column instead
-    for name in wanted:
-        stated = f"holds cells that are not {types[name]}" if name in types else "mixes types"
-        quietly(partial(read, [name], types), f"{path}: column {name!r} {stated}: correct them")
-    raise DataError(f"{path} is not a regular CSV file: every line needs {len(names)} comma-separated cells")
+        pass  # its message quotes a cell
+    _explain(read, wanted, types, path)
+    raise DataError(f"{path} is not a CSV file that can be read")
 
 
-def _csv_reader(path: Path, missing: list[str]) -> Callable[[list[str], dict[str, Any]], pa.Table]:
+def _explain(read: Reader, names: list[str], types: dict[str, Any], path: Path) -> None:
+    """Find out, cell by cell unquoted, why a file cannot be read: its lines or one of its columns."""
+    bytes_only = dict.fromkeys(names, pa.binary())
+    irregular = f"{path} is not a regular CSV file: every line needs as many cells as the first has names"
+    quietly(partial(read, names, bytes_only), irregular)
+    for name, kind in types.items():
+        problem = f"{path}: column {name!r} holds cells that are not {_IN_WORDS[kind]}: correct them"
+        quietly(partial(read, [name], types), problem)
+
+
+def _csv_reader(path: Path, missing: list[str]) -> Reader:
     def read(columns: list[str], types: dict[str, Any]) -> pa.Table:
         options = arrow_csv.ConvertOptions(
             include_columns=columns,
@@ -106,11 +121,14 @@ def _csv_reader(path: Path, missing: list[str]) -> Callable[[list[str], dict[str
     return read
 
 
-def _wanted(names: list[str], schema: Schema | None) -> list[str]:
+def _wanted(names: list[str], schema: Schema | None, path: Path) -> list[str]:
     if schema is None:
         return names
     roles = [*schema.columns, schema.target.name if schema.target else None, schema.person]
-    return [name for name in roles if name is not None and name in names]
+    wanted = [name for name in roles if name is not None and name in names]
+    if not wanted:
+        raise DataError(f"{path} has none of the schema's columns: does its first line name them?")
+    return wanted
 
 
 def _arrow_type(schema: Schema, name: str) -> Any:

@@ -15,6 +15,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from privlearn.data.blocks import blocks
 from privlearn.data.cells import MISSING, UNKNOWN, codes, numbers, texts
 from privlearn.data.columns import CategoryColumn, NumberColumn, Rule, TextColumn
+from privlearn.data.quiet import quietly
 from privlearn.data.splines import spline_basis
 from privlearn.errors import DataError
 
@@ -144,7 +145,11 @@ class TextGroup(Group):
         cells = texts(column, f"column {self.name!r}")
         missing = np.asarray(cells.is_null().to_numpy())
         _refuse(missing, self._column.missing, self.name, "missing", "missing cells")
-        return sparse.csr_array(self._hasher.transform(_one_by_one(pc.fill_null(cells, ""))))
+        documents = pc.fill_null(cells, "")
+        return quietly(
+            lambda: sparse.csr_array(self._hasher.transform(_one_by_one(documents))),
+            f"column {self.name!r} holds text that is not UTF-8: convert it",
+        )
 
 
 def group_of(name: str, column: NumberColumn | CategoryColumn | TextColumn) -> Group:

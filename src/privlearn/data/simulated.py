@@ -60,7 +60,7 @@ def simulated_census(n_rows: int, seed: int) -> pa.Table:
     hours = np.clip(np.round(random.normal(38, 11, n_rows)), 0, 80)
     education = np.clip(np.round(random.normal(12.5, 2.8, n_rows)), 6, 22)
     has_capital = random.random(n_rows) < 0.2
-    capital = np.round(np.minimum(random.lognormal(7.5, 1.8, n_rows), 1e6)) * has_capital
+    capital = np.minimum(random.lognormal(7.5, 1.8, n_rows), 1e6).round() * has_capital
     occupation, occupation_effect = _drawn(_OCCUPATIONS, n_rows, random)
     region, region_effect = _drawn(_REGIONS, n_rows, random)
     sex, sex_effect = _drawn(_SEXES, n_rows, random)

@@ -24,8 +24,9 @@ def spline_basis(position: NDArray[np.float64], knots: int) -> NDArray[np.float6
     """
     left = np.minimum((position * (knots - 1)).astype(np.intp), knots - 2)
     fraction = position * (knots - 1) - left
-    basis = np.full((len(position), knots), -1.0 / knots)
+    basis = np.full((len(position), knots + 1), -1.0 / knots)
     rows = np.arange(len(position))
     basis[rows, left] += 1.0 - fraction
     basis[rows, left + 1] += fraction
+    basis[:, knots] = 2.0 * position - 1.0
     return basis

@@ -1,0 +1,105 @@
+"""The template: a schema to fill in that shows no cell."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+import yaml
+from canary import CANARIES, CANARY_NUMBER, CANARY_TEXT
+
+from privlearn.data import Schema, write_table
+from privlearn.data.template import schema_template
+from privlearn.errors import SchemaError
+
+TABLE = pa.table(
+    {
+        "age": [CANARY_NUMBER, 2],
+        "height": [CANARY_NUMBER + 0.5, 3.0],
+        "Größe: no": [CANARY_TEXT, "x"],
+        "member": [True, False],
+        "born": [datetime.date(1913, 4, 27), datetime.date(1987, 6, 5)],
+    }
+)
+
+
+@pytest.fixture(params=["people.csv", "people.parquet"])
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path: Path = tmp_path / request.param
+    write_table(TABLE, path)
+    return path
+
+
+def test_names_and_types_and_no_cell(file: Path) -> None:
+    text = schema_template(file)
+    assert yaml.safe_load(text) == {
+        "name": "people",
+        "columns": {
+            "age": {"type": "number", "lower": None, "upper": None},
+            "height": {"type": "number", "lower": None, "upper": None},
+            "Größe: no": {"type": "category", "values": []},
+            "member": {"type": "category", "values": [False, True]},
+            "born": {"type": "category", "values": []},
+        },
+        "target": {"name": None, "classes": []},
+    }
+    assert not any(cell in text for cell in (*CANARIES, "1913", "1987"))
+
+
+def test_the_template_depends_on_names_and_types_alone(tmp_path: Path) -> None:
+    write_table(TABLE, tmp_path / "t.parquet")
+    first = schema_template(tmp_path / "t.parquet")
+    write_table(TABLE.slice(1).filter([False]), tmp_path / "t.parquet")
+    assert schema_template(tmp_path / "t.parquet") == first
+
+
+def test_left_as_it_is_the_template_is_refused_line_by_line(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(schema_template(file), encoding="utf-8")
+    with pytest.raises(SchemaError) as caught:
+        Schema.load(tmp_path / "s.yaml")
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 8
+    assert all("still empty" in line for line in lines)
+
+
+def test_filled_in_it_is_a_schema(tmp_path: Path) -> None:
+    write_table(TABLE.select(["age", "Größe: no", "member"]), tmp_path / "t.csv")
+    text = schema_template(tmp_path / "t.csv")
+    text = text.replace("lower: null", "lower: 0").replace("upper: null", "upper: 120")
+    text = text.replace("values: []", "values: [x, y]").replace("name: null", "name: ill")
+    (tmp_path / "s.yaml").write_text(text.replace("classes: []", "classes: [a, b]"), encoding="utf-8")
+    assert list(Schema.load(tmp_path / "s.yaml").columns) == ["age", "Größe: no", "member"]
+
+
+@pytest.mark.parametrize(
+    ("file_name", "content", "message"),
+    [
+        ("t.csv", f"{CANARY_TEXT},7364518209\nx,1\n", "column names before the data"),
+        ("t.csv", f"a,b\n1,2\n{CANARY_TEXT}\n", "regular CSV"),
+        ("t.csv", "", "is empty"),
+        ("t.parquet", CANARY_TEXT, "not a Parquet file"),
+        ("t.txt", CANARY_TEXT, "must end in"),
+    ],
+)
+def test_files_without_a_template(
+    file_name: str, content: str, message: str, tmp_path: Path, refused: Callable[..., Any]
+) -> None:
+    (tmp_path / file_name).write_text(content)
+    with refused(message):
+        schema_template(tmp_path / file_name)
+
+
+def test_no_file(tmp_path: Path, refused: Callable[..., Any]) -> None:
+    with refused("is not a file"):
+        schema_template(tmp_path / "absent.csv")
+
+
+def test_many_columns_stay_one_line_each(tmp_path: Path) -> None:
+    name = "a very long name " * 20
+    parquet.write_table(pa.table({name: [1]}), tmp_path / "t.parquet")
+    assert list(yaml.safe_load(schema_template(tmp_path / "t.parquet"))["columns"]) == [name]
