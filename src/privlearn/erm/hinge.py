@@ -11,7 +11,7 @@ below_i``. Every step solves one d x d system. The argument for the gap is in do
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ GAP_TOLERANCE = 1e-12  # public: it bounds the distance to the minimiser, whatev
 DIMENSION_LIMIT = 4000
 MAX_ITERATIONS = 200
 TO_THE_BOUNDARY = 0.995
+LEAST = 1e-30  # no slack or relative dual variable is smaller
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +125,14 @@ class _InteriorPoint:
         at_alpha = at_alpha + centre - predictor.alpha * predictor.above
         at_room = at_room + centre + predictor.alpha * predictor.below
         step = self._direction(state, room, weights, factor, at_alpha, at_room)
-        return state.moved(min(1.0, TO_THE_BOUNDARY * self._longest(state, step)), step)
+        return self._inside(state.moved(min(1.0, TO_THE_BOUNDARY * self._longest(state, step)), step))
+
+    def _inside(self, state: _State) -> _State:
+        """Rounding may put a number that is nearly at its bound upon it: keep it off."""
+        alpha = np.clip(state.alpha, LEAST * self._bounds, (1.0 - 2.0**-52) * self._bounds)
+        return replace(
+            state, alpha=alpha, above=np.maximum(state.above, LEAST), below=np.maximum(state.below, LEAST)
+        )
 
     def _direction(
         self, state: _State, room: Array, weights: Array, factor: Any, at_alpha: Array, at_room: Array

@@ -17,7 +17,7 @@ from privlearn.erm.problem import Problem, Progress, Solution, check_tolerance
 
 FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjugate gradients
 STRIDE = 8  # the warm start reads one row in so many
-ROWS_PER_COLUMN = 10  # fewer rows in the warm start would say too little
+FEWEST_ROWS, ROWS_PER_COLUMN = 500, 10  # with fewer rows a warm start would say too little
 
 
 def minimise(problem: Problem, *, tolerance: float = 1e-10, progress: Progress | None = None) -> Solution:
@@ -55,7 +55,7 @@ def _warm_start(problem: Problem) -> Array:
     """Minimiser over every `STRIDE`-th row, as precise as they deserve; zero if they are too few."""
     rows, dimension = problem.features.shape
     kept = -(-rows // STRIDE)
-    if kept < ROWS_PER_COLUMN * min(dimension, FACTORISED_LIMIT):
+    if kept < max(FEWEST_ROWS, ROWS_PER_COLUMN * min(dimension, FACTORISED_LIMIT)):
         return np.zeros(dimension)
     part = replace(
         problem,
