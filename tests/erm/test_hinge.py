@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from erm_problems import simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import optimize, sparse
 from sklearn.svm import LinearSVC
 
-from erm_problems import simulate
 from privlearn.erm import Hinge, Problem, certified_distance, minimise
 from privlearn.erm import hinge as hinge_module
 from privlearn.errors import InvalidParameter, SolverError

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from erm_problems import simulate
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from erm_problems import simulate
 from privlearn.erm import Logistic, Problem, minimise, minimise_multinomial
 from privlearn.errors import InvalidParameter, SolverError
 
