@@ -169,4 +169,5 @@ def _digest(content: bytes) -> str:
 
 
 def _json_bytes(value: Any) -> bytes:
-    return (json.dumps(value, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+    # Keys keep their order: that of a schema's columns is the order of the coefficients.
+    return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()
