@@ -27,7 +27,7 @@ class Curve(Protocol):
         """Logarithm of ``delta`` for epsilon >= 0, also where ``delta`` itself underflows."""
 
     def reach(self, order: float = 0.0) -> float:
-        """An epsilon beyond which the curve times exp(order * epsilon) is negligible (below 1e-30)."""
+        """An epsilon beyond which the curve times exp(order * epsilon) is negligible beside its largest value."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ class GaussianObjectiveCurve:
         right = GaussianCurve(self.ratio).delta(np.abs(at) - self.slack)
         left = -np.expm1(-np.abs(at)) + np.exp(-np.abs(at)) * right
         low, high = -np.expm1(-self.slack) + np.exp(-self.slack) * self._corner, self._corner
-        share = np.expm1(at + self.slack) / np.expm1(2.0 * self.slack) if self.slack else 0.0
+        inside = np.clip(at, -self.slack, self.slack)
+        share = np.expm1(inside + self.slack) / np.expm1(2.0 * self.slack) if self.slack else 0.0
         chord = (1.0 - share) * low + share * high
         return np.where(np.abs(at) < self.slack, chord, np.where(at >= 0, right, left))
 

@@ -1,0 +1,94 @@
+"""Privacy curves against integrals that know nothing of their formulas."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from privlearn.accounting import Curve, GaussianCurve, GaussianObjectiveCurve, PureCurve
+
+CURVES = [
+    PureCurve(0.3),
+    PureCurve(4.0),
+    GaussianCurve(0.05),
+    GaussianCurve(2.0),
+    GaussianObjectiveCurve(0.3, 0.0),
+    GaussianObjectiveCurve(0.3, 0.2),
+    GaussianObjectiveCurve(2.0, 1.0),
+]
+SLACKS = st.one_of(st.just(0.0), st.floats(1e-6, 3.0))
+
+
+@pytest.mark.parametrize("ratio", [0.02, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("epsilon", [-2.0, -0.1, 0.0, 0.3, 1.0, 5.0])
+def test_gaussian_curve_is_the_hockey_stick_divergence_of_two_normals(ratio: float, epsilon: float) -> None:
+    x = np.linspace(-12.0, 12.0 + ratio, 1_000_001)
+    excess = stats.norm.pdf(x, loc=ratio) - math.exp(epsilon) * stats.norm.pdf(x)
+    divergence = np.trapezoid(np.maximum(excess, 0.0), x)
+    assert GaussianCurve(ratio).delta(epsilon) == pytest.approx(divergence, abs=1e-9)
+
+
+@pytest.mark.parametrize("pure", [0.01, 1.0, 6.0])
+@pytest.mark.parametrize("epsilon", [-7.0, -0.5, 0.0, 0.5, 0.999, 1.0, 5.0, 7.0])
+def test_pure_curve_is_that_of_randomised_response(pure: float, epsilon: float) -> None:
+    truth = 1.0 / (1.0 + math.exp(-pure))
+    answers = ((truth, 1.0 - truth), (1.0 - truth, truth))
+    divergence = sum(max(0.0, p - math.exp(epsilon) * q) for p, q in answers)
+    assert PureCurve(pure).delta(epsilon) == pytest.approx(divergence, abs=1e-13)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(1e-3, 8.0), SLACKS)
+def test_objective_curve_is_a_privacy_curve(ratio: float, slack: float) -> None:
+    """Non-increasing and convex in exp(epsilon), chord and corners included; at least max(0, 1 - exp(epsilon))."""
+    curve = GaussianObjectiveCurve(ratio, slack)
+    reach = min(curve.reach(), 20.0)
+    epsilon = np.unique(np.concatenate([np.linspace(-reach, reach, 301), slack * np.linspace(-1.0, 1.0, 21)]))
+    delta, at = curve.delta(epsilon), np.exp(epsilon)
+    rounding = 1e-14 / np.diff(at)
+    slopes = np.diff(delta) / np.diff(at)
+    assert (slopes <= rounding).all()
+    assert (np.diff(slopes) >= -(rounding[1:] + rounding[:-1])).all()
+    assert (delta >= np.maximum(0.0, -np.expm1(epsilon)) - 1e-14).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.floats(1e-3, 8.0), SLACKS, st.floats(0.0, 10.0))
+def test_objective_curve_holds_in_both_directions(ratio: float, slack: float, epsilon: float) -> None:
+    curve = GaussianObjectiveCurve(ratio, slack)
+    mirrored = -math.expm1(-epsilon) + math.exp(-epsilon) * curve.delta(epsilon)
+    assert curve.delta(-epsilon) == pytest.approx(mirrored, abs=1e-13)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.floats(1e-3, 8.0), st.floats(1e-6, 3.0), st.floats(0.0, 10.0))
+def test_slack_shifts_the_gaussian_curve(ratio: float, slack: float, beyond: float) -> None:
+    shifted = GaussianObjectiveCurve(ratio, slack).delta(slack + beyond)
+    assert shifted == pytest.approx(float(GaussianCurve(ratio).delta(beyond)), rel=1e-6, abs=1e-15)
+    assert shifted > 0 or beyond > 30 * ratio
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=str)
+def test_logarithm_agrees_with_the_curve(curve: Curve) -> None:
+    epsilon = np.linspace(0.0, 0.99 * curve.reach(), 101)
+    assert np.exp(curve.log_delta(epsilon)) == pytest.approx(curve.delta(epsilon), rel=1e-8, abs=1e-14)
+
+
+def test_logarithm_reaches_where_the_curve_underflows() -> None:
+    curve = GaussianCurve(1.0)
+    assert curve.delta(60.0) == 0.0
+    tail = stats.norm.logsf(59.5)  # the first term of the divergence; the second takes about 1/60 of it away
+    assert tail - 10.0 < curve.log_delta(60.0) < tail
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=str)
+@pytest.mark.parametrize("order", [0.0, 5.0])
+def test_nothing_happens_beyond_reach(curve: Curve, order: float) -> None:
+    epsilon = np.linspace(0.0, curve.reach(order), 1001)
+    heights = order * epsilon + curve.log_delta(epsilon)
+    assert heights[-1] < np.max(heights) + math.log(1e-28)
