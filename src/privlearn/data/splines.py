@@ -7,7 +7,10 @@ from numpy.typing import NDArray
 
 
 def spline_basis(position: NDArray[np.float64], knots: int) -> NDArray[np.float64]:
-    """Hat functions on equally spaced knots, centred.
+    """Hat functions on equally spaced knots, centred, and the position itself in [-1, 1].
+
+    The hats can follow any shape; the straight column carries a trend at the price of one coefficient, which is what
+    survives when the noise is large.
 
     Parameters
     ----------
@@ -18,9 +21,7 @@ def spline_basis(position: NDArray[np.float64], knots: int) -> NDArray[np.float6
 
     Returns
     -------
-    array of shape (n, width)
-        Rows of Euclidean norm at most 1: the two hats beside a position sum to 1, and taking 1/knots from
-        every coordinate leaves (1 - f)^2 + f^2 - 1/knots for the squared norm.
+    array of shape (n, knots + 1)
     """
     left = np.minimum((position * (knots - 1)).astype(np.intp), knots - 2)
     fraction = position * (knots - 1) - left

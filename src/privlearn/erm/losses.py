@@ -24,8 +24,8 @@ DERIVATIVE_ROUNDING = 16 * 2.0**-53
 """Bound on the absolute rounding error of ``derivative`` at a given float, for every loss listed here."""
 
 
-class Loss(Protocol):
-    """A convex function of the signed margin.
+class LossFacts(Protocol):
+    """What the theorems need to know of a loss.
 
     Attributes
     ----------
@@ -46,15 +46,19 @@ class Loss(Protocol):
     @property
     def smoothness(self) -> float: ...
 
+    def to_dict(self) -> dict[str, Any]:
+        """What a certificate records; `loss_from_dict` reads it back."""
+        ...
+
+
+class Loss(LossFacts, Protocol):
+    """A convex function of the signed margin."""
+
     def value(self, z: Array) -> Array: ...
 
     def derivative(self, z: Array) -> Array: ...
 
     def curvature(self, z: Array) -> Array: ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """What a certificate records; `loss_from_dict` reads it back."""
-        ...
 
 
 class _UnitSlope:
@@ -172,6 +176,24 @@ class Hinge(_UnitSlope):
         return np.zeros_like(z)
 
 
+@dataclass(frozen=True)
+class Multinomial(_UnitSlope):
+    """The softmax loss of all classes at once: facts only, `minimise_multinomial` computes it.
+
+    The gradient of one record is (probabilities - indicator of its class) times its row.
+    """
+
+    name: ClassVar[str] = "multinomial"
+    lipschitz: ClassVar[float] = math.sqrt(
+        2.0
+    )  # largest norm of that difference, whatever the number of classes
+    monotone: ClassVar[bool] = False
+
+    @property
+    def smoothness(self) -> float:
+        return 0.5  # largest eigenvalue of diag(p) - p p'
+
+
 LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Logistic, HuberHinge, SmoothedHinge, Hinge)}
 
 
@@ -188,6 +210,8 @@ def loss_from_name(name: str, width: float | None = None) -> Loss:
     return loss
 
 
-def loss_from_dict(record: Mapping[str, Any]) -> Loss:
-    """Inverse of ``Loss.to_dict``."""
+def loss_from_dict(record: Mapping[str, Any]) -> LossFacts:
+    """Inverse of ``to_dict``."""
+    if record["name"] == Multinomial.name:
+        return Multinomial()
     return loss_from_name(record["name"], record.get("width"))

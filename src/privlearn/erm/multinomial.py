@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.erm.descent import descend
-from privlearn.erm.losses import Array
+from privlearn.erm.losses import Array, Multinomial
 from privlearn.erm.matrix_free import ConjugateGradients
 from privlearn.erm.objective import SAFETY, UNDERFLOW, UNIT_ROUNDOFF, Point, gamma
 from privlearn.erm.problem import (
@@ -27,11 +27,6 @@ from privlearn.erm.problem import (
 )
 from privlearn.erm.rows import Rows, column_squares
 from privlearn.errors import InvalidParameter
-
-LIPSCHITZ = math.sqrt(
-    2.0
-)  # largest norm of (probabilities - indicator of the class), whatever the number of classes
-SMOOTHNESS = 0.5  # largest eigenvalue of diag(p) - p p'
 
 
 def minimise_multinomial(
@@ -160,9 +155,9 @@ class _Softmax:
         classes = self._shape[0]
         size = float(np.linalg.norm(point.coefficients))
         margins = gamma(self.rows.longest_row + 1) + UNIT_ROUNDOFF * (1.0 + math.sqrt(classes))
-        residual_error = SMOOTHNESS * margins * self.norm_bound * size + gamma(classes + 16)
+        residual_error = Multinomial().smoothness * margins * self.norm_bound * size + gamma(classes + 16)
         reach = self.norm_bound * float(np.sum(self.scales))
-        data_term = reach * (residual_error + gamma(self.rows.chain + 8) * LIPSCHITZ)
+        data_term = reach * (residual_error + gamma(self.rows.chain + 8) * Multinomial.lipschitz)
         return SAFETY * (data_term + gamma(4) * self.regularization * size) + UNDERFLOW
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from privlearn.erm.descent import Directions, descend
 from privlearn.erm.hinge import GAP_TOLERANCE, minimise_hinge
-from privlearn.erm.losses import Array, Loss
+from privlearn.erm.losses import Array, LossFacts
 from privlearn.erm.matrix_free import ConjugateGradients
 from privlearn.erm.newton import FactorisedHessian
 from privlearn.erm.objective import Objective
@@ -37,7 +37,7 @@ def minimise(problem: Problem, *, tolerance: float = 1e-10, progress: Progress |
     return _descend_from(_warm_start(problem), problem, tolerance, progress)
 
 
-def certified_distance(loss: Loss, regularization: float, tolerance: float) -> float:
+def certified_distance(loss: LossFacts, regularization: float, tolerance: float) -> float:
     """Public bound on the distance to the exact minimiser whenever `minimise` returns; free of the data."""
     if math.isinf(loss.smoothness):
         return math.sqrt(2.0 * GAP_TOLERANCE / regularization)

@@ -59,7 +59,9 @@ def read_table(schema: Schema, X: Any, y: Any, fit_intercept: bool) -> TrainingS
 def read_arrays(estimator: Any, X: Any, y: Any, *, private: bool) -> TrainingSet:
     """Plain arrays: the caller declares ``norm_bound`` and ``classes``, unless nothing is promised."""
     if y is None:
-        raise InvalidParameter(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+        raise InvalidParameter(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
+        )
     columns = check_array_shape(X)
     _check_declared(estimator, private)
     y = column_or_1d(y, warn=True)
@@ -76,13 +78,13 @@ def read_arrays(estimator: Any, X: Any, y: Any, *, private: bool) -> TrainingSet
 
 def check_array_shape(X: Any) -> int:
     """Number of columns of what must be a matrix, with the messages that scikit-learn's users know."""
-    shape = np.shape(X) if not sparse.issparse(X) else X.shape
+    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     if len(shape) != 2:
         raise DataError(
             f"Expected 2D array, got {len(shape)}D array instead. Reshape your data either using "
             "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
         )
-    if np.iscomplexobj(X):
+    if np.iscomplexobj(X):  # their imaginary part would be dropped without a word
         raise DataError("Complex data not supported: give real numbers.")
     if shape[1] == 0:
         raise DataError(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")
@@ -95,7 +97,9 @@ def check_classes(classes: Any) -> NDArray[Any]:
     """Declared labels: at least two, distinct, of one type."""
     array = np.asarray(list(classes))
     if array.ndim != 1 or array.dtype == object or len(array) < 2 or len(np.unique(array)) < len(array):
-        raise InvalidParameter("classes must list at least two distinct labels of one type, e.g. classes=[0, 1]")
+        raise InvalidParameter(
+            "classes must list at least two distinct labels of one type, e.g. classes=[0, 1]"
+        )
     return array
 
 
@@ -133,11 +137,10 @@ def _check_declared(estimator: Any, private: bool) -> None:
 
 def _largest_norm(X: Any) -> float:
     """For epsilon = inf only, where nothing is promised: the bound that clips no row."""
-    values = quietly(lambda: abs(X) if sparse.issparse(X) else np.asarray(X, dtype=float), _NOT_NUMBERS)
-    if not np.isfinite(values.data if sparse.issparse(X) else values).all():
+    rows = quietly(lambda: sparse.csr_array(X, dtype=float), _NOT_NUMBERS)
+    if not np.isfinite(rows.data).all():
         raise DataError("X has NaN or infinite entries: drop those rows or fill them in")
-    squares = values.multiply(values).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", values, values)
-    return float(np.sqrt(np.max(squares))) or 1.0
+    return float(np.sqrt(np.max(rows.multiply(rows).sum(axis=1)))) or 1.0
 
 
 _NOT_NUMBERS = "X cannot be read as numbers: give a 2-D array of numbers, or a schema for a table"
@@ -148,7 +151,8 @@ def _label_numbers(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
         raise DataError("there is only one class in y: a classifier needs at least two classes")
     order = np.argsort(classes)
     places = quietly(
-        lambda: np.searchsorted(classes[order], y), "y and classes are of different types: convert one of them"
+        lambda: np.searchsorted(classes[order], y),
+        "y and classes are of different types: convert one of them",
     )
     numbers = order[np.minimum(places, len(classes) - 1)]
     if not np.array_equal(classes[numbers], y):

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privlearn.data import Schema
-from privlearn.erm import Loss, loss_from_name
+from privlearn.data import BoundedRows, Schema
+from privlearn.erm import LossFacts, Multinomial, loss_from_name
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.inputs import (
     TrainingSet,
@@ -98,7 +98,7 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         schema: Schema | None = None,
         norm_bound: float | None = None,
         classes: Sequence[Any] | None = None,
-        loss: str | Loss | None = None,
+        loss: str | LossFacts | None = None,
         mechanism: str = "auto",
         noise: str = "auto",
         calibration: str = "tight",
@@ -167,21 +167,27 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         """The class of each row."""
         return self._model(X).predict(X)
 
-    def _chosen_loss(self) -> Loss:
+    def _chosen_loss(self) -> LossFacts:
         asked = self._losses[0] if self.loss is None else self.loss
-        loss = loss_from_name(asked) if isinstance(asked, str) and asked in self._losses else asked
-        if isinstance(loss, str) or loss.name not in self._losses:
-            raise InvalidParameter(f"loss must be one of {', '.join(self._losses)} (or such a Loss), not {self.loss!r}")
-        return loss
+        name = asked if isinstance(asked, str) else getattr(asked, "name", None)
+        if name not in self._losses:
+            raise InvalidParameter(
+                f"loss must be one of {', '.join(self._losses)} (or such a Loss), not {self.loss!r}"
+            )
+        if not isinstance(asked, str):
+            return asked
+        return Multinomial() if asked == Multinomial.name else loss_from_name(asked)
 
     def _read(self, X: Any, y: Any, guarantee: Guarantee) -> TrainingSet:
         if self.schema is None:
             return read_arrays(self, X, y, private=guarantee.is_private)
         if self.norm_bound is not None or self.classes is not None:
-            raise InvalidParameter("the schema says it all: leave out norm_bound and classes, or leave out schema")
+            raise InvalidParameter(
+                "the schema says it all: leave out norm_bound and classes, or leave out schema"
+            )
         return read_table(self.schema, X, y, self.fit_intercept)
 
-    def _task(self, loss: Loss, rows: TrainingSet, class_weights: Array | None) -> Task:
+    def _task(self, loss: LossFacts, rows: TrainingSet, class_weights: Array | None) -> Task:
         """Public facts; the regularization is still a placeholder."""
         one_problem = len(rows.classes) == 2 or loss.name == "multinomial"
         dimension = rows.encoder.dimension
@@ -214,8 +220,8 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.coefficients_ = model.coefficients
         self.certificate_ = certificate
         self.release_ = Release(model, certificate)
-        if self.schema is None:
-            self.coef_, self.intercept_ = model.encoder.unscale(model.coefficients)  # type: ignore[union-attr]
+        if isinstance(model.encoder, BoundedRows):
+            self.coef_, self.intercept_ = model.encoder.unscale(model.coefficients)
 
     def _model(self, X: Any) -> LinearModel:
         check_is_fitted(self)
@@ -282,7 +288,7 @@ class PrivateSVC(PrivateLinearClassifier):
         schema: Schema | None = None,
         norm_bound: float | None = None,
         classes: Sequence[Any] | None = None,
-        loss: str | Loss | None = None,
+        loss: str | LossFacts | None = None,
         mechanism: str = "auto",
         noise: str = "auto",
         calibration: str = "tight",
@@ -294,7 +300,9 @@ class PrivateSVC(PrivateLinearClassifier):
         progress: Progress | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in ("self", "kernel", "__class__")}
+        given = {
+            name: value for name, value in locals().items() if name not in ("self", "kernel", "__class__")
+        }
         super().__init__(**given)
         self.kernel = kernel
 
@@ -305,10 +313,9 @@ class PrivateSVC(PrivateLinearClassifier):
 
 
 def _refuse(unsupported: Mapping[str, Any]) -> None:
-    if "sample_weight" in unsupported and unsupported.pop("sample_weight") is None:
-        return
-    if unsupported:
+    given = [name for name, value in unsupported.items() if value is not None]
+    if given:
         raise InvalidParameter(
-            f"fit does not take {', '.join(unsupported)}: weights of single records would raise what one person can "
+            f"fit does not take {', '.join(given)}: weights of single records would raise what one person can "
             "change, and are private themselves; use class_weight={label: weight} for classes"
         )

@@ -35,7 +35,9 @@ def _choose_mechanism(task: Task, guarantee: Guarantee, mechanism: str, noise: s
     if mechanism in MECHANISMS:
         return MECHANISMS[mechanism]
     if mechanism != "auto":
-        raise InvalidParameter(f"mechanism must be 'auto', {' or '.join(map(repr, MECHANISMS))}, not {mechanism!r}")
+        raise InvalidParameter(
+            f"mechanism must be 'auto', {' or '.join(map(repr, MECHANISMS))}, not {mechanism!r}"
+        )
     for kind in MECHANISMS.values():
         if calibration in kind.combinations:
             likely = _choose_noise(kind, guarantee, noise, calibration)

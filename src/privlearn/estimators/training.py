@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.erm import Loss, Problem, minimise, minimise_multinomial
+from privlearn.erm import Loss, LossFacts, Problem, minimise, minimise_multinomial
 from privlearn.estimators.inputs import TrainingSet
 from privlearn.mechanisms.output import Fit
 
@@ -18,7 +19,11 @@ Progress = Callable[[int, int, int], None]
 
 
 def solver(
-    rows: TrainingSet, loss: Loss, class_weights: Array | None, tolerance: float, progress: Progress | None
+    rows: TrainingSet,
+    loss: LossFacts,
+    class_weights: Array | None,
+    tolerance: float,
+    progress: Progress | None,
 ) -> Fit:
     """What a mechanism calls with a perturbation for each problem and the regularization it settled on."""
     weights = _row_weights(rows, class_weights)
@@ -42,7 +47,7 @@ def solver(
             problem = Problem(
                 rows.features,
                 np.where(rows.labels == positive, 1.0, -1.0),
-                loss,
+                cast(Loss, loss),
                 regularization,
                 rows.total,
                 weights,

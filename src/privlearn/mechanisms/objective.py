@@ -59,7 +59,11 @@ class ObjectivePerturbation:
     tolerance_noise_scale: float
 
     name: ClassVar[str] = "objective"
-    chosen_constants: ClassVar[tuple[str, ...]] = ("effective_regularization", "noise_scale", "tolerance_noise_scale")
+    chosen_constants: ClassVar[tuple[str, ...]] = (
+        "effective_regularization",
+        "noise_scale",
+        "tolerance_noise_scale",
+    )
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {
         "tight": ("gaussian", "norm_gamma"),
         "cms11": ("norm_gamma",),
@@ -67,7 +71,9 @@ class ObjectivePerturbation:
     }
 
     @classmethod
-    def calibrate(cls, task: Task, guarantee: Guarantee, noise: str, calibration: str) -> ObjectivePerturbation:
+    def calibrate(
+        cls, task: Task, guarantee: Guarantee, noise: str, calibration: str
+    ) -> ObjectivePerturbation:
         """The least noise that keeps the promise; looks at public facts only."""
         check_combination(cls.combinations, noise, calibration, cls.name)
         if not guarantee.is_private:
@@ -76,7 +82,13 @@ class ObjectivePerturbation:
         draft = cls(task, guarantee, noise, calibration, regularization, math.nan, math.nan)
         draft = cls(task, guarantee, noise, calibration, regularization, draft._least_scale(), math.nan)
         return cls(
-            task, guarantee, noise, calibration, regularization, draft.noise_scale, draft._least_tolerance_scale()
+            task,
+            guarantee,
+            noise,
+            calibration,
+            regularization,
+            draft.noise_scale,
+            draft._least_tolerance_scale(),
         )
 
     @classmethod

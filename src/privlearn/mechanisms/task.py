@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from privlearn.erm.losses import Loss
+from privlearn.erm.losses import LossFacts
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Neighbours
 
@@ -19,7 +19,7 @@ class Task:
 
     Parameters
     ----------
-    loss : Loss
+    loss : LossFacts
         Its ``lipschitz`` (L) bounds a record's gradient norm, its ``smoothness`` (c) a record's curvature.
     total : int
         N, the number of records, or of persons when a person's rows are averaged. Public under both relations.
@@ -40,7 +40,7 @@ class Task:
         True if each person's rows are averaged into one record of weight 1.
     """
 
-    loss: Loss
+    loss: LossFacts
     total: int
     dimension: int
     problems: int
@@ -54,7 +54,9 @@ class Task:
     def __post_init__(self) -> None:
         for name in ("total", "dimension", "problems", "rows_per_person"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise InvalidParameter(f"{name} must be a whole number of at least 1, not {getattr(self, name)!r}")
+                raise InvalidParameter(
+                    f"{name} must be a whole number of at least 1, not {getattr(self, name)!r}"
+                )
         for name in ("regularization", "tolerance", "weight_bound"):
             if not 0 < getattr(self, name) < math.inf:
                 raise InvalidParameter(f"{name} must be a finite number above 0, not {getattr(self, name)!r}")

@@ -24,6 +24,7 @@ import numpy as np
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from privlearn.data import SchemaEncoder
 from privlearn.errors import ReleaseError, SchemaError, VerificationError
 from privlearn.release.atomic import write_atomically
 from privlearn.release.certificate import Certificate
@@ -135,10 +136,9 @@ def _check_agreement(model: LinearModel, certificate: Certificate) -> None:
 def describe_encoding(model: LinearModel) -> dict[str, Any]:
     """What the certificate says of the encoding: the schema by name and digest, or the declared norm bound."""
     encoder = model.encoder
-    schema = getattr(encoder, "schema", None)
-    if schema is None:
-        return {"norm_bound": encoder.clip_bound, "features": encoder.n_features}
-    return {"dataset": schema.name, "schema_sha256": schema.digest}
+    if isinstance(encoder, SchemaEncoder):
+        return {"dataset": encoder.schema.name, "schema_sha256": encoder.schema.digest}
+    return {"norm_bound": encoder.clip_bound, "features": encoder.n_features}
 
 
 def _pack(members: dict[str, bytes], comment: str) -> bytes:

@@ -106,23 +106,28 @@ class Certificate:
         if self.secure is not (self.randomness == SecureRandomness.description):
             raise VerificationError("the certificate's source of randomness is not what it says of it")
         if mechanism.guarantee.is_private and not mechanism.spends() <= mechanism.guarantee:
-            raise VerificationError(f"the noise supports {mechanism.spends()}, less than the claim {mechanism.guarantee}")
+            raise VerificationError(
+                f"the noise supports {mechanism.spends()}, less than the claim {mechanism.guarantee}"
+            )
 
     def __str__(self) -> str:
         mechanism, task = self.mechanism, self.mechanism.task
-        lines = [
-            str(self.guarantee),
-            f"  mechanism     {mechanism.name} perturbation, {mechanism.noise} noise, {mechanism.calibration} calibration",
-            f"  task          {task.loss.name} loss, {task.total} records, {task.dimension} coefficients"
-            f" x {task.problems}, regularization {task.regularization:.6g}",
-            *(f"  {name:<26}{value:.9g}" for name, value in mechanism.constants().items()),
-            f"  solver        gradient norm certified at most {task.tolerance:g}",
-            f"  randomness    {self.randomness}",
-            f"  covers        {_COVERS}",
-        ]
+        facts = {
+            "mechanism": f"{mechanism.name} perturbation, {mechanism.noise} noise, {mechanism.calibration} calibration",
+            "loss": ", ".join(str(value) for value in task.loss.to_dict().values() if value is not None),
+            "records": f"{task.total} (public)",
+            "coefficients": f"{task.problems} x {task.dimension}",
+            "regularization": f"{task.regularization:.6g}",
+            **{name.replace("_", " "): f"{value:.6g}" for name, value in mechanism.constants().items()},
+            "solver": f"gradient norm certified at most {task.tolerance:g}",
+            "randomness": self.randomness,
+            "floating point": _FLOATING_POINT[mechanism.noise],
+            "covers": _COVERS,
+        }
+        title = str(self.guarantee)
         if self.guarantee.is_private and not self.secure:
-            lines.insert(0, "NOT PRIVATE: the noise came from a seeded generator.")
-        return "\n".join(lines)
+            title = f"NOT PRIVATE (seeded generator); with secret noise it would be {title}"
+        return "\n".join([title, *(f"  {name:<26}{fact}" for name, fact in facts.items())])
 
 
 def _read_mechanism(record: Mapping[str, Any]) -> Mechanism:
@@ -153,5 +158,3 @@ def _same(stated: Any, recomputed: Any) -> bool:
 def _write_number(value: float) -> float | str:
     """JSON has no infinity."""
     return value if math.isfinite(value) else "inf"
-
-

@@ -55,7 +55,9 @@ def read_private_key(path: str | Path) -> Ed25519PrivateKey:
     """A holder's signing key in PEM form, as `openssl genpkey -algorithm ed25519` writes it."""
     key = _read_key(path, lambda content: load_pem_private_key(content, password=None))
     if not isinstance(key, Ed25519PrivateKey):
-        raise InvalidParameter(f"{path} is not an Ed25519 key: make one with `openssl genpkey -algorithm ed25519`")
+        raise InvalidParameter(
+            f"{path} is not an Ed25519 key: make one with `openssl genpkey -algorithm ed25519`"
+        )
     return key
 
 

@@ -1,0 +1,48 @@
+# Every target makes its own virtual environment first; nothing has to be installed by hand but Python 3.11 or newer.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-slow check format docs bench mutants clean
+
+demo: $(VENV)/ready
+	$(BIN)/privlearn demo --out demo-output
+
+test: $(VENV)/ready
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" $(ARGS)
+
+test-slow: $(VENV)/ready
+	$(BIN)/pytest -m slow $(ARGS)
+
+check: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/ready
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/docs-ready
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+bench: $(VENV)/ready
+	$(BIN)/python benchmarks/solver.py
+
+mutants: $(VENV)/ready
+	$(BIN)/python benchmarks/mutants.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/ready: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
+	@touch $@
+
+$(VENV)/docs-ready: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,docs]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) docs/_build demo-output
