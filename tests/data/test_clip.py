@@ -48,7 +48,7 @@ def test_sparse_rows_come_out_as_the_dense_ones(container: Any, fit_intercept: b
 
 
 def test_entries_given_twice_are_added_before_they_are_measured() -> None:
-    twice = sparse.coo_array((np.array([3.0, 3.0]), (np.array([0, 0]), np.array([1, 1]))), shape=(1, 2))
+    twice = sparse.csr_array((np.array([3.0, 3.0]), np.array([1, 1]), np.array([0, 2])), shape=(1, 2))
     assert_allclose(BoundedRows(6.0, 2, False).encode(twice).toarray(), [[0.0, 1.0]], atol=1e-11)
 
 

@@ -82,6 +82,17 @@ def test_objects_of_polars(name: str, encoder: SchemaEncoder, table: Any, refuse
         encoder.encode(frame)
 
 
+def test_an_arrow_nan_is_a_missing_cell(encoder: SchemaEncoder, table: Any, refused: Refused) -> None:
+    """Arrow keeps NaN apart from null; pandas does not."""
+    cells = pa.array([CANARY_NUMBER, math.nan], from_pandas=False)
+    for name in ("age", "ward"):
+        with refused(f"column {name!r}", "missing: zero"):
+            encoder.encode(pa.table({**table, name: cells}))
+    persons = SchemaEncoder(Schema.from_dict({**encoder.schema.to_dict(), "person": "id"}))
+    with refused("column 'id'", "missing cells"):
+        persons.person_weights(pa.table({"id": cells}))
+
+
 def test_text_that_is_not_utf8(encoder: SchemaEncoder, table: Any, refused: Refused) -> None:
     raw = pa.array([CANARY_TEXT.encode() + b"\xff", b"b"])
     note = pa.Array.from_buffers(pa.string(), 2, raw.buffers())
