@@ -1,0 +1,5 @@
+"""``python -m privlearn`` is the command ``privlearn``."""
+
+from privlearn.cli import main
+
+main()

@@ -1,0 +1,72 @@
+"""The command line: one file a command. Each imports what it needs when it runs, so that --help is quick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from privlearn import __version__
+from privlearn.cli.budget import budget
+from privlearn.cli.compare import compare
+from privlearn.cli.demo import demo
+from privlearn.cli.inspect import inspect
+from privlearn.cli.predict import predict
+from privlearn.cli.schema import schema
+from privlearn.cli.terminal import explain_errors
+from privlearn.cli.train import train
+from privlearn.cli.verify import verify
+
+__all__ = ["main"]
+
+# Pretty tracebacks are off: the local variables they show hold private rows.
+app = typer.Typer(
+    name="privlearn",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"privlearn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def describe(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Train on private records and let only differentially private results out.
+
+    Start with: privlearn demo
+
+    \b
+    Exit codes:
+      0  done
+      1  the data, the ledger or the release does not allow it
+      2  the command was typed wrongly
+      3  (verify) the release is consistent, but not private
+    """
+
+
+app.command()(schema)
+app.command()(train)
+app.command()(predict)
+app.command()(verify)
+app.command()(inspect)
+app.add_typer(budget, name="budget")
+app.command()(compare)
+app.command()(demo)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit; ``arguments`` default to those of the process."""
+    with explain_errors():
+        app(args=None if arguments is None else list(arguments), prog_name="privlearn")

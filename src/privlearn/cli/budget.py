@@ -1,0 +1,126 @@
+"""`privlearn budget`: what a data set may still spend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from privlearn.cli.options import LedgerFile, Neighbouring
+from privlearn.cli.terminal import output
+from privlearn.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from privlearn.ledger import Statement
+    from privlearn.ledger.composition import Amount
+
+_BAR_WIDTH = 30
+
+budget = typer.Typer(
+    help="Create and show the budget of a data set.\n\n\b\nExample:\n  privlearn budget --ledger budgets.db",
+    rich_markup_mode="rich",
+)
+
+
+@budget.callback(invoke_without_command=True)
+def overview(
+    context: typer.Context,
+    ledger: Annotated[
+        Path | None, typer.Option(help="The file that holds the budgets: shows them all.", show_default=False)
+    ] = None,
+) -> None:
+    if context.invoked_subcommand is not None:
+        return
+    if ledger is None:
+        raise InvalidParameter("say which ledger: privlearn budget --ledger PATH ")
+    show(ledger)
+
+
+@budget.command()
+def create(
+    dataset: Annotated[
+        str, typer.Argument(help="The data set's name, as in its schema.", show_default=False)
+    ],
+    ledger: LedgerFile,
+    epsilon: Annotated[float, typer.Option(help="What all releases together may cost.", show_default=False)],
+    delta: Annotated[float, typer.Option(help="Their deltas together.")] = 0.0,
+    neighbours: Neighbouring = "replace_one",
+    composition: Annotated[
+        str, typer.Option(help="basic (epsilons add up) or renyi (for many Gaussian releases; needs delta).")
+    ] = "basic",
+) -> None:
+    """Give a data set its budget, once; it cannot be changed afterwards.
+
+    \b
+    Example:
+      privlearn budget create census --ledger budgets.db --epsilon 4 --delta 1e-5
+    """
+    from privlearn.guarantee import Guarantee
+    from privlearn.ledger import Ledger
+
+    total = Guarantee(epsilon, delta, neighbours)  # type: ignore[arg-type]  # it refuses what it does not know
+    Ledger.create(ledger, dataset, total, composition=composition)  # type: ignore[arg-type]
+    typer.echo(f"Data set {dataset!r} may spend {total}, {composition} composition.")
+    typer.echo(f"Next: privlearn train FILE --schema SCHEMA --epsilon E --ledger {ledger} --out MODEL")
+
+
+@budget.command()
+def show(
+    ledger: LedgerFile,
+    dataset: Annotated[str | None, typer.Argument(help="All, if left out.", show_default=False)] = None,
+) -> None:
+    """Show what is spent, reserved and left, and every entry.
+
+    \b
+    Example:
+      privlearn budget show census --ledger budgets.db
+    """
+    from privlearn.ledger import Ledger
+
+    for name in Ledger.datasets(ledger) if dataset is None else [dataset]:
+        statement = Ledger.open(ledger, name).statement()
+        typer.echo(f"{name}: {statement.total}, {statement.composition} composition")
+        output.print(_balance(statement))
+        if statement.entries:
+            output.print(_entries(statement))
+        typer.echo("")
+
+
+def _balance(statement: Statement) -> Table:
+    table = Table()
+    for heading in ("", "epsilon", "delta"):
+        table.add_column(heading, justify="right" if heading else "left")
+    table.add_column("share of the total epsilon")
+    start = 0.0
+    amounts = {"spent": statement.spent, "reserved": statement.reserved, "left": statement.left}
+    for name, amount in amounts.items():
+        stop = start + max(amount.epsilon, 0.0) / statement.total.epsilon
+        table.add_row(name, *_numbers(amount), _bar(start, stop))
+        start = stop
+    return table
+
+
+def _bar(start: float, stop: float) -> str:
+    """A stretch of the whole, as wide as it is large; a stretch above 0 is never invisible."""
+    left, right = round(start * _BAR_WIDTH), round(stop * _BAR_WIDTH)
+    if stop > start:
+        right = max(right, left + 1)
+    return "·" * left + "█" * (right - left) + "·" * (_BAR_WIDTH - right)
+
+
+def _entries(statement: Statement) -> Table:
+    table = Table()
+    for heading in ("reserved at (UTC)", "state", "epsilon", "delta", "purpose"):
+        justify: Any = "right" if heading in ("epsilon", "delta") else "left"
+        table.add_column(heading, justify=justify, overflow="fold")
+    for entry in statement.entries:
+        time = entry.reserved_at.replace("T", " ")[:19]
+        table.add_row(time, entry.state, *_numbers(entry.amount), Text(entry.purpose))
+    return table
+
+
+def _numbers(amount: Amount) -> tuple[str, str]:
+    return f"{amount.epsilon:.6g}", f"{amount.delta:.6g}"

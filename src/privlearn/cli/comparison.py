@@ -1,0 +1,161 @@
+"""Error against epsilon for the mechanisms, read off the data: for public or simulated tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.data import Schema, SchemaEncoder
+from privlearn.errors import DataError, InvalidParameter
+from privlearn.estimators import PrivateLogisticRegression, PrivateSVC
+
+Array = NDArray[np.float64]
+
+MODELS = {"logistic regression": PrivateLogisticRegression, "support vector machine": PrivateSVC}
+_TEST_SHARE = 5
+_FEWEST_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Method:
+    """A mechanism with its settings; ``pure`` ones promise delta = 0."""
+
+    name: str
+    pure: bool
+    settings: Mapping[str, str]
+
+
+def _method(name: str, mechanism: str, noise: str, calibration: str = "tight") -> Method:
+    settings = {"mechanism": mechanism, "noise": noise, "calibration": calibration}
+    return Method(name, noise != "gaussian", settings)
+
+
+METHODS = (
+    _method("objective, Gaussian (default)", "objective", "gaussian"),
+    _method("objective, Gaussian, RA12", "objective", "gaussian", "ra12"),
+    _method("objective, norm-Gamma", "objective", "norm_gamma"),
+    _method("objective, norm-Gamma, CMS11", "objective", "norm_gamma", "cms11"),
+    _method("output, Gaussian", "output", "gaussian"),
+    _method("output, norm-Gamma, CMS11", "output", "norm_gamma", "cms11"),
+    _method("output, Laplace, RBHT", "output", "laplace", "rbht"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Test errors of every method.
+
+    Attributes
+    ----------
+    dataset : str
+    rows : int
+    epsilons : tuple of float
+    delta : float
+    seeds : int
+    errors : dict of model to dict of method to array of shape (epsilons, seeds)
+    plain : dict of model to array of shape (seeds,)
+        Without privacy.
+    majority : array of shape (seeds,)
+        Of always answering the class that is most frequent in the training part.
+    refused : dict of method to str
+        Why no theorem covers the method on this schema.
+    """
+
+    dataset: str
+    rows: int
+    epsilons: tuple[float, ...]
+    delta: float
+    seeds: int
+    errors: dict[str, dict[str, Array]]
+    plain: dict[str, Array]
+    majority: Array
+    refused: dict[str, str]
+
+
+def fits_needed(epsilons: Sequence[float], seeds: int) -> int:
+    """How many models a comparison trains, for a progress bar."""
+    return len(MODELS) * seeds * (1 + len(METHODS) * len(epsilons))
+
+
+def compare_mechanisms(
+    table: Any,
+    schema: Schema,
+    epsilons: Sequence[float],
+    *,
+    delta: float,
+    seeds: int,
+    advance: Callable[[], None],
+) -> Comparison:
+    """Train every method at every epsilon on random splits, 80 % for training and 20 % for the test."""
+    splits = list(_splits(table, schema, seeds))
+    errors: dict[str, dict[str, Array]] = {model: {} for model in MODELS}
+    plain: dict[str, Array] = {}
+    refused: dict[str, str] = {}
+    for model in MODELS:
+        plain[model] = np.array([split.error(model, epsilon=math.inf) for split in _counted(splits, advance)])
+        for method in METHODS:
+            settings = {"delta": 0.0 if method.pure else delta, **method.settings}
+            try:
+                errors[model][method.name] = np.array(
+                    [
+                        [
+                            split.error(model, epsilon=epsilon, **settings)
+                            for split in _counted(splits, advance)
+                        ]
+                        for epsilon in epsilons
+                    ]
+                )
+            except InvalidParameter as error:
+                refused[method.name] = str(error)
+    majority = np.array([split.majority_error() for split in splits])
+    return Comparison(
+        schema.name, table.num_rows, tuple(epsilons), delta, seeds, errors, plain, majority, refused
+    )
+
+
+def error_rate(schema: Schema, truth: Any, predicted: Any) -> float:
+    """Share of wrong predictions."""
+    encoder = SchemaEncoder(schema)
+    return float(np.mean(encoder.encode_labels(truth) != encoder.encode_labels(predicted)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """One random split; its seed also draws the noise."""
+
+    schema: Schema
+    target: str
+    seed: int
+    training: Any
+    test: Any
+
+    def error(self, model: str, **settings: Any) -> float:
+        estimator = MODELS[model](schema=self.schema, random_state=self.seed, **settings).fit(self.training)
+        return error_rate(self.schema, self.test[self.target], estimator.predict(self.test))
+
+    def majority_error(self) -> float:
+        encoder = SchemaEncoder(self.schema)
+        most_frequent = np.bincount(encoder.encode_labels(self.training[self.target])).argmax()
+        return float(np.mean(encoder.encode_labels(self.test[self.target]) != most_frequent))
+
+
+def _splits(table: Any, schema: Schema, seeds: int) -> Iterator[_Split]:
+    if schema.target is None:
+        raise InvalidParameter("the schema has no target: add `target:` with its name and classes")
+    if table.num_rows < _FEWEST_ROWS:
+        raise DataError(f"a comparison needs at least {_FEWEST_ROWS} rows: a fifth is kept for the test")
+    for seed in range(seeds):
+        order = np.random.default_rng(seed).permutation(table.num_rows)
+        test, training = np.split(order, [table.num_rows // _TEST_SHARE])
+        yield _Split(schema, schema.target.name, seed, table.take(training), table.take(test))
+
+
+def _counted(splits: Sequence[_Split], advance: Callable[[], None]) -> Iterator[_Split]:
+    for split in splits:
+        yield split
+        advance()

@@ -1,0 +1,93 @@
+"""`privlearn inspect`: what a release says, for people."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from privlearn.cli.options import ModelFile
+from privlearn.cli.terminal import output
+from privlearn.cli.words import in_words
+
+if TYPE_CHECKING:
+    from privlearn.release import LinearModel
+    from privlearn.release.model import Encoder
+
+
+def inspect(
+    model: ModelFile,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON.")] = False,
+    largest: Annotated[int, typer.Option(help="How many coefficients to show.", min=0)] = 15,
+) -> None:
+    """Show a release's certificate, its schema and its largest coefficients.
+
+    \b
+    Example:
+      privlearn inspect income.privlearn
+      privlearn inspect income.privlearn --json
+    """
+    from privlearn.release import Release
+
+    release = Release.load(model)
+    if as_json:
+        typer.echo(json.dumps(release.certificate.to_dict(), indent=2))
+        return
+    typer.echo(release.certificate)
+    typer.echo(in_words(release.certificate.guarantee))
+    typer.echo("")
+    for line in _description(release.model):
+        typer.echo(line)
+    if largest:
+        typer.echo("")
+        output.print(_coefficients(release.model, largest))
+
+
+def _description(model: LinearModel) -> list[str]:
+    """The schema, a line a column; or the declared bound of plain arrays."""
+    schema = getattr(model.encoder, "schema", None)
+    if schema is None:
+        return [f"Plain arrays: {model.encoder.dimension} features, classes {_listed(model.classes)}"]
+    columns = [f"  {name}: {_column(column)}" for name, column in schema.columns.items()]
+    target = f"{schema.target.name!r} ({_listed(schema.target.classes)})"
+    return [f"Schema {schema.name!r}, target {target}, columns:", *columns]
+
+
+def _column(column: Any) -> str:
+    if column.type == "number":
+        return f"number from {column.lower:g} to {column.upper:g}, {column.scale} scale"
+    if column.type == "category":
+        return f"one of {_listed(column.values)}"
+    return f"text in {column.features} hash buckets"
+
+
+def _listed(values: Any, most: int = 8) -> str:
+    shown = ", ".join(str(value) for value in values[:most])
+    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+
+
+def _coefficients(model: LinearModel, count: int) -> Table:
+    import numpy as np
+
+    names = _feature_names(model.encoder)
+    labels = model.classes[1:] if len(model.coefficients) == 1 else model.classes
+    order = np.argsort(-np.abs(model.coefficients), axis=None, kind="stable")[:count]
+    rows, places = np.unravel_index(order, model.coefficients.shape)
+    table = Table(title="Largest coefficients (noise included)", title_justify="left")
+    table.add_column("feature")
+    table.add_column("class it speaks for (+) or against (-)")
+    table.add_column("coefficient", justify="right")
+    for row, place in zip(rows, places, strict=True):
+        cells = (names[place], str(labels[row]), f"{model.coefficients[row, place]:+.4g}")
+        table.add_row(*map(Text, cells))  # as Text, since rich would read brackets as markup
+    return table
+
+
+def _feature_names(encoder: Encoder) -> list[str]:
+    if hasattr(encoder, "feature_names"):
+        return encoder.feature_names
+    names = [f"x[{place}]" for place in range(encoder.n_features)]
+    return [*names, "intercept"] if encoder.fit_intercept else names

@@ -1,0 +1,87 @@
+"""`privlearn predict`: classes of new rows."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privlearn.cli.options import Force, ModelFile, TableFile, check_writable
+from privlearn.cli.terminal import LateProgress
+from privlearn.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from privlearn.release import LinearModel
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+def predict(
+    model: ModelFile,
+    table: TableFile,
+    out: Annotated[
+        Path | None, typer.Option(help="Write to this .csv file instead of the terminal.", show_default=False)
+    ] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add a column for each class.")
+    ] = False,
+    force: Force = False,
+) -> None:
+    """Predict the class of each row of a table, as CSV. The target column is not needed.
+
+    \b
+    Example:
+      privlearn predict income.privlearn new.csv --out predictions.csv
+    """
+    from privlearn.data import read_table
+    from privlearn.release import Release
+    from privlearn.release.atomic import write_atomically
+
+    if out is not None:
+        check_writable(out, force)
+    released = Release.load(model).model
+    with LateProgress(f"reading {table}") as progress:
+        rows = read_table(table, _features_only(released))
+        pieces = _predicted(released, rows, probabilities, progress)
+        if out is None:
+            for piece in pieces:
+                sys.stdout.buffer.write(piece)
+            sys.stdout.flush()
+        else:
+            write_atomically(out, b"".join(pieces))
+    if out is not None:
+        typer.echo(f"Wrote {out}: {rows.num_rows} predictions.")
+
+
+def _features_only(model: LinearModel) -> Any:
+    """The schema without its target: whatever the table says there is not read."""
+    schema = getattr(model.encoder, "schema", None)
+    if schema is None:
+        raise InvalidParameter(
+            "this model was trained on plain arrays, so its columns have no names: "
+            "predict in Python, with Release.load(path).model.predict(X)"
+        )
+    return schema.model_copy(update={"target": None, "person": None})
+
+
+def _predicted(model: LinearModel, rows: Any, probabilities: bool, progress: LateProgress) -> Iterator[bytes]:
+    """CSV text, block by block: the encoded rows need far more memory than the table."""
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+
+    for start in range(0, max(rows.num_rows, 1), _ROWS_AT_ONCE):
+        block = rows.slice(start, _ROWS_AT_ONCE)
+        columns = {"prediction": model.predict(block)}
+        if probabilities:
+            chances = model.predict_proba(block).T
+            columns |= {
+                f"probability_{label}": chance for label, chance in zip(model.classes, chances, strict=True)
+            }
+        text = io.BytesIO()
+        arrow_csv.write_csv(pa.table(columns), text, arrow_csv.WriteOptions(include_header=start == 0))
+        progress.describe(f"predicting: row {start + block.num_rows} of {rows.num_rows}")
+        yield text.getvalue()

@@ -1,0 +1,96 @@
+"""What people see besides results: errors without private values, and progress where it takes long."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from privlearn.errors import InvalidParameter, PrivlearnError
+
+_PATIENCE_SECONDS = 2.0
+
+output = Console()
+messages = Console(stderr=True)
+
+
+@contextmanager
+def explain_errors() -> Iterator[None]:
+    """Turn errors into one red message and an exit code: 2 for what was typed wrongly, 1 for the rest."""
+    try:
+        yield
+    except InvalidParameter as error:
+        complain(str(error))
+        raise SystemExit(2) from None
+    except PrivlearnError as error:
+        complain(str(error))
+        raise SystemExit(1) from None
+    except OSError as error:
+        complain(f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}")
+        raise SystemExit(1) from None
+    except Exception as error:
+        _report_defect(error)
+        raise SystemExit(1) from None
+
+
+def complain(message: str) -> None:
+    _print_line(f"error: {message}", "bold red")
+
+
+def warn(message: str) -> None:
+    _print_line(message, "bold yellow")
+
+
+def _print_line(text: str, style: str) -> None:
+    messages.print(Text(text, style=style), soft_wrap=True)
+
+
+def _report_defect(error: Exception) -> None:
+    """Where it happened, but not its message: whatever a library raised may quote a cell."""
+    complain(
+        f"unexpected {type(error).__name__}, a defect of privlearn. Its message is withheld, since it may "
+        "quote the data; please report where it happened:"
+    )
+    for frame in traceback.extract_tb(error.__traceback__):
+        messages.print(Text(f"  {frame.filename}:{frame.lineno} in {frame.name}"), soft_wrap=True)
+
+
+class LateProgress:
+    """A bar on stderr that appears only if the work takes longer than two seconds.
+
+    Parameters
+    ----------
+    description : str
+    total : int, optional
+        Number of steps; without it the bar only shows that something happens.
+    """
+
+    def __init__(self, description: str, total: int | None = None) -> None:
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        self._bar = Progress(*columns, console=messages, transient=True)
+        self._task = self._bar.add_task(description, total=total)
+        self._timer = threading.Timer(_PATIENCE_SECONDS, self._bar.start)
+        self._timer.daemon = True
+
+    def __enter__(self) -> LateProgress:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        self._timer.join()  # it may be starting the bar right now
+        self._bar.stop()
+
+    def describe(self, description: str) -> None:
+        self._bar.update(self._task, description=description)
+
+    def advance(self, steps: int = 1) -> None:
+        self._bar.advance(self._task, steps)

@@ -1,0 +1,153 @@
+"""`privlearn train`: from a table to a release file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privlearn.cli.options import Force, Neighbouring, SchemaFile, TableFile, check_writable
+from privlearn.cli.terminal import LateProgress, warn
+from privlearn.cli.words import in_words
+from privlearn.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from privlearn.data import Schema
+    from privlearn.ledger import Ledger
+    from privlearn.release import Certificate, Release
+
+
+def train(
+    table: TableFile,
+    schema: SchemaFile,
+    epsilon: Annotated[float, typer.Option(help="Privacy loss; inf: no privacy.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The release file to write.", show_default=False)],
+    delta: Annotated[float, typer.Option(help="Above 0 (say 1e-6) it buys Gaussian noise.")] = 0.0,
+    target: Annotated[
+        str | None, typer.Option(help="Column to predict; must be the schema's target.", show_default=False)
+    ] = None,
+    model: Annotated[str, typer.Option(help="logistic or svm.")] = "logistic",
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="logistic, multinomial; svm: huber_hinge, smoothed_hinge, hinge.",
+            show_default="the first",
+        ),
+    ] = None,
+    mechanism: Annotated[str, typer.Option(help="auto, objective or output.")] = "auto",
+    noise: Annotated[str, typer.Option(help="auto, gaussian, norm_gamma or laplace.")] = "auto",
+    calibration: Annotated[str, typer.Option(help="tight, or a paper's: cms11, rbht, ra12.")] = "tight",
+    neighbours: Neighbouring = "replace_one",
+    regularization: Annotated[str, typer.Option(help="auto, or a number above 0.")] = "auto",
+    intercept: Annotated[bool, typer.Option("--intercept/--no-intercept", help="A constant term.")] = True,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Charge the budget in this file.", show_default=False)
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="The data set's name in the ledger.", show_default="the schema's name")
+    ] = None,
+    sign: Annotated[
+        Path | None, typer.Option(metavar="KEY.pem", help="Sign with this Ed25519 key.", show_default=False)
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="For tests only: the release says 'not private'.", show_default=False)
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Train a classifier and write a release file that may leave.
+
+    Everything is checked before the ledger is charged, and the file is written
+    only after the charge is durable.
+
+    \b
+    Example:
+      privlearn train census.csv --schema census.schema.yaml \\
+        --epsilon 1 --delta 1e-6 --out income.privlearn
+    """
+    from privlearn.data import Schema, read_table
+    from privlearn.release.verify import read_private_key
+
+    check_writable(out, force)
+    description = Schema.load(schema)
+    _check_target(description, target)
+    key = None if sign is None else read_private_key(sign)
+    budget = _open_ledger(ledger, dataset, description)
+    settings: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "neighbours": neighbours,
+        "loss": loss,
+        "mechanism": mechanism,
+        "noise": noise,
+        "calibration": calibration,
+        "regularization": _regularization(regularization),
+        "fit_intercept": intercept,
+        "random_state": seed,
+    }
+    with LateProgress(f"reading {table}") as progress:
+        settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
+        estimator = _estimator(model, settings)
+        rows = read_table(table, description)
+        progress.describe("training")
+        release: Release = estimator.fit(rows).release_
+    (release if key is None else release.signed(key)).save(out)
+    _report(release.certificate, description, out, budget)
+
+
+def _check_target(schema: Schema, target: str | None) -> None:
+    if schema.target is None:
+        raise InvalidParameter("the schema has no target: add `target:` with its name and classes")
+    if target is not None and target != schema.target.name:
+        raise InvalidParameter(
+            f"--target {target} is not the schema's target, {schema.target.name}: "
+            "leave --target out, or change the schema"
+        )
+
+
+def _open_ledger(path: Path | None, dataset: str | None, schema: Schema) -> Ledger | None:
+    if path is None:
+        if dataset is not None:
+            raise InvalidParameter("--dataset names a budget: say where it is, with --ledger PATH")
+        return None
+    from privlearn.ledger import Ledger
+
+    return Ledger.open(path, schema.name if dataset is None else dataset)
+
+
+def _regularization(text: str) -> str | float:
+    """A number, or a word for the estimator to judge."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _estimator(model: str, settings: dict[str, Any]) -> Any:
+    from privlearn.estimators import PrivateLogisticRegression, PrivateSVC
+
+    known = {"logistic": PrivateLogisticRegression, "svm": PrivateSVC}
+    if model not in known:
+        raise InvalidParameter(f"--model must be {' or '.join(known)}, not {model}")
+    return known[model](**settings)
+
+
+def _shown(progress: LateProgress) -> Any:
+    def show(problem: int, problems: int, iteration: int) -> None:
+        of_several = f"class {problem + 1} of {problems}, " if problems > 1 else ""
+        progress.describe(f"training: {of_several}step {iteration}")
+
+    return show
+
+
+def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger | None) -> None:
+    typer.echo(f"Wrote {out}: trained on {certificate.mechanism.task.total} records of {schema.name!r}.")
+    typer.echo(f"Promise: {certificate.guarantee}. {in_words(certificate.guarantee)}")
+    if certificate.guarantee.is_private and not certificate.secure:
+        warn("NOT PRIVATE: --seed makes the noise known. Leave it out for data of people.")
+    elif not certificate.is_private:
+        warn("NOT PRIVATE: epsilon is infinite. Do not let this file out.")
+    if ledger is not None:
+        statement = ledger.statement()
+        typer.echo(f"Budget of {ledger.dataset!r}: spent {statement.spent}; left {statement.left}.")
+    typer.echo(f"Next: privlearn verify {out}")
