@@ -1,0 +1,8 @@
+"""The budget of a data set: reserve, compute, commit. The argument is in docs/theory/ledger.md."""
+
+from privlearn.ledger.cost import Cost
+from privlearn.ledger.ledger import Ledger
+from privlearn.ledger.reservation import Reservation
+from privlearn.ledger.statement import Statement
+
+__all__ = ["Cost", "Ledger", "Reservation", "Statement"]

@@ -1,0 +1,185 @@
+"""The budget of one data set: reserve, then compute, then commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from sqlalchemy import Connection, insert, select
+
+from privlearn.errors import BudgetExceeded, LedgerError
+from privlearn.guarantee import Guarantee
+from privlearn.ledger import store as stores
+from privlearn.ledger.composition import Amount, BasicComposition, Composition
+from privlearn.ledger.cost import Cost
+from privlearn.ledger.renyi import RenyiComposition
+from privlearn.ledger.reservation import Reservation, append
+from privlearn.ledger.statement import (
+    COMPOSITIONS,
+    CompositionName,
+    Entry,
+    Statement,
+    amounts,
+    read_composition,
+    read_entries,
+    read_statement,
+)
+from privlearn.ledger.tables import budgets
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The budget of one data set in one store.
+
+    Get one from `Ledger.create` or `Ledger.open`. It holds two names and no connection, so it can be copied,
+    pickled and used after a fork. The data set's name alone is its key: a changed schema brings
+    no fresh budget.
+
+    Attributes
+    ----------
+    store : str
+        Absolute path of the SQLite file.
+    dataset : str
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.create(folder.name + "/budgets.db", "census", Guarantee(1.0, 1e-6))
+    >>> with ledger.reserve(Cost(Guarantee(0.25)), "an example") as reservation:
+    ...     # read the private rows, compute the private result
+    ...     reservation.commit()  # and only then let it out
+    >>> print(ledger.statement().left)
+    epsilon 0.75, delta 1e-06
+    >>> folder.cleanup()
+    """
+
+    store: str
+    dataset: str
+
+    @classmethod
+    def create(
+        cls, store: str | Path, dataset: str, total: Guarantee, *, composition: CompositionName = "basic"
+    ) -> Ledger:
+        """Gives a data set its budget, once.
+
+        Parameters
+        ----------
+        store : str or Path
+            A path, or ``sqlite:///path``; created, readable by its owner only, if missing.
+        dataset : str
+        total : Guarantee
+            What all releases together may cost.
+        composition : {"basic", "renyi"}, default="basic"
+            How costs add up, see docs/theory/ledger.md. ``basic`` admits one release of exactly the total;
+            ``renyi`` admits more releases when they are many and Gaussian, and needs delta > 0.
+        """
+        _check_text("the data set's name", dataset)
+        rule = _new_composition(total, composition)
+        ledger = cls(stores.locate(store), dataset)
+        with stores.writing(ledger.store, create=True) as connection:
+            if dataset in _datasets(connection):
+                raise LedgerError(
+                    f"data set {dataset!r} has a budget already, which cannot be changed: use Ledger.open"
+                )
+            connection.execute(insert(budgets).values(_budget_row(dataset, rule)))
+            append(connection, dataset=dataset, kind="opened")
+        return ledger
+
+    @classmethod
+    def open(cls, store: str | Path, dataset: str) -> Ledger:
+        """The ledger of a data set that has a budget."""
+        ledger = cls(stores.locate(store), dataset)
+        ledger._composition()
+        return ledger
+
+    @classmethod
+    def datasets(cls, store: str | Path) -> list[str]:
+        """Names of the data sets that have a budget in this store."""
+        with stores.reading(stores.locate(store)) as connection:
+            return _datasets(connection)
+
+    def reserve(self, cost: Cost, purpose: str, schema_digest: str = "") -> Reservation:
+        """Takes the cost out of the budget, durably, before any private row is read.
+
+        Parameters
+        ----------
+        cost : Cost
+        purpose : str
+            A short text such as ``"PrivateLogisticRegression.fit"``; stored, so never private.
+        schema_digest : str, optional
+            Recorded with the entry.
+
+        Raises
+        ------
+        BudgetExceeded
+            If it does not fit; nothing is recorded then.
+        """
+        _check_text("the purpose", purpose)
+        if schema_digest:
+            _check_text("the schema's digest", schema_digest)
+        requested = self._composition().price(cost)  # before the lock: a Renyi curve may take its time
+        reservation = str(uuid4())
+        with stores.writing(self.store) as connection:
+            composition = read_composition(connection, self.store, self.dataset, lock=True)
+            history = read_entries(connection, self.dataset)
+            if not composition.admits(amounts(history, "reserved", "committed"), requested):
+                raise BudgetExceeded(self._refusal(composition, history, requested))
+            append(
+                connection,
+                dataset=self.dataset,
+                kind="reserved",
+                reservation=reservation,
+                epsilon=requested.epsilon,
+                delta=requested.delta,
+                renyi=requested.renyi,
+                purpose=purpose,
+                schema_digest=schema_digest,
+            )
+        return Reservation(self.store, self.dataset, reservation)
+
+    def statement(self) -> Statement:
+        """Total, spent, reserved, left and every reservation, as of one moment."""
+        with stores.reading(self.store) as connection:
+            return read_statement(connection, self.store, self.dataset)
+
+    def _composition(self) -> Composition:
+        with stores.reading(self.store) as connection:
+            return read_composition(connection, self.store, self.dataset)
+
+    def _refusal(self, composition: Composition, history: list[Entry], requested: Amount) -> str:
+        balance = composition.balance(amounts(history, "committed"), amounts(history, "reserved"))
+        return (
+            f"the budget of data set {self.dataset!r} ({composition.total}) has no room for this. "
+            f"Spent: {balance.spent}; reserved: {balance.reserved}; "
+            f"requested: {requested}; left: {balance.left}. Ask for no more than is left"
+        )
+
+
+def _new_composition(total: Guarantee, name: str) -> Composition:
+    if name not in COMPOSITIONS:
+        raise LedgerError(f"composition must be one of {COMPOSITIONS}, not {name!r}")
+    return RenyiComposition.of(total) if name == "renyi" else BasicComposition(total)
+
+
+def _budget_row(dataset: str, rule: Composition) -> dict[str, str | float | None]:
+    renyi = rule if isinstance(rule, RenyiComposition) else None
+    return {
+        "dataset": dataset,
+        "epsilon": float(rule.total.epsilon),
+        "delta": float(rule.total.delta),
+        "neighbours": rule.total.neighbours,
+        "composition": "renyi" if renyi else "basic",
+        "renyi_order": renyi.order if renyi else None,
+        "renyi_limit": renyi.limit if renyi else None,
+    }
+
+
+def _datasets(connection: Connection) -> list[str]:
+    return list(connection.scalars(select(budgets.c.dataset).order_by(budgets.c.dataset)))
+
+
+def _check_text(what: str, text: str) -> None:
+    if not isinstance(text, str) or not text.strip() or len(text) > 200 or not text.isprintable():
+        raise LedgerError(f"{what} must be one line of 1 to 200 printable characters")

@@ -1,0 +1,139 @@
+"""Reading a budget: its row, its entries, where it stands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from sqlalchemy import Connection, Row, select
+
+from privlearn.errors import InvalidParameter, LedgerError
+from privlearn.guarantee import Guarantee
+from privlearn.ledger.composition import Amount, BasicComposition, Composition
+from privlearn.ledger.renyi import RenyiComposition
+from privlearn.ledger.tables import budgets, entries
+
+CompositionName = Literal["basic", "renyi"]
+COMPOSITIONS: tuple[str, ...] = get_args(CompositionName)
+State = Literal["reserved", "committed", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One reservation and what became of it.
+
+    Attributes
+    ----------
+    reservation : str
+    state : {"reserved", "committed", "cancelled"}
+        All but cancelled ones count.
+    amount : Amount
+    purpose, schema_digest : str
+    reserved_at, settled_at : str
+        UTC; ``settled_at`` is empty while reserved.
+    """
+
+    reservation: str
+    state: State
+    amount: Amount
+    purpose: str
+    schema_digest: str
+    reserved_at: str
+    settled_at: str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Where a data set's budget stands.
+
+    Attributes
+    ----------
+    dataset : str
+    total : Guarantee
+    composition : {"basic", "renyi"}
+    spent, reserved, left : Amount
+        They add up to the total. In a renyi ledger each epsilon is stated at the total's delta.
+    entries : tuple of Entry
+        In the order of their reservation.
+    renyi_order, renyi_limit : float or None
+        The fixed order and the largest divergence at it; None in a basic ledger.
+    """
+
+    dataset: str
+    total: Guarantee
+    composition: CompositionName
+    spent: Amount
+    reserved: Amount
+    left: Amount
+    entries: tuple[Entry, ...]
+    renyi_order: float | None = None
+    renyi_limit: float | None = None
+
+    def __str__(self) -> str:
+        return (
+            f"{self.dataset}: {self.total}, {self.composition} composition\n"
+            f"spent     {self.spent}\nreserved  {self.reserved}\nleft      {self.left}"
+        )
+
+
+def read_statement(connection: Connection, path: str, dataset: str) -> Statement:
+    composition = read_composition(connection, path, dataset)
+    history = read_entries(connection, dataset)
+    balance = composition.balance(amounts(history, "committed"), amounts(history, "reserved"))
+    renyi = composition if isinstance(composition, RenyiComposition) else None
+    return Statement(
+        dataset=dataset,
+        total=composition.total,
+        composition="renyi" if renyi else "basic",
+        spent=balance.spent,
+        reserved=balance.reserved,
+        left=balance.left,
+        entries=tuple(history),
+        renyi_order=renyi.order if renyi else None,
+        renyi_limit=renyi.limit if renyi else None,
+    )
+
+
+def read_composition(connection: Connection, path: str, dataset: str, *, lock: bool = False) -> Composition:
+    """The budget's total and rule. ``lock`` makes other writers wait, on databases that lock rows."""
+    query = select(budgets).where(budgets.c.dataset == dataset)
+    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    if row is None:
+        where = f"{shlex.quote(dataset)} --ledger {shlex.quote(path)}"
+        raise LedgerError(
+            f"data set {dataset!r} has no budget in the ledger at {path}: "
+            f"create it with `privlearn budget create {where} --epsilon 1 --delta 1e-6`"
+        )
+    try:
+        total = Guarantee(row.epsilon, row.delta, row.neighbours)
+    except InvalidParameter as error:
+        raise LedgerError(f"the budget of data set {dataset!r} at {path} cannot be read: {error}") from error
+    if row.composition == "renyi":
+        return RenyiComposition(total, row.renyi_order, row.renyi_limit)
+    return BasicComposition(total)
+
+
+def read_entries(connection: Connection, dataset: str) -> list[Entry]:
+    rows = connection.execute(
+        select(entries).where(entries.c.dataset == dataset).order_by(entries.c.id)
+    ).all()
+    settled = {row.reservation: row for row in rows if row.kind in ("committed", "cancelled")}
+    return [_entry(row, settled.get(row.reservation)) for row in rows if row.kind == "reserved"]
+
+
+def _entry(reserved: Row[Any], settled: Row[Any] | None) -> Entry:
+    return Entry(
+        reservation=reserved.reservation,
+        state=settled.kind if settled else "reserved",
+        amount=Amount(reserved.epsilon, reserved.delta, reserved.renyi),
+        purpose=reserved.purpose,
+        schema_digest=reserved.schema_digest,
+        reserved_at=reserved.time,
+        settled_at=settled.time if settled else "",
+    )
+
+
+def amounts(history: Sequence[Entry], *states: State) -> list[Amount]:
+    return [entry.amount for entry in history if entry.state in states]
