@@ -154,6 +154,21 @@ def test_tiny_problems(
     assert exact_gradient_norm(problem, found.coefficients) <= found.gradient_norm <= 1e-10
 
 
+@pytest.mark.parametrize("with_linear", [False, True])
+def test_empty_columns_are_solved_too(with_linear: bool) -> None:
+    features, signs = simulate(100, 3)
+    wide = np.zeros((100, 40))
+    wide[:, [4, 17, 39]] = features
+    linear = np.random.default_rng(0).normal(size=40) if with_linear else None
+    problem = Problem(wide, signs, Logistic(), 0.01, 100, linear=linear)
+    found = minimise(replace(problem, features=sparse.csr_array(wide)))
+    np.testing.assert_allclose(found.coefficients, minimise(problem).coefficients, atol=2e-8)
+    assert exact_gradient_norm(problem, found.coefficients) <= found.gradient_norm <= 1e-10
+    too_much = replace(problem, features=sparse.csr_array(wide), linear=np.full(40, 1e7))
+    with pytest.raises(SolverError, match="larger tolerance"):
+        minimise(too_much)
+
+
 def test_warm_start_changes_the_way_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     features, signs = simulate(8000, 5)
     problem = Problem(features, signs, Logistic(), 1e-3, 8000, row_weights=np.linspace(0, 2, 8000))

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from privlearn.erm.descent import Directions, descend
+from privlearn.erm.descent import Directions, descend, not_certified
 from privlearn.erm.hinge import GAP_TOLERANCE, minimise_hinge
 from privlearn.erm.losses import Array, LossFacts
 from privlearn.erm.matrix_free import ConjugateGradients
 from privlearn.erm.newton import FactorisedHessian
 from privlearn.erm.objective import Objective
 from privlearn.erm.problem import Problem, Progress, Solution, check_tolerance
+from privlearn.erm.unused_columns import extend, restrict, used_columns
 
 FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjugate gradients
 STRIDE = 8  # the warm start reads one row in so many
@@ -34,7 +35,15 @@ def minimise(problem: Problem, *, tolerance: float = 1e-10, progress: Progress |
     check_tolerance(tolerance)
     if math.isinf(problem.loss.smoothness):
         return minimise_hinge(problem, progress)
-    return _descend_from(_warm_start(problem), problem, tolerance, progress)
+    used = used_columns(problem)
+    if used is None:
+        return _descend_from(_warm_start(problem), problem, tolerance, progress)
+    # the empty columns' share of the certificate is so small that half the tolerance's square is ample for it
+    found = minimise(restrict(problem, used), tolerance=tolerance * math.sqrt(0.5), progress=progress)
+    whole = extend(problem, used, found)
+    if whole.gradient_norm > tolerance:
+        raise not_certified(tolerance)
+    return whole
 
 
 def certified_distance(loss: LossFacts, regularization: float, tolerance: float) -> float:
