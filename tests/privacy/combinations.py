@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, get_args
+from typing import Any, get_args
 
 import pytest
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
-from privlearn.erm import Logistic, Loss
+from privlearn.erm import Logistic
 from privlearn.guarantee import Guarantee, Neighbours
 from privlearn.mechanisms import MECHANISMS, Mechanism, Task
 
@@ -59,20 +59,6 @@ PLANS = [
 ]
 
 every_plan = pytest.mark.parametrize("plan", PLANS, ids=str)
-
-
-@dataclass(frozen=True)
-class FourTimesSteeper:
-    """A loss with other constants than the listed ones, so that no constant can hide behind a 1."""
-
-    inner: Loss
-    name: ClassVar[str] = "logistic"
-    lipschitz: ClassVar[float] = 4.0
-    monotone: ClassVar[bool] = True
-
-    @property
-    def smoothness(self) -> float:
-        return 4.0 * self.inner.smoothness
 
 
 def hockey_stick(epsilon: float, ratio: float) -> float:

@@ -28,6 +28,7 @@ from privlearn.mechanisms import Mechanism, Task
 from privlearn.randomness import randomness_from
 from privlearn.release import Certificate, LinearModel, Release
 from privlearn.release.artifact import describe_encoding
+from privlearn.release.model import LINK_OF_LOSS
 
 Array = NDArray[np.float64]
 
@@ -154,7 +155,7 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         )
         solve = solver(rows, loss, class_weights, self.tolerance, self.progress)
         coefficients = self._charged(mechanism, lambda: mechanism.run(solve, randomness))
-        link = {"logistic": "logistic", "multinomial": "softmax"}.get(loss.name, "none")
+        link = LINK_OF_LOSS.get(loss.name, "none")
         model = LinearModel(rows.encoder, coefficients, rows.classes, link)
         self._publish(model, Certificate.issue(mechanism, randomness, describe_encoding(model)))
         return self

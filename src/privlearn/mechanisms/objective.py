@@ -150,6 +150,7 @@ class ObjectivePerturbation:
         return {
             "gradient_sensitivity": self.task.gradient_sensitivity,
             "effective_regularization": self.effective_regularization,
+            "added_regularization": self.effective_regularization - self.task.regularization,
             "slack": self.slack if self.guarantee.is_private else 0.0,
             "noise_scale": self.noise_scale,
             "solver_distance": self.solver_distance,

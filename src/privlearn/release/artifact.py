@@ -28,7 +28,7 @@ from privlearn.data import SchemaEncoder
 from privlearn.errors import ReleaseError, SchemaError, VerificationError
 from privlearn.release.atomic import write_atomically
 from privlearn.release.certificate import Certificate
-from privlearn.release.model import LinearModel
+from privlearn.release.model import LINK_OF_LOSS, LinearModel
 
 FORMAT = "privlearn release 1"
 _MEMBERS = ("certificate.json", "model.json", "coefficients.npy")
@@ -126,6 +126,7 @@ def _check_agreement(model: LinearModel, certificate: Certificate) -> None:
     agree = (
         model.coefficients.size == task.problems * task.dimension
         and (task.problems == len(model.coefficients) or task.loss.name == "multinomial")
+        and model.link == LINK_OF_LOSS.get(task.loss.name, "none")
         and certificate.encoding == describe_encoding(model)
         and np.isfinite(model.coefficients).all()
     )

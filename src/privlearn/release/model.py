@@ -16,7 +16,8 @@ from privlearn.errors import InvalidParameter, ReleaseError
 Array = NDArray[np.float64]
 Encoder = SchemaEncoder | BoundedRows
 
-LINKS = ("none", "logistic", "softmax")
+LINK_OF_LOSS = {"logistic": "logistic", "multinomial": "softmax"}
+LINKS = ("none", *LINK_OF_LOSS.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,29 +42,31 @@ class LinearModel:
 
     def decision_function(self, data: Any) -> Array:
         """Scores, of shape (n,) for two classes and (n, classes) otherwise."""
-        scores = np.asarray(self.encoder.encode(data) @ self.coefficients.T)
-        return scores[:, 0] if self._binary else scores
+        scores = self._scores(data)
+        if len(self.classes) > 2:
+            return scores
+        return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
 
     def predict(self, data: Any) -> NDArray[Any]:
         scores = self.decision_function(data)
-        chosen = (scores > 0).astype(np.intp) if self._binary else np.argmax(scores, axis=1)
+        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
         return np.asarray(self.classes[chosen])
 
     def predict_proba(self, data: Any) -> Array:
         """Probabilities of the classes, in the order of ``classes``."""
-        scores = self.decision_function(data)
+        if self.link == "none":
+            raise InvalidParameter("only a logistic model has probabilities: train PrivateLogisticRegression")
+        scores = self._scores(data)
         if self.link == "softmax":
             return np.asarray(softmax(scores, axis=1))
-        if self.link != "logistic":
-            raise InvalidParameter("only a logistic model has probabilities: train PrivateLogisticRegression")
-        if self._binary:
-            return np.column_stack([expit(-scores), expit(scores)])
+        if len(self.classes) == 2:
+            return expit(np.hstack([-scores, scores]))
         odds = expit(scores) + np.finfo(float).tiny  # all-negative scores underflow together
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
-    @property
-    def _binary(self) -> bool:
-        return len(self.classes) == 2 and self.coefficients.shape[0] == 1
+    def _scores(self, data: Any) -> Array:
+        """One column a row of coefficients."""
+        return np.asarray(self.encoder.encode(data) @ self.coefficients.T)
 
     def to_dict(self) -> dict[str, Any]:
         """The public part, for a release's manifest; the coefficients travel as an array."""
