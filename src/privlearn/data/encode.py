@@ -21,7 +21,7 @@ from privlearn.errors import DataError, SchemaError
 class SchemaEncoder:
     """The map from raw rows to vectors that a schema fixes; it has nothing to fit.
 
-    Each column becomes a group of features of norm at most 1, in the schema's order; a constant feature 1,
+    Each column becomes a group of bounded features, in the schema's order; a constant feature 1,
     the last, is the intercept; then each row is divided by its own norm.
 
     Parameters

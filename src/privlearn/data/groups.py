@@ -1,4 +1,4 @@
-"""Each column of a schema as a group of features of norm at most 1, from its own cell and nothing else."""
+"""Each column of a schema as a group of bounded features, from its own cell and nothing else."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from privlearn.mechanisms import Task
 
 _DAMPED = 0.6  # objective perturbation where the data's curvature holds the noise down
 _DROWNED = 0.1  # objective perturbation where it does not
+_SLACK_SHARE = 0.25
 _OUTPUT = 0.25
 _PLAIN = 0.25  # N Lambda without noise
 
@@ -22,18 +23,23 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
     data's curvature, of order N along the directions the data fills and 0 along the others. Where h is small, noise and
     shrinkage balance at N Lambda proportional to B; where h dominates, at N Lambda proportional to B^2 / N. Data has
     directions of both kinds, and the rule takes the geometric mean, capped by the first: B min(0.1, 0.6 sqrt(B / N)).
-    Output perturbation does not enjoy the curvature: 0.25 B. Without noise N Lambda is 0.25 (a fourfold C = 1 of
-    scikit-learn), below which held-out error no longer moves.
+    Nor may the Jacobian's slack take more than a quarter of epsilon: N Lambda >= c / (exp(epsilon/4) - 1).
+    Output perturbation has no slack and does not enjoy the curvature: 0.25 B. Without noise N Lambda is 0.25 (in
+    scikit-learn's terms C = 4), below which held-out error hardly moves.
 
     The constants were set on Adult and bank marketing (docs/theory/regularization.md); the form was not.
     The task's own ``regularization`` is not read.
     """
-    strength = 0.0
-    if guarantee.is_private:
-        size = _noise_norm(task, guarantee, noise)
-        factor = _OUTPUT if mechanism == "output" else min(_DROWNED, _DAMPED * math.sqrt(size / task.total))
-        strength = factor * size
-    return max(strength, _PLAIN) / task.total
+    if not guarantee.is_private:
+        return _PLAIN / task.total
+    size = _noise_norm(task, guarantee, noise)
+    if mechanism == "output":
+        return max(_OUTPUT * size, _PLAIN) / task.total
+    balance = size * min(_DROWNED, _DAMPED * math.sqrt(size / task.total))
+    curvature = task.curvature_ratio(1.0) * task.total
+    share = min(_SLACK_SHARE * guarantee.epsilon / task.problems, 1.0)  # beyond it the slack is no concern
+    cheap_slack = curvature / math.expm1(share)
+    return max(balance, cheap_slack, _PLAIN) / task.total
 
 
 def _noise_norm(task: Task, guarantee: Guarantee, noise: str) -> float:

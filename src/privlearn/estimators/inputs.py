@@ -65,6 +65,8 @@ def read_arrays(estimator: Any, X: Any, y: Any, *, private: bool) -> TrainingSet
     columns = check_array_shape(X)
     _check_declared(estimator, private)
     y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise DataError("y has NaN or infinite labels: drop those rows")
     check_classification_targets(y)
     check_consistent_length(X, y)
     norm_bound = _largest_norm(X) if estimator.norm_bound is None else estimator.norm_bound
@@ -78,13 +80,14 @@ def read_arrays(estimator: Any, X: Any, y: Any, *, private: bool) -> TrainingSet
 
 def check_array_shape(X: Any) -> int:
     """Number of columns of what must be a matrix, with the messages that scikit-learn's users know."""
-    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    matrix = X if sparse.issparse(X) or isinstance(X, np.ndarray) else np.asarray(X)
+    shape = matrix.shape
     if len(shape) != 2:
         raise DataError(
             f"Expected 2D array, got {len(shape)}D array instead. Reshape your data either using "
             "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
         )
-    if np.iscomplexobj(X):  # their imaginary part would be dropped without a word
+    if matrix.dtype.kind == "c":  # their imaginary part would be dropped without a word
         raise DataError("Complex data not supported: give real numbers.")
     if shape[1] == 0:
         raise DataError(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")

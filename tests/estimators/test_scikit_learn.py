@@ -1,0 +1,102 @@
+"""The estimators keep scikit-learn's protocol: its own checks, and the tools people build with it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from privlearn import PrivateLogisticRegression, PrivateSVC
+
+DECLARED = "labels are declared as public, never read from y; this check brings labels of its own"
+QUIET = "the conversion error that scikit-learn expects would quote the offending cell; ours never does"
+
+OF_ALL = {"check_dtype_object": QUIET}
+OF_PRIVATE = {
+    name: DECLARED
+    for name in (
+        "check_class_weight_classifiers",
+        "check_classifier_data_not_an_array",
+        "check_classifiers_classes",
+        "check_classifiers_train",
+        "check_dict_unchanged",
+        "check_dont_overwrite_parameters",
+        "check_estimator_sparse_array",
+        "check_estimator_sparse_matrix",
+        "check_estimator_sparse_tag",
+        "check_estimators_dtypes",
+        "check_estimators_fit_returns_self",
+        "check_estimators_overwrite_params",
+        "check_f_contiguous_array_estimator",
+        "check_fit2d_1feature",
+        "check_fit2d_predict1d",
+        "check_fit_score_takes_y",
+        "check_methods_sample_order_invariance",
+        "check_methods_subset_invariance",
+        "check_n_features_in_after_fitting",
+        "check_positive_only_tag_during_fit",
+        "check_readonly_memmap_input",
+        "check_supervised_y_2d",
+    )
+}
+
+PLAIN = [
+    PrivateLogisticRegression(epsilon=math.inf),
+    PrivateLogisticRegression(epsilon=math.inf, loss="multinomial"),
+    PrivateSVC(epsilon=math.inf),
+    PrivateSVC(epsilon=math.inf, loss="hinge"),
+]
+PRIVATE = [
+    PrivateLogisticRegression(epsilon=50.0, delta=1e-3, norm_bound=10.0, classes=[0, 1], random_state=0),
+    PrivateSVC(epsilon=50.0, delta=1e-3, norm_bound=10.0, classes=[0, 1], random_state=0),
+]
+
+
+def expected_failures(estimator) -> dict[str, str]:
+    return OF_ALL if math.isinf(estimator.epsilon) else OF_ALL | OF_PRIVATE
+
+
+@parametrize_with_checks(PLAIN + PRIVATE, expected_failed_checks=expected_failures)
+def test_scikit_learns_own_checks(estimator, check) -> None:
+    check(estimator)
+
+
+@pytest.fixture
+def data() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    return X, (X @ [1.0, -2.0, 0.5] > 0).astype(int)
+
+
+def private(**parameters) -> PrivateLogisticRegression:
+    return PrivateLogisticRegression(
+        **{"epsilon": 2.0, "delta": 1e-4, "norm_bound": 3.0, "classes": [0, 1], "random_state": 0}
+        | parameters
+    )
+
+
+def test_pipeline_cross_validation_and_grid(data) -> None:
+    X, y = data
+    pipeline = make_pipeline(FunctionTransformer(np.tanh), private())
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.8
+    search = GridSearchCV(private(), {"regularization": [0.01, 0.1]}, cv=3).fit(X, y)
+    assert search.best_params_["regularization"] in (0.01, 0.1)
+
+
+def test_clone_keeps_every_parameter_and_no_result(data) -> None:
+    model = private(class_weight={1: 2.0}).fit(*data)
+    twin = clone(model)
+    assert twin.get_params() == model.get_params()
+    assert not hasattr(twin, "release_")
+
+
+def test_seeded_fits_repeat_and_secure_ones_do_not(data) -> None:
+    assert np.array_equal(private().fit(*data).coefficients_, private().fit(*data).coefficients_)
+    first, second = (private(random_state=None).fit(*data).coefficients_ for _ in range(2))
+    assert (first != second).all()
