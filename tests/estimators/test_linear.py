@@ -59,7 +59,7 @@ class TestPlainMinimiser:
     def test_one_vs_rest(self) -> None:
         model = PrivateLogisticRegression(**PLAIN, classes=[0, 1, 2]).fit(X, Y3)
         for row, label in zip(model.coef_, (0, 1, 2), strict=True):
-            assert np.allclose(row, self.peer().fit(X, Y3 == label).coef_[0], atol=1e-8)
+            assert np.allclose(row, self.peer().fit(X, label == Y3).coef_[0], atol=1e-8)
 
     def test_hinge_against_libsvm(self) -> None:
         model = PrivateSVC(**PLAIN, loss="hinge", classes=[0, 1]).fit(X, Y)

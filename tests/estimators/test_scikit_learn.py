@@ -18,9 +18,8 @@ DECLARED = "labels are declared as public, never read from y; this check brings 
 QUIET = "the conversion error that scikit-learn expects would quote the offending cell; ours never does"
 
 OF_ALL = {"check_dtype_object": QUIET}
-OF_PRIVATE = {
-    name: DECLARED
-    for name in (
+OF_PRIVATE = dict.fromkeys(
+    (
         "check_class_weight_classifiers",
         "check_classifier_data_not_an_array",
         "check_classifiers_classes",
@@ -43,8 +42,9 @@ OF_PRIVATE = {
         "check_positive_only_tag_during_fit",
         "check_readonly_memmap_input",
         "check_supervised_y_2d",
-    )
-}
+    ),
+    DECLARED,
+)
 
 PLAIN = [
     PrivateLogisticRegression(epsilon=math.inf),

@@ -80,7 +80,7 @@ def read_arrays(estimator: Any, X: Any, y: Any, *, private: bool) -> TrainingSet
 
 def check_array_shape(X: Any) -> int:
     """Number of columns of what must be a matrix, with the messages that scikit-learn's users know."""
-    matrix = X if sparse.issparse(X) or isinstance(X, np.ndarray) else np.asarray(X)
+    matrix: Any = X if sparse.issparse(X) else np.asarray(X)
     shape = matrix.shape
     if len(shape) != 2:
         raise DataError(
