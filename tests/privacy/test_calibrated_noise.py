@@ -87,7 +87,9 @@ def test_scale_for_the_multinomial_loss(noise: str) -> None:
 
 
 @pytest.mark.parametrize("problems", [1, 3])
-@pytest.mark.parametrize("facts", [{}, {"rows_per_person": 3}, {"averaged": True}, {"weight_bound": 5.0}], ids=str)
+@pytest.mark.parametrize(
+    "facts", [{}, {"rows_per_person": 3}, {"averaged": True}, {"weight_bound": 5.0}], ids=str
+)
 @pytest.mark.parametrize("plan", [p for p in PLANS if p.mechanism == "objective"], ids=str)
 def test_regularization_is_raised_until_the_slack_takes_half(
     plan: Plan, problems: int, facts: dict[str, Any]

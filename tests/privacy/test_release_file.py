@@ -1,0 +1,270 @@
+"""The release file: every byte counts, nothing in it is executed, a signature covers it."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from privlearn import PrivateLogisticRegression, PrivateSVC, Release, ReleaseError, VerificationError, verify
+from privlearn.release.artifact import _digest, _json_bytes, _pack
+
+
+@pytest.fixture(scope="module")
+def release() -> Release:
+    rng = np.random.default_rng(0)
+    model = PrivateLogisticRegression(epsilon=1.0, delta=1e-6, norm_bound=3.0, classes=[0, 1, 2])
+    return model.fit(rng.normal(size=(60, 2)), rng.integers(0, 3, 60)).release_
+
+
+def members_of(raw: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def packed(members: dict[str, bytes]) -> bytes:
+    """A consistent file with other contents: a forger recomputes digests and comment."""
+    digests = {n: _digest(c) for n, c in members.items() if n not in ("manifest.json", "signature.json")}
+    manifest = json.loads(members["manifest.json"]) | {"sha256": digests}
+    members = {"manifest.json": _json_bytes(manifest)} | {
+        n: c for n, c in members.items() if n != "manifest.json"
+    }
+    return _pack(members, comment=_digest(members["manifest.json"]))
+
+
+def with_json(raw: bytes, name: str, change: Any) -> bytes:
+    members = members_of(raw)
+    content = json.loads(members[name])
+    change(content)
+    return packed(members | {name: _json_bytes(content)})
+
+
+def array_bytes(array: Any, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array, version=(1, 0), **options)
+    return buffer.getvalue()
+
+
+def test_release_reads_back(release: Release, tmp_path: Path) -> None:
+    release.save(tmp_path / "m.privlearn")
+    again = Release.load(tmp_path / "m.privlearn")
+    assert again.to_bytes() == release.to_bytes()
+    assert np.array_equal(again.model.coefficients, release.model.coefficients)
+    assert packed(members_of(release.to_bytes())) == release.to_bytes()  # the forger's tool works
+    found = verify(tmp_path / "m.privlearn")
+    assert found.is_private
+    assert found.signer is None
+    assert found.recomputed <= found.claimed
+    assert [p.name for p in tmp_path.iterdir()] == ["m.privlearn"]
+
+
+def test_any_changed_byte_is_refused(release: Release) -> None:
+    """Every byte of content and container, each flipped in another way (0x20 turns small letters into capitals)."""
+    raw = release.signed(Ed25519PrivateKey.generate()).to_bytes()
+    for place in range(len(raw)):
+        changed = bytearray(raw)
+        changed[place] ^= (0x01, 0x20, 0x80, 0xFF, 0x04)[place % 5]
+        with pytest.raises(ReleaseError):
+            Release.from_bytes(bytes(changed))
+
+
+def test_any_missing_tail_or_extra_byte_is_refused(release: Release) -> None:
+    raw = release.to_bytes()
+    for length in (*range(0, len(raw), 37), len(raw) - 1):
+        with pytest.raises(ReleaseError):
+            Release.from_bytes(raw[:length])
+    for extra in (raw + b"\0", b"\0" + raw, raw + raw):
+        with pytest.raises(ReleaseError):
+            Release.from_bytes(extra)
+
+
+def test_object_arrays_are_never_unpickled(release: Release, tmp_path: Path) -> None:
+    trap = tmp_path / "executed"
+
+    class Trap:
+        def __reduce__(self) -> Any:
+            return (Path.touch, (trap,))
+
+    array = np.array([[Trap()]], dtype=object)
+    assert b"Path" in pickle.dumps(Trap())
+    members = members_of(release.to_bytes()) | {"coefficients.npy": array_bytes(array, allow_pickle=True)}
+    with pytest.raises(VerificationError):
+        Release.from_bytes(packed(members))
+    assert not trap.exists()
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.full((3, 3), np.nan),
+        np.full((3, 3), np.inf),
+        np.zeros((3, 4)),
+        np.zeros((9, 1)),
+        np.zeros((1, 9)),
+        np.zeros(9),
+        np.array([["text"] * 3] * 3),
+    ],
+    ids=lambda a: f"{a.dtype}{a.shape}{a.flat[0]}",
+)
+def test_arrays_that_do_not_fit_are_refused(release: Release, array: Any) -> None:
+    members = members_of(release.to_bytes()) | {"coefficients.npy": array_bytes(array)}
+    with pytest.raises(ReleaseError):
+        Release.from_bytes(packed(members))
+
+
+def test_array_that_claims_to_be_huge_is_refused(release: Release) -> None:
+    members = members_of(release.to_bytes())
+    header = members["coefficients.npy"]
+    huge = re.sub(rb"\(3, 3\), \}( {12})", rb"(3, 3000000000000), }", header)
+    assert huge != header
+    with pytest.raises(ReleaseError):
+        Release.from_bytes(packed(members | {"coefficients.npy": huge}))
+
+
+def test_bombs_are_refused_unopened(release: Release) -> None:
+    """A deflated member of a gigabyte of zeros is a megabyte long; members must be stored as they are."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members_of(release.to_bytes()).items():
+            archive.writestr(name, content)
+        with archive.open("signature.json", "w", force_zip64=True) as member:
+            for _ in range(64):
+                member.write(bytes(2**20))
+    with pytest.raises(VerificationError, match="stored"):
+        Release.from_bytes(buffer.getvalue())
+
+
+def test_overlapping_members_are_refused(release: Release) -> None:
+    """A central directory may list one piece of the file many times, and so claim more than the file holds."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("manifest.json", bytes(5000))
+        archive.filelist.extend([archive.filelist[0]] * 9)
+        archive._didModify = True  # type: ignore[attr-defined]
+    with pytest.raises(VerificationError, match="stored"):
+        Release.from_bytes(buffer.getvalue())
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("name", ["certificate.json", "note.txt"])
+def test_duplicate_and_unknown_members_are_refused(release: Release, name: str) -> None:
+    raw = release.to_bytes()
+    buffer = io.BytesIO(raw)
+    with zipfile.ZipFile(buffer, "a") as archive:
+        archive.writestr(name, members_of(raw).get(name, b"hello"))
+    with pytest.raises(VerificationError):
+        Release.from_bytes(buffer.getvalue())
+
+
+def test_deeply_nested_json_is_refused(release: Release) -> None:
+    nested = b"[" * 100_000 + b"]" * 100_000
+    for name in ("certificate.json", "model.json"):
+        with pytest.raises(VerificationError):
+            Release.from_bytes(packed(members_of(release.to_bytes()) | {name: nested}))
+
+
+def test_not_a_release_is_refused(tmp_path: Path) -> None:
+    for content in (b"", b"PK", b"hello" * 100, pickle.dumps({"model": 1})):
+        with pytest.raises(ReleaseError):
+            Release.from_bytes(content)
+    with pytest.raises(ReleaseError, match="cannot read"):
+        Release.load(tmp_path / "absent")
+
+
+def test_consistent_forgery_of_the_claim_is_refused(release: Release) -> None:
+    raw = release.to_bytes()
+    assert Release.from_bytes(with_json(raw, "certificate.json", lambda record: None))
+
+    def lower(record: Any) -> None:
+        record["claim"]["epsilon"] = 0.5
+
+    with pytest.raises(VerificationError):
+        Release.from_bytes(with_json(raw, "certificate.json", lower))
+
+
+def test_certificate_of_another_model_is_refused(release: Release) -> None:
+    """Three problems of three coefficients are not one of nine, and a logistic model is not a support vector machine."""
+    X, y = np.zeros((60, 8)), np.arange(60) % 2
+    one_problem = PrivateLogisticRegression(
+        epsilon=1.0, delta=1e-6, norm_bound=3.0, classes=[0, 1], mechanism="output"
+    ).fit(X, y)
+    X, y = np.zeros((60, 2)), np.arange(60) % 3
+    other_loss = PrivateSVC(epsilon=1.0, delta=1e-6, norm_bound=3.0, classes=[0, 1, 2]).fit(X, y)
+    for other in (one_problem.release_, other_loss.release_):
+        foreign = members_of(other.to_bytes())["certificate.json"]
+        content = json.loads(foreign)
+        content["encoding"] = dict(release.certificate.encoding)
+        with pytest.raises(VerificationError):
+            Release.from_bytes(
+                packed(members_of(release.to_bytes()) | {"certificate.json": _json_bytes(content)})
+            )
+
+
+def test_norm_bound_of_model_and_certificate_must_agree(release: Release) -> None:
+    def double(record: Any) -> None:
+        record["encoder"]["norm_bound"] = 6.0
+
+    with pytest.raises(VerificationError, match="another model"):
+        Release.from_bytes(with_json(release.to_bytes(), "model.json", double))
+
+
+def test_signature_names_its_signer(release: Release, tmp_path: Path) -> None:
+    key = Ed25519PrivateKey.generate()
+    release.signed(key).save(tmp_path / "m")
+    assert verify(tmp_path / "m", key.public_key()).signer == key.public_key().public_bytes_raw().hex()
+    with pytest.raises(VerificationError, match="not signed by"):
+        verify(tmp_path / "m", Ed25519PrivateKey.generate().public_key())
+
+
+def test_unsigned_release_does_not_pass_for_signed(release: Release, tmp_path: Path) -> None:
+    release.save(tmp_path / "m")
+    with pytest.raises(VerificationError, match="not signed by"):
+        verify(tmp_path / "m", Ed25519PrivateKey.generate().public_key())
+
+
+def test_signature_does_not_move_to_another_release(release: Release) -> None:
+    key = Ed25519PrivateKey.generate()
+    signed = release.signed(key)
+    other = PrivateLogisticRegression(epsilon=1.0, norm_bound=1.0, classes=[0, 1]).fit([[0.0], [0.1]], [0, 1])
+    moved = Release(other.release_.model, other.release_.certificate, signed.signature)
+    with pytest.raises(VerificationError, match="signature"):
+        Release.from_bytes(moved.to_bytes())
+
+
+def test_foreign_key_does_not_fit_a_signature(release: Release) -> None:
+    signature = release.signed(Ed25519PrivateKey.generate()).signature
+    assert signature is not None
+    stranger = Ed25519PrivateKey.generate().public_key().public_bytes_raw().hex()
+    for forged in (
+        signature | {"public_key": stranger},
+        {"public_key": stranger},
+        {},
+        {**signature, "signature": ""},
+    ):
+        with pytest.raises(VerificationError):
+            Release.from_bytes(Release(release.model, release.certificate, forged).to_bytes())
+
+
+def test_crash_while_saving_leaves_the_old_file(
+    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "m"
+    release.save(target)
+    before = target.read_bytes()
+
+    def crash(descriptor: int) -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr("os.fsync", crash)
+    with pytest.raises(OSError, match="disk is gone"):
+        release.signed(Ed25519PrivateKey.generate()).save(target)
+    assert target.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["m"]
