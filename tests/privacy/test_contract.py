@@ -1,0 +1,201 @@
+"""What every mechanism, loss and estimator must do, over the lists."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from combinations import PLANS, Plan, every_plan
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from privlearn import PrivateLogisticRegression, PrivateSVC
+from privlearn.data import BoundedRows
+from privlearn.erm import LOSSES, loss_from_name
+from privlearn.errors import InvalidParameter
+from privlearn.estimators import ESTIMATORS
+from privlearn.guarantee import Guarantee
+
+Array = NDArray[np.float64]
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(80, 3))
+Y = (X[:, 0] + 0.3 * RNG.normal(size=80) > 0).astype(int) + (X[:, 1] > 1.0)
+OWNERS = {name: e for e in ESTIMATORS for name in e._losses}
+LAWFUL = [
+    (estimator, loss)
+    for loss, estimator in OWNERS.items()
+    if loss in LOSSES  # the multinomial loss has a test of its own
+]
+
+
+def fitted(estimator: Any, **parameters: Any) -> Any:
+    return estimator(norm_bound=3.0, **parameters)
+
+
+def gradient(rows: Array, signs: Array, loss: Any, regularization: float, w: Array) -> Array:
+    """Of J, written out anew."""
+    slopes = loss.derivative(signs * (rows @ w))
+    return np.asarray(rows.T @ (signs * slopes) / len(rows) + regularization * w)
+
+
+@pytest.mark.parametrize(("estimator", "loss"), LAWFUL, ids=str)
+@pytest.mark.parametrize("mechanism", ["objective", "output"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_infinite_epsilon_is_the_plain_minimiser(
+    estimator: Any, loss: str, mechanism: str, n_classes: int
+) -> None:
+    """To 1e-8: strong convexity turns the gradient found here into a distance from the exact minimiser."""
+    if loss == "hinge" and mechanism == "objective":
+        pytest.skip("the hinge has no curvature bound: objective perturbation refuses it")
+    y = np.minimum(Y, n_classes - 1)
+    strength = 0.05
+    model = fitted(
+        estimator,
+        epsilon=math.inf,
+        loss=loss,
+        mechanism=mechanism,
+        classes=list(range(n_classes)),
+        regularization=strength,
+    ).fit(X, y)
+    rows = BoundedRows(3.0, 3).encode(X)
+    positives = [1] if n_classes == 2 else range(n_classes)
+    for w, positive in zip(model.coefficients_, positives, strict=True):
+        signs = np.where(y == positive, 1.0, -1.0)
+        if loss == "hinge":
+            assert w == pytest.approx(hinge_minimiser(rows, signs, strength), abs=2e-5)
+        else:
+            left = np.linalg.norm(gradient(rows, signs, loss_from_name(loss), strength, w))
+            assert left / strength <= 1e-8
+
+
+def hinge_minimiser(rows: Array, signs: Array, regularization: float) -> Array:
+    """By its dual, a quadratic programme in a box, with scipy."""
+    signed = rows * signs[:, np.newaxis]
+    kappa = regularization * len(rows)
+
+    def dual(alpha: Array) -> tuple[float, Array]:
+        pull = signed.T @ alpha
+        return float(pull @ pull / (2.0 * kappa) - alpha.sum()), signed @ pull / kappa - 1.0
+
+    found = minimize(
+        dual,
+        np.full(len(rows), 0.5),
+        jac=True,
+        bounds=[(0.0, 1.0)] * len(rows),
+        method="L-BFGS-B",
+        options={"maxiter": 20_000, "ftol": 1e-16, "gtol": 1e-12},
+    )
+    return np.asarray(signed.T @ found.x / kappa)
+
+
+def test_infinite_epsilon_of_the_multinomial_loss() -> None:
+    model = PrivateLogisticRegression(
+        epsilon=math.inf, loss="multinomial", classes=[0, 1, 2], norm_bound=3.0, regularization=0.05
+    ).fit(X, Y)
+    rows = BoundedRows(3.0, 3).encode(X)
+    scores = rows @ model.coefficients_.T
+    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+    residuals = odds / odds.sum(axis=1, keepdims=True) - np.eye(3)[Y]
+    left = residuals.T @ rows / len(rows) + 0.05 * model.coefficients_
+    assert np.linalg.norm(left) / 0.05 <= 1e-8
+
+
+@every_plan
+def test_infinite_epsilon_promises_nothing_and_adds_nothing(plan: Plan) -> None:
+    parameters = plan.parameters(1.0) | {"epsilon": math.inf, "delta": 0.0}
+    model = fitted(PrivateLogisticRegression, **parameters, classes=[0, 1, 2], regularization=0.05).fit(X, Y)
+    plain = fitted(PrivateLogisticRegression, epsilon=math.inf, classes=[0, 1, 2], regularization=0.05).fit(
+        X, Y
+    )
+    assert np.array_equal(model.coefficients_, plain.coefficients_)
+    assert not model.certificate_.is_private
+    assert "no privacy" in str(model.certificate_)
+
+
+@every_plan
+def test_huge_epsilon_comes_near_the_plain_minimiser(plan: Plan) -> None:
+    """Continuity: nothing but noise stands between the private and the plain model."""
+    parameters = plan.parameters(1e4, 0.5) | {"classes": [0, 1, 2], "regularization": 0.05, "random_state": 0}
+    model = fitted(PrivateLogisticRegression, **parameters).fit(X, Y)
+    plain = fitted(PrivateLogisticRegression, epsilon=math.inf, classes=[0, 1, 2], regularization=0.05).fit(
+        X, Y
+    )
+    assert model.coefficients_ == pytest.approx(plain.coefficients_, abs=0.05)
+
+
+@every_plan
+def test_more_privacy_means_more_noise(plan: Plan) -> None:
+    scales = [plan.calibrate(epsilon).noise_scale for epsilon in (0.1, 0.5, 1.0, 4.0)]
+    assert all(a > 1.1 * b for a, b in zip(scales, scales[1:], strict=False))
+
+
+@every_plan
+def test_promise_is_stated_as_asked(plan: Plan) -> None:
+    model = fitted(PrivateLogisticRegression, **plan.parameters(0.7), classes=[0, 1, 2]).fit(X, Y)
+    assert model.certificate_.guarantee == plan.guarantee(0.7)
+    assert model.certificate_.is_private
+    assert model.certificate_.mechanism.spends() <= plan.guarantee(0.7)
+
+
+@every_plan
+def test_seeded_release_says_it_is_not_private(plan: Plan) -> None:
+    model = fitted(PrivateLogisticRegression, **plan.parameters(0.7), classes=[0, 1, 2], random_state=1)
+    model.fit(X, Y)
+    assert not model.certificate_.is_private
+    assert "NOT PRIVATE" in str(model.certificate_)
+
+
+@every_plan
+def test_unknown_combination_is_refused(plan: Plan) -> None:
+    for other in PLANS:
+        lawful = any(
+            (p.mechanism, p.noise, p.calibration) == (plan.mechanism, other.noise, other.calibration)
+            for p in PLANS
+        )
+        if not lawful:
+            with pytest.raises(InvalidParameter):
+                Plan(plan.mechanism, other.noise, other.calibration, plan.neighbours).calibrate(1.0)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "multinomial"])
+def test_objective_perturbation_refuses_what_it_has_no_proof_for(loss: str) -> None:
+    with pytest.raises(InvalidParameter, match="output"):
+        fitted(OWNERS[loss], epsilon=1.0, classes=[0, 1, 2], loss=loss, mechanism="objective").fit(X, Y)
+
+
+def test_gaussian_objective_refuses_persons_with_several_rows() -> None:
+    plan = Plan("objective", "gaussian", "tight", "replace_one")
+    for facts in ({"rows_per_person": 2}, {"averaged": True}):
+        mechanism = plan.calibrate(1.0, **facts)
+        assert "one row a person" in str(mechanism.explain_refusal(mechanism.task, "gaussian"))
+        assert mechanism.explain_refusal(mechanism.task, "norm_gamma") is None
+
+
+def test_gaussian_noise_needs_a_delta() -> None:
+    with pytest.raises(InvalidParameter, match="delta"):
+        fitted(PrivateSVC, epsilon=1.0, classes=[0, 1, 2], noise="gaussian").fit(X, Y)
+
+
+def test_guarantees_compare_and_add() -> None:
+    assert Guarantee(1.0) <= Guarantee(1.0, 1e-9)
+    assert not Guarantee(1.0, 1e-9) <= Guarantee(1.0)
+    assert Guarantee(0.5, 0.1) + Guarantee(0.25, 0.2) == Guarantee(0.75, 0.1 + 0.2)
+    with pytest.raises(InvalidParameter, match="do not mix"):
+        Guarantee(1.0, 0.0, "zero_out") + Guarantee(1.0)
+    with pytest.raises(InvalidParameter, match="do not mix"):
+        _ = Guarantee(1.0, 0.0, "zero_out") <= Guarantee(1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, True, "1"])
+def test_impossible_epsilons_are_refused(epsilon: Any) -> None:
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        Guarantee(epsilon)
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan, True, "0"])
+def test_impossible_deltas_are_refused(delta: Any) -> None:
+    with pytest.raises(InvalidParameter, match="delta"):
+        Guarantee(1.0, delta)

@@ -1,0 +1,235 @@
+"""Defects that published libraries had, one test each: undo the care and it fails."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from combinations import PLANS, Plan, every_plan, hockey_stick
+
+from privlearn import DataError, Guarantee, InvalidParameter, Ledger, PrivateLogisticRegression, SolverError
+from privlearn.data import BoundedRows, Schema, SchemaEncoder
+from privlearn.erm import minimise
+from privlearn.errors import BudgetExceeded, SchemaError
+from privlearn.estimators import training
+
+RNG = np.random.default_rng(2)
+X = RNG.normal(size=(60, 3))
+Y = np.arange(60) % 3
+
+
+def model(**parameters: Any) -> PrivateLogisticRegression:
+    given = {"epsilon": 1.0, "norm_bound": 3.0, "classes": [0, 1, 2]} | parameters
+    return PrivateLogisticRegression(**given)
+
+
+@every_plan
+@pytest.mark.parametrize("random_state", [None, 4])
+def test_classes_do_not_share_noise(plan: Plan, random_state: int | None) -> None:
+    """Defect: one-vs-rest fits in parallel workers that all receive the same noise vector."""
+    fit = model(**plan.parameters(1.0), fit_intercept=False, random_state=random_state)
+    noise = fit.fit(np.zeros((60, 3)), Y).coefficients_
+    for one, other in itertools.combinations(noise, 2):
+        ratios = one / other
+        assert not np.allclose(ratios, ratios[0], rtol=1e-3)  # not even up to a factor
+        assert not np.isin(one, other).any()
+
+
+@every_plan
+def test_two_fits_do_not_share_noise(plan: Plan) -> None:
+    """The same, over time: a second release of the same model must not repeat the first one's noise."""
+    fits = [model(**plan.parameters(1.0), fit_intercept=False).fit(np.zeros((60, 3)), Y) for _ in range(2)]
+    assert not np.isin(fits[0].coefficients_, fits[1].coefficients_).any()
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_slack_does_not_grow_with_the_norm_bound(delta: float) -> None:
+    """Defect: c R instead of c R^2 in objective perturbation's slack; at R = 100 its epsilon = 1 was really 3.3.
+
+    Here rows are scaled to norm 1 first: the same data in other units gives the same model and constants.
+    """
+    for bound in (1.0, 100.0):
+        fit = model(delta=delta, norm_bound=bound, classes=[0, 1], random_state=3, regularization=0.01)
+        fit.fit(np.vstack([X, 50.0 * X]) * bound, np.arange(120) % 2)
+        rows = fit.release_.model.encoder.encode(np.vstack([X, 50.0 * X]) * bound)
+        assert np.linalg.norm(rows, axis=1).max() <= 1.0
+        constants = fit.certificate_.mechanism.constants()
+        assert constants["slack"] == pytest.approx(
+            math.log1p(0.25 / (120 * constants["effective_regularization"]))
+        )
+        assert constants["gradient_sensitivity"] == 2.0
+
+
+def test_intercept_is_penalised_and_inside_the_norm_bound() -> None:
+    """Defect: an unpenalised intercept, with which the privacy loss grows without bound in the weight."""
+    encoder = BoundedRows(3.0, 3)
+    rows = encoder.encode(1e6 * X)
+    assert rows.shape[1] == 4
+    assert np.linalg.norm(rows, axis=1).max() <= 1.0
+    assert (rows[:, 3] > 0.7).all()
+    # all labels alike: only the penalty keeps the intercept finite
+    fit = model(epsilon=math.inf, classes=[0, 1], regularization=0.5).fit(np.zeros((60, 3)), np.ones(60, int))
+    slope = 1.0 / (1.0 + math.exp(rows[0, 3] * fit.coefficients_[0, 3]))
+    assert 0.5 * fit.coefficients_[0, 3] == pytest.approx(slope * rows[0, 3], abs=1e-9)
+
+
+def test_schema_keeps_the_intercept_inside_the_norm_bound() -> None:
+    """The same, for tables."""
+    schema = Schema.from_dict(
+        {"name": "t", "columns": {c: {"type": "number", "lower": -1, "upper": 1} for c in "abc"}}
+    )
+    rows = SchemaEncoder(schema).encode({c: [1e9, -1.0, 0.3] for c in "abc"})
+    assert np.linalg.norm(rows, axis=1).max() <= 1.0
+
+
+@pytest.mark.parametrize("tolerance", [1e-10, 1e-4, 1e-2])
+@every_plan
+def test_solvers_tolerance_is_inside_the_promise(plan: Plan, tolerance: float) -> None:
+    """Defect: a solver stopped at 1e-4 under a theorem about the exact minimiser.
+
+    Two solvers that err as far as they may, in opposite directions, must stay within what the noise covers.
+    """
+    mechanism = plan.calibrate(1.0, tolerance=tolerance, total=10_000)
+    apart = 2.0 * tolerance / mechanism.effective_regularization
+    if plan.mechanism == "output":
+        assert mechanism.sensitivity >= mechanism.task.minimiser_sensitivity + apart
+        return
+    ratio = apart / mechanism.tolerance_noise_scale  # to be covered by a thousandth of epsilon and delta
+    if plan.noise == "gaussian":
+        assert hockey_stick(1e-3, ratio) <= 1e-3 * mechanism.guarantee.delta
+    else:
+        assert ratio <= 1e-3
+
+
+def test_solver_that_cannot_reach_its_tolerance_fails() -> None:
+    """The same: it must not return what it has and let the theorem speak of something else."""
+    with pytest.raises(SolverError, match="could not certify"):
+        model(tolerance=1e-30, random_state=0).fit(X, Y)
+
+
+def test_equal_bounds_are_refused() -> None:
+    """Defect: sensitivity computed from equal bounds, hence zero noise."""
+    column = {"type": "number", "lower": 2.0, "upper": 2.0}
+    with pytest.raises(SchemaError):
+        Schema.from_dict({"name": "t", "columns": {"a": column}})
+    for bound in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(InvalidParameter, match="norm_bound"):
+            model(norm_bound=bound).fit(X, Y)
+
+
+@pytest.mark.parametrize("poison", [math.nan, math.inf, -math.inf])
+def test_rows_that_are_not_finite_are_refused(poison: float) -> None:
+    """Defect: NaN rows that change the sensitivity."""
+    bad = X.copy()
+    bad[7, 1] = poison
+    with pytest.raises(DataError, match="NaN or infinite"):
+        model().fit(bad, Y)
+
+
+def test_noise_does_not_depend_on_the_data() -> None:
+    """The same, at large: no constant of the certificate may know the records."""
+    certificates = []
+    for scale, labels in ((1.0, Y), (0.0, 0 * Y), (1e12, Y[::-1])):
+        record = model(delta=1e-6, random_state=0).fit(scale * X, labels).certificate_.to_dict()
+        certificates.append(record)
+    assert certificates[0] == certificates[1] == certificates[2]
+
+
+def test_classes_come_from_the_caller_not_from_the_data() -> None:
+    """Defect: classes taken from the labels that happen to be in the data."""
+    with pytest.raises(InvalidParameter, match="classes"):
+        model(classes=None).fit(X, Y)
+    rare_absent = model(classes=[0, 1, 2, 3]).fit(X, Y)
+    assert rare_absent.classes_.tolist() == [0, 1, 2, 3]
+    assert rare_absent.coefficients_.shape[0] == 4
+    with pytest.raises(DataError, match="labels that classes does not list"):
+        model(classes=[0, 1]).fit(X, Y)
+
+
+def test_norm_bound_comes_from_the_caller_not_from_the_data() -> None:
+    """Its twin: the longest row is a record's secret."""
+    with pytest.raises(InvalidParameter, match="norm_bound"):
+        model(norm_bound=None).fit(X, Y)
+
+
+def test_weights_are_not_read_from_the_data() -> None:
+    """Its twin: balanced weights are the classes' frequencies."""
+    with pytest.raises(InvalidParameter, match="balanced"):
+        model(class_weight="balanced").fit(X, Y)
+    with pytest.raises(InvalidParameter, match="sample_weight"):
+        model().fit(X, Y, sample_weight=np.ones(60))
+
+
+@pytest.mark.parametrize("plan", PLANS[::2], ids=str)
+def test_ledger_is_charged_before_the_data_is_used(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Defect: budget charged after the query ran. The cost must be durable when the solver first sees the rows."""
+    ledger = Ledger.create(tmp_path / "budgets.db", "census", Guarantee(1.0, 1e-3))
+    seen = []
+
+    def looking(problem: Any, **options: Any) -> Any:
+        statement = Ledger.open(tmp_path / "budgets.db", "census").statement()
+        seen.append((statement.reserved.epsilon, statement.spent.epsilon))
+        return minimise(problem, **options)
+
+    monkeypatch.setattr(training, "minimise", looking)
+    fit = model(**plan.parameters(0.4), ledger=ledger, classes=[0, 1]).fit(X, Y % 2)
+    assert seen == [(0.4, 0.0)]
+    statement = ledger.statement()
+    assert (statement.spent.epsilon, statement.reserved.epsilon) == (0.4, 0.0)
+    assert statement.spent.delta == fit.certificate_.guarantee.delta
+
+
+def test_refused_budget_leaves_the_data_untouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same: no room, no look."""
+    ledger = Ledger.create(tmp_path / "budgets.db", "census", Guarantee(1.0))
+    monkeypatch.setattr(training, "minimise", lambda *_, **__: pytest.fail("the data was used"))
+    with pytest.raises(BudgetExceeded):
+        model(epsilon=1.5, ledger=ledger).fit(X, Y)
+    assert ledger.statement().left.epsilon == 1.0
+
+
+def test_crash_while_solving_keeps_the_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same: whoever saw the crash may have learnt something."""
+    ledger = Ledger.create(tmp_path / "budgets.db", "census", Guarantee(1.0))
+
+    def crash(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(training, "minimise", crash)
+    with pytest.raises(MemoryError):
+        model(epsilon=0.75, ledger=ledger).fit(X, Y)
+    assert ledger.statement().left.epsilon == 0.25
+
+
+def test_two_users_share_one_budget(tmp_path: Path) -> None:
+    """Defect: budget per user, so that two users together have no limit."""
+    Ledger.create(tmp_path / "budgets.db", "census", Guarantee(1.0))
+    first, second = (Ledger.open(tmp_path / "budgets.db", "census") for _ in range(2))
+    model(epsilon=0.6, ledger=first).fit(X, Y)
+    with pytest.raises(BudgetExceeded):
+        model(epsilon=0.6, ledger=second).fit(X, Y)
+    model(epsilon=0.4, ledger=second).fit(X, Y)
+
+
+def test_bad_input_costs_nothing(tmp_path: Path) -> None:
+    """A typo must not eat the budget: all checks come before the charge."""
+    ledger = Ledger.create(tmp_path / "budgets.db", "census", Guarantee(1.0))
+    bad = X.copy()
+    bad[0, 0] = math.nan
+    attempts = [
+        (bad, Y, {}),
+        (X, Y + 5, {}),
+        (X, Y[:-1], {}),
+        (X, Y, {"noise": "cauchy"}),
+        (X, Y, {"delta": 2.0}),
+    ]
+    for data, labels, parameters in attempts:
+        with pytest.raises(ValueError):  # noqa: PT011
+            model(ledger=ledger, **parameters).fit(data, labels)
+    assert ledger.statement().entries == ()
