@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -90,7 +91,7 @@ def show(
 
 
 def _balance(statement: Statement) -> Table:
-    table = Table()
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for heading in ("", "epsilon", "delta"):
         table.add_column(heading, justify="right" if heading else "left")
     table.add_column("share of the total epsilon")
@@ -112,12 +113,12 @@ def _bar(start: float, stop: float) -> str:
 
 
 def _entries(statement: Statement) -> Table:
-    table = Table()
-    for heading in ("reserved at (UTC)", "state", "epsilon", "delta", "purpose"):
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for heading in ("at (UTC)", "state", "epsilon", "delta", "purpose"):
         justify: Any = "right" if heading in ("epsilon", "delta") else "left"
         table.add_column(heading, justify=justify, overflow="fold")
     for entry in statement.entries:
-        time = entry.reserved_at.replace("T", " ")[:19]
+        time = entry.reserved_at.replace("T", " ")[:16]
         table.add_row(time, entry.state, *_numbers(entry.amount), Text(entry.purpose))
     return table
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from privlearn.data import Schema, SchemaEncoder
 from privlearn.errors import DataError, InvalidParameter
@@ -94,24 +96,17 @@ def compare_mechanisms(
     """Train every method at every epsilon on random splits, 80 % for training and 20 % for the test."""
     splits = list(_splits(table, schema, seeds))
     errors: dict[str, dict[str, Array]] = {model: {} for model in MODELS}
-    plain: dict[str, Array] = {}
     refused: dict[str, str] = {}
-    for model in MODELS:
-        plain[model] = np.array([split.error(model, epsilon=math.inf) for split in _counted(splits, advance)])
-        for method in METHODS:
+    with threadpool_limits(limits=1):  # each fit is too short to be shared out among cores
+        plain = {model: _errors(splits, model, advance, epsilon=math.inf) for model in MODELS}
+        for model, method in product(MODELS, METHODS):
             settings = {"delta": 0.0 if method.pure else delta, **method.settings}
             try:
-                errors[model][method.name] = np.array(
-                    [
-                        [
-                            split.error(model, epsilon=epsilon, **settings)
-                            for split in _counted(splits, advance)
-                        ]
-                        for epsilon in epsilons
-                    ]
-                )
+                curve = [_errors(splits, model, advance, epsilon=level, **settings) for level in epsilons]
             except InvalidParameter as error:
                 refused[method.name] = str(error)
+            else:
+                errors[model][method.name] = np.array(curve)
     majority = np.array([split.majority_error() for split in splits])
     return Comparison(
         schema.name, table.num_rows, tuple(epsilons), delta, seeds, errors, plain, majority, refused
@@ -155,7 +150,10 @@ def _splits(table: Any, schema: Schema, seeds: int) -> Iterator[_Split]:
         yield _Split(schema, schema.target.name, seed, table.take(training), table.take(test))
 
 
-def _counted(splits: Sequence[_Split], advance: Callable[[], None]) -> Iterator[_Split]:
+def _errors(splits: Sequence[_Split], model: str, advance: Callable[[], None], **settings: Any) -> Array:
+    """The test error on each split."""
+    found = []
     for split in splits:
-        yield split
+        found.append(split.error(model, **settings))
         advance()
+    return np.array(found)

@@ -34,6 +34,9 @@ def explain_errors() -> Iterator[None]:
     except OSError as error:
         complain(f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}")
         raise SystemExit(1) from None
+    except MemoryError:
+        complain("not enough memory: take a machine with more, or fewer columns or knots in the schema")
+        raise SystemExit(1) from None
     except Exception as error:
         _report_defect(error)
         raise SystemExit(1) from None
@@ -87,7 +90,8 @@ class LateProgress:
     ) -> None:
         self._timer.cancel()
         self._timer.join()  # it may be starting the bar right now
-        self._bar.stop()
+        if self._bar.live.is_started:  # stopping one that never started would print an empty line
+            self._bar.stop()
 
     def describe(self, description: str) -> None:
         self._bar.update(self._task, description=description)

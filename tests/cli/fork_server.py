@@ -1,0 +1,64 @@
+"""Runs the real command line in forked children and kills them on request.
+
+A warmed-up process forks in milliseconds where a new interpreter needs seconds. Reads lines of JSON,
+``{"arguments": [...], "kill_after": seconds or null}``, and answers each with one:
+``{"killed": bool, "code": int, "seconds": float}``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+import privlearn.estimators
+import privlearn.ledger
+import privlearn.release  # noqa: F401  # imported before the fork, so that no child has to
+from privlearn.cli import main
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    start = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        _run(request["arguments"])
+    status = _wait(child, request["kill_after"])
+    killed = os.WIFSIGNALED(status)
+    return {
+        "killed": killed,
+        "code": -1 if killed else os.WEXITSTATUS(status),
+        "seconds": time.monotonic() - start,
+    }
+
+
+def _run(arguments: list[str]) -> None:
+    code = 1
+    try:
+        silence = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(silence, 1)
+        main(arguments)
+    except SystemExit as exit_:
+        code = int(exit_.code or 0)
+    finally:
+        os._exit(code)
+
+
+def _wait(child: int, kill_after: float | None) -> int:
+    """The child's status, once it has ended by itself or was killed without warning."""
+    if kill_after is not None:
+        deadline = time.monotonic() + kill_after
+        while time.monotonic() < deadline:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return status
+            time.sleep(0.0005)
+        os.kill(child, signal.SIGKILL)
+    return os.waitpid(child, 0)[1]
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), flush=True)

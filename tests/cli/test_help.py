@@ -1,0 +1,70 @@
+"""Every command explains itself, at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from cli_support import Run
+
+COMMANDS = [
+    ("schema",),
+    ("train",),
+    ("predict",),
+    ("verify",),
+    ("inspect",),
+    ("budget",),
+    ("budget", "create"),
+    ("budget", "show"),
+    ("compare",),
+    ("demo",),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_has_an_example(command: tuple[str, ...], run: Run) -> None:
+    told = run(*command, "--help")
+    assert told.code == 0
+    assert "Example:" in told.stdout
+    assert f"privlearn {' '.join(command)} " in told.stdout.split("Example:")[1]
+
+
+def test_list_of_commands_is_complete(run: Run) -> None:
+    told = run("--help").stdout
+    listed = {command[0] for command in COMMANDS}
+    assert all(f" {name} " in told for name in listed)
+
+
+def test_verify_documents_its_exit_codes(run: Run) -> None:
+    told = run("verify", "--help").stdout
+    assert "3  consistent, but not private" in told
+
+
+def test_wrong_usage_is_code_2(run: Run) -> None:
+    assert run("train").code == 2
+    assert run("no-such-command").code == 2
+    assert run("budget").code == 2
+
+
+def test_version(run: Run) -> None:
+    assert run("--version").stdout.startswith("privlearn 0.")
+
+
+def test_help_does_not_wait_for_numerical_libraries() -> None:
+    script = (
+        "import sys\n"
+        "from privlearn.cli import main\n"
+        "try: main(['train', '--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'pyarrow', 'opendp', 'sqlalchemy', 'matplotlib'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
+def test_module_is_the_command() -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "privlearn", "--version"], check=True, capture_output=True, text=True
+    )
+    assert told.stdout.startswith("privlearn ")
