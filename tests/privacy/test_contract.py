@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from privlearn import PrivateLogisticRegression, PrivateSVC
-from privlearn.data import BoundedRows
+from privlearn.data import BoundedRows, Schema
 from privlearn.erm import LOSSES, loss_from_name
 from privlearn.errors import InvalidParameter
 from privlearn.estimators import ESTIMATORS
@@ -129,7 +130,7 @@ def test_huge_epsilon_comes_near_the_plain_minimiser(plan: Plan) -> None:
 @every_plan
 def test_more_privacy_means_more_noise(plan: Plan) -> None:
     scales = [plan.calibrate(epsilon).noise_scale for epsilon in (0.1, 0.5, 1.0, 4.0)]
-    assert all(a > 1.1 * b for a, b in zip(scales, scales[1:], strict=False))
+    assert all(a > 1.1 * b for a, b in pairwise(scales))
 
 
 @every_plan
@@ -177,6 +178,31 @@ def test_gaussian_objective_refuses_persons_with_several_rows() -> None:
 def test_gaussian_noise_needs_a_delta() -> None:
     with pytest.raises(InvalidParameter, match="delta"):
         fitted(PrivateSVC, epsilon=1.0, classes=[0, 1, 2], noise="gaussian").fit(X, Y)
+
+
+@pytest.mark.parametrize("mechanism", ["objective", "output"])
+def test_class_weights_enter_the_sensitivity(mechanism: str) -> None:
+    weights = {0: 0.5, 2: 4.0}
+    model = fitted(PrivateSVC, epsilon=1.0, classes=[0, 1, 2], mechanism=mechanism, class_weight=weights)
+    task = model.fit(X, Y).certificate_.mechanism.task
+    assert task.gradient_sensitivity == 2.0 * 4.0
+    assert task.curvature_ratio(1.0) == pytest.approx(4.0 * task.loss.smoothness / 80)
+
+
+@pytest.mark.parametrize("mechanism", ["objective", "output"])
+def test_rows_of_a_person_enter_the_sensitivity(mechanism: str) -> None:
+    """Without a column for persons each of a person's rows counts; with one they are averaged and count as one."""
+    columns = {name: {"type": "number", "lower": -3, "upper": 3} for name in "abc"}
+    target = {"name": "y", "classes": [0, 1, 2]}
+    table = {name: X[:, j] for j, name in enumerate("abc")} | {"y": Y, "who": np.arange(80) // 4}
+    facts = {"name": "t", "columns": columns, "target": target}
+    for more, total, sensitivity in (({"rows_per_person": 4}, 80, 8.0), ({"person": "who"}, 20, 2.0)):
+        schema = Schema.from_dict(facts | more)
+        task = (
+            PrivateSVC(epsilon=1.0, schema=schema, mechanism=mechanism).fit(table).certificate_.mechanism.task
+        )
+        assert (task.total, task.gradient_sensitivity) == (total, sensitivity)
+        assert task.averaged == ("person" in more)
 
 
 def test_guarantees_compare_and_add() -> None:

@@ -191,7 +191,7 @@ def test_consistent_forgery_of_the_claim_is_refused(release: Release) -> None:
 
 
 def test_certificate_of_another_model_is_refused(release: Release) -> None:
-    """Three problems of three coefficients are not one of nine, and a logistic model is not a support vector machine."""
+    """Three problems of three coefficients are not one of nine; a logistic model is no support vector machine."""
     X, y = np.zeros((60, 8)), np.arange(60) % 2
     one_problem = PrivateLogisticRegression(
         epsilon=1.0, delta=1e-6, norm_bound=3.0, classes=[0, 1], mechanism="output"

@@ -1,0 +1,214 @@
+"""Plant a defect, see a test fail: one at a time, in a copy of the source.
+
+    python benchmarks/mutants.py            all of them
+    python benchmarks/mutants.py slack      those whose name contains "slack"
+
+Prints a table of mutation and first failing test; exits with 1 if a mutant survives.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+NOISE = ("test_calibrated_noise.py", "test_noise.py")
+LAWS = ("test_calibrated_noise.py", "test_exact_privacy_loss.py", "test_sensitivity.py")
+DEFECTS = ("test_known_defects.py", "test_contract.py")
+RELEASE = ("test_certificates.py", "test_release_file.py")
+ACCOUNTING = ("../accounting",)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A text in a source file, found exactly once, and what to put there."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+OUTPUT = "mechanisms/output.py"
+OBJECTIVE = "mechanisms/objective.py"
+NOISES = "mechanisms/noise.py"
+TASK = "mechanisms/task.py"
+CERTIFICATE = "release/certificate.py"
+ARTIFACT = "release/artifact.py"
+LINEAR = "estimators/linear.py"
+CALIBRATE = "accounting/calibrate.py"
+CURVES = "accounting/curves.py"
+COMPOSE = "accounting/compose.py"
+
+
+def _scaled(name: str, file: str, old: str, tests: tuple[str, ...] = NOISE) -> Iterator[Mutant]:
+    """The expression in ``old`` between @ signs, halved and doubled."""
+    before, expression, after = old.split("@")
+    for word, factor in (("halved", "0.5"), ("doubled", "2.0")):
+        yield Mutant(
+            f"{name} {word}",
+            file,
+            before + expression + after,
+            f"{before}{factor} * {expression}{after}",
+            tests,
+        )
+
+
+def _noise_scales() -> Iterator[Mutant]:
+    yield from _scaled(
+        "output gaussian scale", OUTPUT, "return @math.sqrt(task.problems) * self.sensitivity / ratio@"
+    )
+    yield from _scaled(
+        "output laplace scale", OUTPUT, "return @math.sqrt(task.dimension) * self.sensitivity / (@share"
+    )
+    yield from _scaled("output norm-Gamma scale", OUTPUT, "return @self.sensitivity / share@\n")
+    yield from _scaled(
+        "objective gaussian scale", OBJECTIVE, "return @sensitivity / (ratio@ * (1.0 - MARGIN))"
+    )
+    yield from _scaled("objective norm-Gamma scale", OBJECTIVE, "return @sensitivity / share@\n")
+    yield from _scaled("objective ra12 scale", OBJECTIVE, "return @ra12_noise_scale(@share")
+    yield from _scaled(
+        "tolerance gaussian scale", OBJECTIVE, "return @self._joint_distance / (@gaussian_ratio"
+    )
+    yield from _scaled(
+        "tolerance norm-Gamma scale", OBJECTIVE, "return @2.0 * self.solver_distance * @self.task.problems"
+    )
+    drawn = "@scale / step@, values.size))"
+    yield from _scaled("drawn gaussian noise", NOISES, f"randomness.discrete_gaussian({drawn}")
+    yield from _scaled("drawn laplace noise", NOISES, f"randomness.discrete_laplace({drawn}")
+    yield from _scaled("drawn norm-Gamma noise", NOISES, "@math.fsum(exponentials)@ * scale")
+    yield from _scaled("perturbation of the objective", OBJECTIVE, "fit(@perturbation@ / self.task.total")
+
+
+MUTANTS = [
+    *_noise_scales(),
+    Mutant("slack skipped", OBJECTIVE, "return factor * self.task.jacobian_slack", "return 0.0 * self.task.jacobian_slack", LAWS),
+    Mutant("papers' slack counted once", OBJECTIVE, '== "tight" else 2.0', '== "tight" else 1.0', LAWS),
+    Mutant("slack without the class weight", TASK, "self.loss.smoothness * self.weight_bound", "self.loss.smoothness", LAWS),
+    Mutant("slack of one row for a person of many", TASK, "self.rows_per_person * math.log1p(ratio)", "math.log1p(ratio)", LAWS),
+    Mutant("slack of averaged rows as of one", TASK, "return ratio if self.averaged else", "return", LAWS),
+    Mutant("regularization not raised", OBJECTIVE, "if slack <= limit * (1.0 - MARGIN):", "if True:", LAWS),
+    Mutant("gradient sensitivity halved", TASK, '2 if self.neighbours == "replace_one" else 1', "1", LAWS),
+    Mutant("zero_out for free", TASK, '2 if self.neighbours == "replace_one" else 1', '2 if self.neighbours == "replace_one" else 1e-9', LAWS),
+    Mutant("gradients without the class weight", TASK, "self.loss.lipschitz * self.weight_bound *", "self.loss.lipschitz *", LAWS),
+    Mutant("gradients of one row for a person of many", TASK, "* self.weight_bound * self.rows_per_person", "* self.weight_bound", LAWS),
+    Mutant("class weight not in the task", LINEAR, "else float(class_weights.max())", "else 1.0", DEFECTS),
+    Mutant("rows a person not in the task", LINEAR, "rows_per_person=rows.rows_per_person,", "", DEFECTS),
+    Mutant("sqrt(K) dropped, output", OUTPUT, "return math.sqrt(task.problems) * self.sensitivity / ratio", "return self.sensitivity / ratio", LAWS),
+    Mutant("K dropped, pure output", OUTPUT, "share = epsilon * (1.0 - MARGIN) / task.problems", "share = epsilon * (1.0 - MARGIN)", LAWS),
+    Mutant("K dropped, objective", OBJECTIVE, "slack=self.slack, times=task.problems)", "slack=self.slack)", LAWS),
+    Mutant("K dropped, pure objective", OBJECTIVE, "share = self._main_epsilon * (1.0 - MARGIN) / task.problems - self.slack", "share = self._main_epsilon * (1.0 - MARGIN) - self.slack", LAWS),
+    Mutant("sqrt(K) dropped, tolerance", OBJECTIVE, "return math.sqrt(self.task.problems) * 2.0 * self.solver_distance", "return 2.0 * self.solver_distance", LAWS),
+    Mutant("sqrt(d) dropped, laplace", OUTPUT, "return math.sqrt(task.dimension) * self.sensitivity / (share", "return self.sensitivity / (share", LAWS),
+    Mutant("tolerance outside the sensitivity", OUTPUT, " + 2.0 * self.solver_distance", "", DEFECTS),
+    Mutant("tolerance noise skipped", OBJECTIVE, "return ADD_NOISE[self.noise](minimisers, self.tolerance_noise_scale, randomness)", "return minimisers", NOISE),
+    Mutant("output noise skipped", OUTPUT, "vectors = minimisers.reshape", "return minimisers\n        vectors = minimisers.reshape", NOISE),
+    Mutant("tolerance's epsilon counted twice", OBJECTIVE, "return self.guarantee.epsilon * (1.0 - TOLERANCE_SHARE)", "return self.guarantee.epsilon", LAWS),
+    Mutant("tolerance's delta counted twice", OBJECTIVE, "delta = self._main_delta() + self._tolerance_delta()", "delta = self._main_delta()", RELEASE),
+    Mutant("main delta not reduced", OBJECTIVE, "main_delta = self.guarantee.delta * (1.0 - TOLERANCE_SHARE)", "main_delta = self.guarantee.delta", LAWS),
+    Mutant("one draw for all classes", NOISES, "return _add_integers(values, step, randomness.discrete_gaussian(scale / step, values.size))", "one = randomness.discrete_gaussian(scale / step, values.shape[-1])\n    return _add_integers(values, step, np.broadcast_to(one, values.shape))", DEFECTS),
+    Mutant("one norm-Gamma draw for all classes", NOISES, "noisy = np.array([row + _norm_gamma(row.size, scale, randomness) for row in np.atleast_2d(values)])", "noisy = np.atleast_2d(values) + _norm_gamma(values.shape[-1], scale, randomness)", DEFECTS),
+    Mutant("noise a class for the multinomial loss", OUTPUT, "minimisers.reshape(self.task.problems, self.task.dimension)", "minimisers", NOISE),
+    Mutant("values not rounded to the grid", NOISES, "return np.rint(values / step) * step + draws", "return values + draws", NOISE),
+    Mutant("norm-Gamma not rounded to the grid", NOISES, "(np.rint(noisy / step) * step)", "noisy", NOISE),
+    Mutant("grid as coarse as the noise", NOISES, "GRID_BITS = 44\n", "GRID_BITS = 1\n", NOISE),
+    Mutant("norm of an exponential, not of a Gamma", NOISES, "math.fsum(exponentials)", "exponentials[0]", NOISE),
+    Mutant("direction from a cube", NOISES, "direction / np.linalg.norm(direction)", "direction / np.max(np.abs(direction))", NOISE),
+    Mutant("seeded generator called secure", "randomness.py", 'for tests and experiments only"\n    secure = False', 'for tests and experiments only"\n    secure = True', NOISE),
+    Mutant("secure draws from a seed", "randomness.py", "        return SecureRandomness()\n", "        return SeededRandomness(0)\n", NOISE),
+    Mutant("ledger charged after", LINEAR, "with self.ledger.reserve(", "early = compute()\n        with self.ledger.reserve(", DEFECTS),
+    Mutant("commit skipped", LINEAR, "            reservation.commit()\n", "", DEFECTS),
+    Mutant("classes from the data", "estimators/inputs.py", "if private and estimator.classes is None:", "if False:", DEFECTS),
+    Mutant("norm bound from the data", "estimators/inputs.py", "if private and estimator.norm_bound is None:", "if False:", DEFECTS),
+    Mutant("clip removed", "data/clip.py", "self._factor / np.maximum(np.sqrt(squares), self.clip_bound / largest)", "self._factor / (self.clip_bound / largest)", DEFECTS),
+    Mutant("intercept outside the norm bound", "data/clip.py", "margin(self.dimension) / (math.sqrt(2.0) if fit_intercept else 1.0)", "margin(self.dimension)", DEFECTS),
+    Mutant("NaN rows accepted", "data/clip.py", "if not np.isfinite(entries).all():", "if False:", DEFECTS),
+    Mutant("solver returns what it has", "erm/descent.py", "if certified <= tolerance:", "if certified <= max(tolerance, 1e-4):", DEFECTS),
+    Mutant("infinite epsilon adds noise", OUTPUT, "        if not self.guarantee.is_private:\n            return minimisers\n", "", DEFECTS),
+    Mutant("certificate not checked", CERTIFICATE, "            certificate._check(record)\n", "", RELEASE),
+    Mutant("claim not recomputed", CERTIFICATE, "if mechanism.guarantee.is_private and not mechanism.spends() <= mechanism.guarantee:", "if False:", RELEASE),
+    Mutant("constants not compared", CERTIFICATE, 'if not _same(mechanism.constants(), record["constants"]):', "if False:", RELEASE),
+    Mutant("words not compared", CERTIFICATE, "if not _same(self.to_dict(), record):", "if False:", RELEASE),
+    Mutant("source of randomness not compared", CERTIFICATE, "if self.secure is not (self.randomness == SecureRandomness.description):", "if False:", RELEASE),
+    Mutant("digests not checked", ARTIFACT, 'if _digest(members[name]) != manifest["sha256"][name]:', "if False:", RELEASE),
+    Mutant("container not compared", ARTIFACT, "if release.to_bytes() != raw:", "if False:", RELEASE),
+    Mutant("signature not checked", ARTIFACT, "        release._check_signature()\n", "", RELEASE),
+    Mutant("pickles allowed", ARTIFACT, 'io.BytesIO(members["coefficients.npy"]), allow_pickle=False', 'io.BytesIO(members["coefficients.npy"]), allow_pickle=True', RELEASE),
+    Mutant("bombs opened", ARTIFACT, "if not stored or sum(entry.file_size for entry in entries) > len(raw):", "if False:", RELEASE),
+    Mutant("certificate of another model", ARTIFACT, "    if not agree:\n", "    if False:\n", RELEASE),
+    Mutant("negative radius squared", OBJECTIVE, "quantile = max(radius, 0.0) / self.noise_scale", "quantile = radius / self.noise_scale", LAWS),
+    Mutant("hockey stick of half the distance", CURVES, "half, far = self.ratio / 2.0, at / self.ratio\n        return np.clip", "half, far = self.ratio / 4.0, at / self.ratio\n        return np.clip", ACCOUNTING),
+    Mutant("slack added, not subtracted", CURVES, "delta(np.abs(at) - self.slack)", "delta(np.abs(at) + self.slack)", ACCOUNTING),
+    Mutant("chord dropped", CURVES, "np.where(np.abs(at) < self.slack, chord,", "np.where(np.abs(at) < 0.0, chord,", ACCOUNTING),
+    Mutant("composition of one", COMPOSE, "single.self_compose(times)", "single.self_compose(1)", ACCOUNTING),
+    Mutant("Renyi without the order", COMPOSE, "math.log(order * (order - 1.0) * area)", "math.log(order * area)", ACCOUNTING),
+    Mutant("search from the unsafe side", CALIBRATE, "        low, high = (middle, high) if holds(middle) else (low, middle)\n    return low", "        low, high = (middle, high) if holds(middle) else (low, middle)\n    return high", ACCOUNTING),
+    Mutant("ra12 as Procedure 3 prints it", CALIBRATE, "math.sqrt(quantile**2 + 2.0 * epsilon)", "math.sqrt(quantile + 2.0 * epsilon)", ACCOUNTING),
+]  # fmt: skip
+
+
+def main(only: str = "") -> int:
+    chosen = [mutant for mutant in MUTANTS if only in mutant.name]
+    survivors = []
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "src"
+        shutil.copytree(
+            ROOT / "src" / "privlearn", source / "privlearn", ignore=shutil.ignore_patterns("__pycache__")
+        )
+        _require_pass(source, chosen)
+        for mutant in chosen:
+            killer = _killer(mutant, source)
+            print(f"{mutant.name:<42} {killer or 'SURVIVES'}", flush=True)
+            survivors += [] if killer else [mutant.name]
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants were caught")
+    return 1 if survivors else 0
+
+
+def _killer(mutant: Mutant, source: Path) -> str | None:
+    """Plant, run, restore; the first test that failed."""
+    path = source / "privlearn" / mutant.file
+    original = path.read_text()
+    if original.count(mutant.old) != 1:
+        raise SystemExit(
+            f"{mutant.name}: its text occurs {original.count(mutant.old)} times in {mutant.file}, not once"
+        )
+    path.write_text(original.replace(mutant.old, mutant.new))
+    try:
+        return _first_failure(source, mutant.tests)
+    finally:
+        path.write_text(original)
+
+
+def _require_pass(source: Path, chosen: list[Mutant]) -> None:
+    tests = tuple(dict.fromkeys(name for mutant in chosen for name in mutant.tests))
+    if failure := _first_failure(source, tests):
+        raise SystemExit(f"without any mutation {failure} fails: mend that first")
+
+
+def _first_failure(source: Path, tests: tuple[str, ...]) -> str | None:
+    paths = [str(ROOT / "tests" / "privacy" / name) for name in tests]
+    options = ["-x", "-q", "--tb=no", "--no-header", "-p", "no:cacheprovider", "-W", "default"]
+    environment = os.environ | {"PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
+    check = f"import privlearn, sys; sys.exit(not privlearn.__file__.startswith({str(source)!r}))"
+    subprocess.run([sys.executable, "-c", check], env=environment, cwd=source, check=True)
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *paths],
+        env=environment, cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if run.returncode == 0:
+        return None
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
+    return failed.group(1).removeprefix("tests/") if failed else f"pytest ended with {run.returncode}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))

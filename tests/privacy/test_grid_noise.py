@@ -1,0 +1,109 @@
+"""The claims of docs/theory/noise.md, at scales where the errors can be seen, and what they mean at ours."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from privlearn.accounting import MARGIN
+from privlearn.mechanisms.noise import GRID_BITS, grid_step
+from privlearn.randomness import SecureRandomness
+
+ALARM = 1e-6
+
+
+def normaliser(scale: float) -> mpmath.mpf:
+    reach = math.ceil(20 * scale)  # exp(-200): beyond sixty digits
+    return 1 + 2 * mpmath.fsum(mpmath.exp(-((mpmath.mpf(k) / scale) ** 2) / 2) for k in range(1, reach))
+
+
+def log_ratio(x: int, scale: float, total: mpmath.mpf) -> mpmath.mpf:
+    """Of the rounded continuous Gaussian's mass at x to the discrete one's."""
+    s = mpmath.mpf(scale)
+    # from the upper tail, whose digits do not cancel
+    rounded = (
+        mpmath.erfc((x - 0.5) / (s * mpmath.sqrt(2))) - mpmath.erfc((x + 0.5) / (s * mpmath.sqrt(2)))
+    ) / 2
+    return mpmath.log(rounded * total) + x**2 / (2 * s**2)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0, 5.5, 16.0])
+def test_rounded_and_discrete_gaussian_agree_as_the_lemma_says(scale: float) -> None:
+    with mpmath.workdps(60):
+        total = normaliser(scale)
+        constant = mpmath.log(total / (scale * mpmath.sqrt(2 * mpmath.pi)))
+        assert (
+            -(mpmath.mpf(10) ** -50)
+            <= constant
+            <= 3 * mpmath.exp(-2 * mpmath.pi**2 * scale**2) + mpmath.mpf(10) ** -50
+        )
+        for share in (0.0, 0.3, 1.0, 2.0, 5.0, 10.0):
+            x = round(share * scale)
+            found = log_ratio(x, scale, total) - constant
+            assert -1 / (24 * scale**2) <= found <= x**2 / (24 * scale**4) + mpmath.mpf(10) ** -40
+
+
+@pytest.mark.parametrize("share", [0, 3, 10])
+def test_error_shrinks_with_the_square_of_the_scale(share: int) -> None:
+    """To first order it is (x^2/s^2 - 1) / (24 s^2), so that s = 2^44 makes it about 2^-93 at the centre."""
+    with mpmath.workdps(60):
+        for scale in (16, 32, 64):
+            found = log_ratio(share * scale, scale, normaliser(scale))
+            assert float(found * 24 * scale**2) == pytest.approx(share**2 - 1, rel=0.05)
+
+
+def test_margin_pays_for_every_dimension_in_reach() -> None:
+    """Two factors exp(d tau) against MARGIN * epsilon, and the tails against MARGIN * delta."""
+    tau = 40.0**2 / (24.0 * 2.0 ** (2 * GRID_BITS))
+    assert tau < 2.0**-81
+    dimension, epsilon, delta = 2.0**40, 2.0**-10, 1e-250
+    assert 2.0 * dimension * tau <= MARGIN * epsilon
+    tails = (1.0 + math.exp(100.0)) * 2.0 * dimension * math.exp(-700.0) * math.exp(-100.0)
+    assert dimension * tau * delta + tails <= MARGIN * delta
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 50), st.floats(1e-12, 1e3))
+def test_rounding_moves_neighbours_apart_by_one_step_a_coordinate(seed: int, d: int, distance: float) -> None:
+    rng = np.random.default_rng(seed)
+    step = grid_step(2.0**40)  # coarse enough to matter
+    one = rng.normal(size=d)
+    other = one + distance * rng.normal(size=d)
+    rounded = np.rint(one / step) * step - np.rint(other / step) * step
+    apart = one - other
+    slack = 1.0 + 1e-12
+    assert np.linalg.norm(rounded) <= (np.linalg.norm(apart) + math.sqrt(d) * step) * slack
+    assert np.abs(rounded).sum() <= (np.abs(apart).sum() + d * step) * slack
+
+
+@pytest.mark.parametrize("scale", [1.0, 3.7])
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+def test_secure_sampler_is_exact_on_the_integers(law: str, scale: float) -> None:
+    """At small scales a rounded continuous sampler would be seen: the counts follow the discrete law."""
+    source = SecureRandomness()
+    draws = 40_000
+    sample = (source.discrete_gaussian if law == "gaussian" else source.discrete_laplace)(scale, draws)
+    support = np.arange(-60, 61)
+    weights = (
+        np.exp(-(support**2) / (2 * scale**2)) if law == "gaussian" else np.exp(-np.abs(support) / scale)
+    )
+    expected = draws * weights / weights.sum()
+    kept = expected >= 10.0
+    counts = np.array([np.sum(sample == k) for k in support[kept]])
+    counts, expected = (
+        np.append(counts, draws - counts.sum()),
+        np.append(expected[kept], draws - expected[kept].sum()),
+    )
+    statistic = float(np.sum((counts - expected) ** 2 / np.maximum(expected, 10.0)))
+    assert statistic < stats.chi2(len(counts) - 1).isf(ALARM)
+
+
+def test_integers_are_exact_as_doubles() -> None:
+    """256 deviations fit into 53 bits."""
+    assert 2.0 ** (GRID_BITS + 1) * 256 <= 2.0**53
