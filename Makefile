@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test test-slow check format docs bench mutants clean
 
 demo: $(VENV)/ready
-	$(BIN)/privlearn demo --out demo-output
+	$(BIN)/privlearn demo --out demo-output --force
 
 test: $(VENV)/ready
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" $(ARGS)
