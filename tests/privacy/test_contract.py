@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from privlearn import PrivateLogisticRegression, PrivateSVC
 from privlearn.data import BoundedRows, Schema
-from privlearn.erm import LOSSES, loss_from_name
+from privlearn.erm import LOSSES, HuberHinge, loss_from_name
 from privlearn.errors import InvalidParameter
 from privlearn.estimators import ESTIMATORS
 from privlearn.guarantee import Guarantee
@@ -203,6 +203,18 @@ def test_rows_of_a_person_enter_the_sensitivity(mechanism: str) -> None:
         )
         assert (task.total, task.gradient_sensitivity) == (total, sensitivity)
         assert task.averaged == ("person" in more)
+
+
+def test_foreign_loss_under_a_listed_name_is_refused() -> None:
+    """Its slopes need not be what its constants say."""
+
+    class Steeper(HuberHinge):
+        def derivative(self, z: Array) -> Array:
+            return 100.0 * super().derivative(z)
+
+    with pytest.raises(InvalidParameter, match="loss"):
+        fitted(PrivateSVC, epsilon=1.0, classes=[0, 1, 2], loss=Steeper()).fit(X, Y)
+    assert fitted(PrivateSVC, epsilon=1.0, classes=[0, 1, 2], loss=HuberHinge(0.2)).fit(X, Y)
 
 
 def test_guarantees_compare_and_add() -> None:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privlearn.data import BoundedRows, Schema
-from privlearn.erm import LossFacts, Multinomial, loss_from_name
+from privlearn.erm import LOSSES, LossFacts, Multinomial, loss_from_name
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.inputs import (
     TrainingSet,
@@ -171,7 +171,9 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def _chosen_loss(self) -> LossFacts:
         asked = self._losses[0] if self.loss is None else self.loss
         name = asked if isinstance(asked, str) else getattr(asked, "name", None)
-        if name not in self._losses:
+        # A foreign class could bear a listed name and have steeper slopes than its constants say.
+        ours = isinstance(asked, str) or type(asked) in (*LOSSES.values(), Multinomial)
+        if name not in self._losses or not ours:
             raise InvalidParameter(
                 f"loss must be one of {', '.join(self._losses)} (or such a Loss), not {self.loss!r}"
             )
