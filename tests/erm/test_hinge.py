@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,13 +100,23 @@ def test_two_solutions_of_one_problem_lie_within_their_distances(
     assert np.linalg.norm(found.coefficients - rough.coefficients) <= found.distance + rough.distance
 
 
-def test_the_gap_of_a_bad_point_is_not_understated() -> None:
+def dual_value(problem: Problem, alpha: NDArray[Any]) -> float:
+    pull = problem.features.T @ (problem.signs * alpha) / problem.total
+    w = (pull - problem.linear) / problem.regularization
+    return float(np.sum(alpha)) / problem.total - 0.5 * problem.regularization * float(w @ w)
+
+
+def test_the_certified_gap_is_primal_minus_dual_value() -> None:
     features, signs = simulate(60, 3)
-    problem = Problem(features, signs, Hinge(), 0.1, 60)
+    rng = np.random.default_rng(8)
+    weights = rng.uniform(0.5, 2.0, 60)
+    problem = Problem(features, signs, Hinge(), 0.1, 70, row_weights=weights, linear=rng.normal(size=3))
     solver = hinge_module._InteriorPoint(problem)
-    start = solver._start()
-    best = value(problem, minimise(problem).coefficients)
-    assert solver.certified_gap(start) >= value(problem, start.coefficients) - best - 1e-12
+    for _ in range(20):
+        alpha, w = weights * rng.uniform(size=60), 5.0 * rng.normal(size=3)
+        gap = solver.certified_gap(replace(solver._start(), coefficients=w, alpha=alpha))
+        exact = value(problem, w) - dual_value(problem, alpha)
+        assert exact <= gap <= 1.02 * exact
 
 
 def test_refuses_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:

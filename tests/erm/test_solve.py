@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from scipy import optimize, sparse
 from sklearn.linear_model import LogisticRegression
 
-from privlearn.erm import LOSSES, Logistic, Loss, Problem, certified_distance, loss_from_name, minimise
+from privlearn.erm import (
+    LOSSES,
+    Logistic,
+    Loss,
+    Problem,
+    certified_distance,
+    loss_from_name,
+    minimise,
+    unused_columns,
+)
 from privlearn.erm import solve as solve_module
 from privlearn.erm.objective import Objective
 from privlearn.errors import InvalidParameter, SolverError
@@ -100,6 +109,19 @@ def test_rounding_bound_holds_anywhere_and_is_not_idle(loss: Loss, size: float) 
     assert exact <= objective.certified_norm(point)
     assert abs(point.norm - exact) <= objective.rounding(point) + 1e-15 * exact
     assert objective.rounding(point) <= 1e-12 * (1.0 + 100.0 * size)
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=SMOOTH_IDS)
+def test_rounding_bound_covers_margins_that_cancel(loss: Loss) -> None:
+    rng = np.random.default_rng(6)
+    axis, across = np.linalg.qr(rng.normal(size=(30, 2)))[0].T
+    features = rng.uniform(0.5, 1.0, size=(500, 1)) * axis
+    problem = Problem(features, np.ones(500), loss, 1e-12, 500)
+    w = 1e8 * across + axis
+    objective = Objective(problem)
+    point = objective.at(w)
+    error = abs(point.norm - exact_gradient_norm(problem, w))
+    assert 1e-11 < error <= objective.rounding(point)
 
 
 def test_rounding_bound_stays_small_for_large_problems() -> None:
@@ -199,7 +221,12 @@ def test_progress_sees_the_norm_fall() -> None:
     assert seen[0][1] > 1e-2
 
 
-def test_memory_is_that_of_the_non_zeros() -> None:
+@pytest.mark.parametrize(("renumbered", "vectors"), [(True, 2), (False, 13)])
+def test_memory_is_that_of_the_non_zeros(
+    renumbered: bool, vectors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not renumbered:
+        monkeypatch.setattr(unused_columns, "WORTHWHILE", 0.0)
     rows, columns, in_row = 3000, 1_000_000, 30
     rng = np.random.default_rng(0)
     indices = rng.integers(0, columns, rows * in_row)
@@ -213,7 +240,7 @@ def test_memory_is_that_of_the_non_zeros() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found.gradient_norm <= 1e-10
-    assert peak < 16 * 8 * columns + 10 * values.nbytes
+    assert peak < vectors * 8 * columns + 10 * values.nbytes
 
 
 @pytest.mark.parametrize(

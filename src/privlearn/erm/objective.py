@@ -15,7 +15,7 @@ from privlearn.erm.rows import Rows, column_squares
 
 UNIT_ROUNDOFF = 2.0**-53
 SAFETY = 1.01  # covers the rounding of the bound itself, NORM_SLACK and products of two gammas
-UNDERFLOW = 1e-290  # more than all gradual underflows of one gradient together
+UNDERFLOW = 1e-150  # more than underflow takes from a gradient and from the squares in its norm
 
 
 def gamma(operations: int) -> float:
