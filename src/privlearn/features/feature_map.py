@@ -1,0 +1,107 @@
+"""What every feature map has in common: no fit, a block of rows at a time, no row longer than 1."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privlearn.data.rescale import margin
+from privlearn.errors import InvalidParameter
+from privlearn.features.points import is_sparse, row_count
+
+BLOCK = 1024  # rows; see "float32 or float64" in docs/theory/fourier.md for the measurement
+
+Features = NDArray[np.float32] | NDArray[np.float64]
+Precision = Literal["float32", "float64"] | type[np.float32] | type[np.float64]
+
+
+class FeatureMap(ABC):
+    """A public map from points to vectors of norm at most 1.
+
+    It is made from public settings alone and has nothing to fit, so one record of a training set cannot
+    move the features of another.
+
+    Attributes
+    ----------
+    dimension : int
+        Number of features.
+    norm_bound : float
+        1.0: no row of features is longer, in exact arithmetic.
+    """
+
+    norm_bound = 1.0
+    dimension: int
+
+    @abstractmethod
+    def _fill(self, X: Any, out: Features) -> None:
+        """Write the features of the points X into ``out``."""
+
+    def transform(self, X: Any, dtype: Precision = np.float64) -> Features:
+        """Features of every point, of shape (n, dimension).
+
+        Parameters
+        ----------
+        X : array, CSR matrix, or the sequence that the kernel takes
+        dtype : float64 or float32
+            In which the features are kept; float32 needs half the memory.
+        """
+        kind, rows = _precision(dtype), _sliceable(X)
+        features: Features = np.empty((row_count(rows), self.dimension), dtype=kind)
+        for part in _slices(len(features), BLOCK):
+            self._write(rows[part], features[part])
+        return features
+
+    def blocks(
+        self, X: Any, rows: int = BLOCK, dtype: Precision = np.float64
+    ) -> Iterator[tuple[slice, Features]]:
+        """Features of ``rows`` points at a time, each block with the slice of X it belongs to."""
+        if rows < 1:
+            raise InvalidParameter(f"rows must be at least 1, not {rows!r}")
+        return self._blocks(_sliceable(X), rows, _precision(dtype))
+
+    def _blocks(self, X: Any, rows: int, kind: Any) -> Iterator[tuple[slice, Features]]:
+        for part in _slices(row_count(X), rows):
+            block: Features = np.empty((part.stop - part.start, self.dimension), dtype=kind)
+            self._write(X[part], block)
+            yield part, block
+
+    def _write(self, X: Any, out: Features) -> None:
+        self._fill(X, out)
+        shorten(out)
+
+
+def shorten(rows: Features) -> None:
+    """Divide, in place, every row whose norm may exceed 1 by its norm.
+
+    Squares are summed in float64, where a sum up to the margin is below 1 in exact arithmetic (data/rescale.py).
+    """
+    wide = np.asarray(rows, dtype=np.float64)
+    squares = np.einsum("ij,ij->i", wide, wide)
+    long = np.flatnonzero(squares > margin(rows.shape[1]))
+    if len(long):
+        rows[long] *= (safe_norm(rows) / np.sqrt(squares[long])).astype(rows.dtype)[:, np.newaxis]
+
+
+def safe_norm(rows: Features) -> float:
+    """A norm just below 1 that stays below 1 when a factor and its products are rounded to the rows' precision."""
+    return margin(rows.shape[1]) * (1.0 if rows.dtype == np.float64 else 1.0 - 2.0**-22)
+
+
+def _precision(dtype: Any) -> Any:
+    if dtype not in (np.float32, np.float64, "float32", "float64"):
+        raise InvalidParameter("features are float32 or float64: dtype='float32' or dtype='float64'")
+    return np.dtype(dtype)
+
+
+def _sliceable(X: Any) -> Any:
+    return sparse.csr_array(X) if is_sparse(X) else X
+
+
+def _slices(count: int, size: int) -> Iterator[slice]:
+    for start in range(0, count, size):
+        yield slice(start, min(start + size, count))

@@ -1,0 +1,138 @@
+"""Paired random Fourier features: a finite map, of norm 1, for shift-invariant kernels (docs/theory/fourier.md)."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from privlearn.errors import DataError, InvalidParameter
+from privlearn.features.feature_map import FeatureMap, Features, safe_norm
+from privlearn.features.kernel import Kernel
+from privlearn.features.kernels import kernel_from_dict
+from privlearn.features.points import Array, as_points
+from privlearn.features.vector_kernels import ShiftInvariantKernel
+
+MOST_FREQUENCIES = 2**27  # one gigabyte
+
+# Quantile functions of the law whose characteristic function is one coordinate of the kernel, at gamma as given.
+FREQUENCY_QUANTILES: dict[str, Callable[[Array, float], Array]] = {
+    "rbf": lambda u, gamma: math.sqrt(2.0 * gamma) * ndtri(u),
+    "laplacian": lambda u, gamma: gamma * np.tan(np.pi * (u - 0.5)),
+    "cauchy": lambda u, gamma: gamma * np.sign(u - 0.5) * -np.log(1.0 - np.abs(2.0 * u - 1.0)),
+}
+
+
+class FourierFeatures(FeatureMap):
+    """(cos <w_1, x>, ..., cos <w_D, x>, sin <w_1, x>, ..., sin <w_D, x>) / sqrt(D), D = n_pairs.
+
+    Inner products of features estimate the kernel without bias, with standard deviation at most sqrt(1/(2D)).
+    The frequencies come from a public seed, so that a release need only name it.
+
+    Parameters
+    ----------
+    kernel : RBFKernel, LaplacianKernel or CauchyKernel
+    n_inputs : int
+        Number of columns of the points.
+    n_pairs : int
+        Number of frequencies; Gaussian noise in a prediction does not grow with it.
+    seed : int
+        Public, at least 0, chosen without looking at the data.
+
+    Notes
+    -----
+    The raw 64-bit integers of numpy's PCG64, which numpy guarantees for a fixed seed in every version, become
+    frequencies by quantile functions written here; numpy gives no such guarantee for its own normal and Laplace
+    variates. Another platform's tan, log or normal quantile may differ in the last bits, and
+    features then differ by about 1e-15.
+
+    Examples
+    --------
+    >>> from privlearn.features import kernel_from_name
+    >>> features = FourierFeatures(kernel_from_name("rbf"), n_inputs=2, n_pairs=500, seed=0)
+    >>> psi = features.transform([[0.0, 0.0], [0.6, 0.8]])
+    >>> bool(abs(psi[0] @ psi[1] - np.exp(-1.0)) < 0.1)
+    True
+    """
+
+    def __init__(self, kernel: Kernel, n_inputs: int, n_pairs: int, seed: int) -> None:
+        if not isinstance(kernel, ShiftInvariantKernel):
+            raise InvalidParameter(
+                f"only the kernels {', '.join(FREQUENCY_QUANTILES)} have Fourier features: "
+                "for any other use landmark features on public points"
+            )
+        self.kernel = kernel
+        self.n_inputs = _whole("n_inputs", n_inputs, 1)
+        self.n_pairs = _whole("n_pairs", n_pairs, 1)
+        self.seed = _whole("seed", seed, 0)
+        if self.n_inputs * self.n_pairs > MOST_FREQUENCIES:
+            raise InvalidParameter(
+                f"{self.n_inputs} inputs x {self.n_pairs} pairs need more than a gigabyte of frequencies: "
+                "take fewer pairs, hash texts to fewer columns, or use landmark features"
+            )
+        self.dimension = 2 * self.n_pairs
+        self._turns = _frequencies(kernel, self.n_inputs * self.n_pairs, self.seed) / (2.0 * np.pi)
+        self._turns.shape = (self.n_inputs, self.n_pairs)
+
+    @property
+    def frequencies(self) -> Array:
+        """The w_j, one a column."""
+        return self._turns * (2.0 * np.pi)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that is needed to make the map again, as plain JSON values."""
+        return {
+            "kernel": self.kernel.to_dict(),
+            "n_inputs": self.n_inputs,
+            "n_pairs": self.n_pairs,
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> FourierFeatures:
+        settings = dict(content)
+        if set(settings) != {"kernel", "n_inputs", "n_pairs", "seed"}:
+            raise InvalidParameter("this does not describe Fourier features: take what to_dict() returns")
+        return cls(**settings | {"kernel": kernel_from_dict(settings["kernel"])})
+
+    def _fill(self, X: Any, out: Features) -> None:
+        points = as_points(X)
+        if points.shape[1] != self.n_inputs:
+            raise DataError(f"the points have {points.shape[1]} columns: the map takes {self.n_inputs}")
+        cosines, sines = out[:, : self.n_pairs], out[:, self.n_pairs :]
+        angles = self._angles(points).astype(out.dtype, copy=False)
+        np.cos(angles, out=cosines)
+        np.sin(angles, out=sines)
+        out *= out.dtype.type(safe_norm(out) / math.sqrt(self.n_pairs))
+
+    def _angles(self, points: Any) -> Array:
+        """<w_j, x> modulo whole turns, in float64: a heavy-tailed frequency would be lost in float32."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            turns: Array = points @ self._turns
+            turns -= np.rint(turns)
+        if math.isnan(turns.max()):
+            raise DataError("the points have entries that are too large: scale the rows to norm at most 1")
+        turns *= 2.0 * np.pi
+        return turns
+
+
+def _frequencies(kernel: ShiftInvariantKernel, count: int, seed: int) -> Array:
+    bits = np.random.PCG64(seed).random_raw(count)
+    uniform: Array = (
+        (bits >> np.uint64(12)) + np.float64(0.5)
+    ) * 2.0**-52  # strictly between 0 and 1, and exact
+    with np.errstate(over="ignore"):
+        frequencies = FREQUENCY_QUANTILES[kernel.name](uniform, kernel.gamma)
+    if not np.isfinite(frequencies).all():
+        raise InvalidParameter(f"gamma = {kernel.gamma!r} is too large: choose a smaller one")
+    return frequencies
+
+
+def _whole(parameter: str, value: Any, least: int) -> int:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
+        raise InvalidParameter(f"{parameter} must be a whole number, at least {least}, not {value!r}")
+    return int(value)

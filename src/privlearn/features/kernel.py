@@ -1,0 +1,177 @@
+"""What a kernel is, and the two kinds that the caller brings: a function, or matrices already computed."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from privlearn.data.quiet import quietly
+from privlearn.errors import DataError, InvalidParameter
+from privlearn.features.points import Array, as_matrix, as_points, row_count
+
+ROUNDING = 1e-9  # relative; by how much a computed k(x, x) may exceed the bound
+
+Function = Callable[[Any, Any], Any]
+
+
+class Kernel(ABC):
+    """A positive semidefinite function of two points: public settings, no data.
+
+    Attributes
+    ----------
+    name : str
+    bound : float
+        The supremum of k(x, x) over the unit ball, where the encoders put every row.
+    settings : tuple of str
+        The parameters that make the kernel again.
+    """
+
+    name: str
+    bound: float
+    settings: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def __call__(self, X: Any, Z: Any) -> Array:
+        """The matrix k(x, z) for every x of X and z of Z."""
+
+    @abstractmethod
+    def diagonal(self, X: Any) -> Array:
+        """k(x, x) for every x of X; a value above the bound is a DataError."""
+
+    def check(self, X: Any) -> None:
+        """Refuse points at which k(x, x) exceeds the bound."""
+        self.diagonal(X)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values from which ``kernel_from_dict`` makes the kernel again."""
+        return {"kernel": self.name} | {setting: getattr(self, setting) for setting in self.settings}
+
+    @staticmethod
+    def from_callable(function: Function, *, bound: float, name: str | None = None) -> CallableKernel:
+        """A kernel of the user's own.
+
+        Parameters
+        ----------
+        function : callable
+            ``function(X, Z)`` returns the matrix of k(x, z), as for scikit-learn's ``SVC(kernel=function)``. X and
+            Z are slices of what the caller passes: arrays, or sequences of any objects, such as texts. It
+            must be symmetric, positive semidefinite, and look at nothing but its arguments.
+        bound : float
+            Public upper bound of k(x, x) over every point there could be, never read from the data.
+        name : str, optional
+            What certificates call it; the function's own name by default.
+        """
+        return CallableKernel(function, bound, name or str(getattr(function, "__name__", "callable")))
+
+    def _bounded(self, diagonal: Array) -> Array:
+        if not np.all(diagonal <= self.bound * (1.0 + ROUNDING)):  # also catches NaN
+            raise DataError(
+                f"the kernel {self.name!r} exceeds its bound {self.bound:g} at some points: "
+                "scale the rows to norm at most 1, or declare a bound that holds for every point"
+            )
+        return diagonal
+
+
+@dataclass(frozen=True)
+class CallableKernel(Kernel):
+    """A user's function with a declared bound; see :meth:`Kernel.from_callable`."""
+
+    function: Function
+    bound: float
+    name: str
+    settings = ("name", "bound")
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InvalidParameter("a kernel of your own must be a function of (X, Z) that returns a matrix")
+        object.__setattr__(self, "bound", positive("bound", self.bound))
+
+    def __call__(self, X: Any, Z: Any) -> Array:
+        shape = (row_count(X), row_count(Z))
+        failed = (
+            f"the kernel {self.name!r} failed, or returned no matrix of numbers: try it on made-up points"
+        )
+        values = quietly(lambda: as_matrix(self.function(X, Z)), failed)
+        if values.shape != shape:
+            raise DataError(
+                f"the kernel {self.name!r} returned shape {values.shape} instead of {shape}: "
+                "return one row a point of X, one column a point of Z"
+            )
+        return finite(values, self.name)
+
+    def diagonal(self, X: Any) -> Array:
+        values = [self(X[place : place + 1], X[place : place + 1])[0, 0] for place in range(row_count(X))]
+        return self._bounded(np.array(values))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Name and bound: the function itself is code, and has to be given again."""
+        return super().to_dict() | {"kernel": "callable"}
+
+
+@dataclass(frozen=True)
+class PrecomputedKernel(Kernel):
+    """Matrices that the caller computed: points are rows of k(x, z) against the m public points.
+
+    The public points themselves are the m x m matrix of their kernel values. Such a row does not hold k(x, x); what it
+    can betray is a value beyond the bound, or a projection longer than the bound allows, which the landmark map
+    refuses.
+    """
+
+    bound: float
+    name = "precomputed"
+    settings = ("bound",)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bound", positive("bound", self.bound))
+
+    def __call__(self, X: Any, Z: Any) -> Array:
+        values = self._values(X)
+        if values.shape[1] != row_count(Z):
+            raise DataError(
+                f"the precomputed matrix has {values.shape[1]} columns, there are {row_count(Z)} public points: "
+                "give one column a public point"
+            )
+        return values
+
+    def diagonal(self, X: Any) -> Array:
+        values = self._values(X)
+        if values.shape[0] != values.shape[1]:
+            raise DataError("only the square matrix of the public points has k(x, x) on its diagonal")
+        return np.diagonal(values).copy()
+
+    def check(self, X: Any) -> None:
+        self._values(X)
+
+    def _values(self, X: Any) -> Array:
+        values = as_matrix(as_points(X))
+        self._bounded(np.abs(values))  # as |k(x, z)|^2 <= k(x, x) k(z, z)
+        return values
+
+
+def finite(values: Array, name: str) -> Array:
+    """The values, unless one is NaN or infinite."""
+    if not np.isfinite(values).all():
+        raise DataError(f"the kernel {name!r} has NaN or infinite values at some points: check those rows")
+    return values
+
+
+def positive(parameter: str, value: Any) -> float:
+    """The value of a parameter that must be a finite number above 0."""
+    if isinstance(value, str):
+        raise InvalidParameter(
+            f"{parameter} must be a number, not {value!r}: reading it off the data would publish the data; "
+            f"on rows of norm at most 1, {parameter}=1.0 is a fair start"
+        )
+    if not is_finite(value) or value <= 0:
+        raise InvalidParameter(f"{parameter} must be a finite number above 0, not {value!r}")
+    return float(value)
+
+
+def is_finite(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)

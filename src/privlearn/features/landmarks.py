@@ -1,0 +1,100 @@
+"""Landmark features: a finite map, of norm at most 1, for any kernel, on public points (docs/theory/landmarks.md)."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from privlearn.errors import DataError, InvalidParameter
+from privlearn.features.feature_map import FeatureMap, Features
+from privlearn.features.kernel import Kernel
+from privlearn.features.points import Array
+
+RANK_CUT = (
+    1e-10  # relative to the largest eigenvalue: far above rounding, far below what a prediction can show
+)
+INDEFINITE = (
+    1e-6  # relative; eigenvalues this far below 0 are no rounding error, not even of a float32 kernel
+)
+EXCESS = 0.01  # of |psi|^2 over 1 that rounding near the cut can explain
+
+
+class LandmarkFeatures(FeatureMap):
+    """psi(x) = K_ZZ^(-1/2) k_Z(x) / sqrt(bound), in the coordinates of K_ZZ's eigenvectors.
+
+    Inner products of features are the kernel's, divided by its bound, wherever one of the two points is a public
+    point, and those of the projections on the span of the public points elsewhere.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    public_points : array, CSR matrix, or the sequence that the kernel takes
+        The points Z: they are part of every release, so no private record may be among them, nor anything computed
+        from private records. For a precomputed kernel, the square matrix of their kernel values.
+
+    Attributes
+    ----------
+    dimension : int
+        The numerical rank of K_ZZ: repeated and nearly repeated points add nothing.
+    public_points
+        As given, copied.
+
+    Examples
+    --------
+    >>> from privlearn.features import kernel_from_name
+    >>> features = LandmarkFeatures(kernel_from_name("polynomial"), public_points=[[0.6, 0.8], [1.0, 0.0]])
+    >>> psi = features.transform([[0.6, 0.8], [0.0, -0.5]])
+    >>> round(8 * float(psi[0] @ psi[1]), 6), round((1 - 0.4) ** 3, 6)
+    (0.216, 0.216)
+    """
+
+    def __init__(self, kernel: Kernel, public_points: Any) -> None:
+        self.kernel = kernel
+        self.public_points = deepcopy(public_points)
+        kernel.check(self.public_points)
+        eigenvalues, eigenvectors = _spectrum(kernel(self.public_points, self.public_points))
+        self.dimension = len(eigenvalues)
+        self._whitening: Array = eigenvectors / np.sqrt(eigenvalues * kernel.bound)
+
+    def kernel_coefficients(self, coefficients: NDArray[np.float64]) -> Array:
+        """The c with ``<coefficients, psi(x)> = sum_j c_j k(z_j, x)``.
+
+        A release should keep these: they belong to the points, while eigenvectors can differ between platforms.
+        """
+        return np.asarray(np.asarray(coefficients, dtype=np.float64) @ self._whitening.T)
+
+    def _fill(self, X: Any, out: Features) -> None:
+        self.kernel.check(X)
+        features = self.kernel(X, self.public_points) @ self._whitening
+        squares = np.einsum("ij,ij->i", features, features)
+        if not np.all(squares <= 1.0 + EXCESS):
+            raise DataError(
+                f"the kernel {self.kernel.name!r} contradicts its bound at some points: it must be positive "
+                "semidefinite, with k(x, x) at most its bound"
+            )
+        out[:] = features
+
+
+def _spectrum(gram: Array) -> tuple[Array, Array]:
+    """Eigenvalues above the cut, largest first, and their eigenvectors.
+
+    Dropping the others only shortens psi. Eigenvalues below 0 tell how inexact the matrix is, and what is not
+    clearly larger is dropped too.
+    """
+    eigenvalues, eigenvectors = eigh(gram / 2.0 + gram.T / 2.0)
+    smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
+    if largest <= 0.0 or smallest < -INDEFINITE * largest or not _is_symmetric(gram, largest):
+        raise InvalidParameter(
+            "the kernel of the public points is not a symmetric, positive semidefinite matrix other than 0: "
+            "check the kernel, or give other points"
+        )
+    kept = np.flatnonzero(eigenvalues > max(RANK_CUT * largest, -2.0 * smallest))[::-1]
+    return eigenvalues[kept], eigenvectors[:, kept]
+
+
+def _is_symmetric(gram: Array, scale: float) -> bool:
+    return bool(np.max(np.abs(gram - gram.T)) <= INDEFINITE * scale)
