@@ -121,7 +121,7 @@ def test_rounding_bound_covers_margins_that_cancel(loss: Loss) -> None:
     objective = Objective(problem)
     point = objective.at(w)
     error = abs(point.norm - exact_gradient_norm(problem, w))
-    assert 1e-11 < error <= objective.rounding(point)
+    assert 1e-12 < error <= objective.rounding(point)
 
 
 def test_rounding_bound_stays_small_for_large_problems() -> None:
