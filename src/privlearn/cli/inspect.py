@@ -15,7 +15,6 @@ from privlearn.cli.words import in_words
 
 if TYPE_CHECKING:
     from privlearn.release import LinearModel
-    from privlearn.release.model import Encoder
 
 
 def inspect(
@@ -48,7 +47,9 @@ def inspect(
 
 def _description(model: LinearModel) -> list[str]:
     """The schema, a line a column; or the declared bound of plain arrays."""
-    schema = getattr(model.encoder, "schema", None)
+    from privlearn.release.encoders import base_of
+
+    schema = getattr(base_of(model.encoder), "schema", None)
     if schema is None:
         return [f"Plain arrays: {model.encoder.dimension} features, classes {_listed(model.classes)}"]
     columns = [f"  {name}: {_column(column)}" for name, column in schema.columns.items()]
@@ -72,7 +73,9 @@ def _listed(values: Any, most: int = 8) -> str:
 def _coefficients(model: LinearModel, count: int) -> Table:
     import numpy as np
 
-    names = _feature_names(model.encoder)
+    from privlearn.release.encoders import feature_names
+
+    names = feature_names(model.encoder)
     labels = model.classes[1:] if len(model.coefficients) == 1 else model.classes
     order = np.argsort(-np.abs(model.coefficients), axis=None, kind="stable")[:count]
     rows, places = np.unravel_index(order, model.coefficients.shape)
@@ -84,10 +87,3 @@ def _coefficients(model: LinearModel, count: int) -> Table:
         cells = (names[place], str(labels[row]), f"{model.coefficients[row, place]:+.4g}")
         table.add_row(*map(Text, cells))  # as Text, since rich would read brackets as markup
     return table
-
-
-def _feature_names(encoder: Encoder) -> list[str]:
-    if hasattr(encoder, "feature_names"):
-        return encoder.feature_names
-    names = [f"x[{place}]" for place in range(encoder.n_features)]
-    return [*names, "intercept"] if encoder.fit_intercept else names

@@ -59,7 +59,9 @@ def predict(
 
 def _features_only(model: LinearModel) -> Any:
     """The schema without its target: whatever the table says there is not read."""
-    schema = getattr(model.encoder, "schema", None)
+    from privlearn.release.encoders import base_of
+
+    schema = getattr(base_of(model.encoder), "schema", None)
     if schema is None:
         raise InvalidParameter(
             "this model was trained on plain arrays, so its columns have no names: "

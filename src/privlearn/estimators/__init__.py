@@ -1,6 +1,7 @@
 """The scikit-learn face."""
 
-from privlearn.estimators.linear import PrivateLogisticRegression, PrivateSVC
+from privlearn.estimators.linear import PrivateLogisticRegression
+from privlearn.estimators.svc import PrivateSVC
 
 ESTIMATORS = (PrivateLogisticRegression, PrivateSVC)
 

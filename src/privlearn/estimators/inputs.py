@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 from privlearn.data import BoundedRows, Schema, SchemaEncoder, as_table
 from privlearn.data.quiet import quietly
 from privlearn.errors import DataError, InvalidParameter
-from privlearn.release.model import Encoder
+from privlearn.release.encoders import Encoder
 
 Array = NDArray[np.float64]
 
@@ -26,10 +26,10 @@ class TrainingSet:
     """Private rows as features of norm at most 1, with the public facts about them.
 
     ``total`` counts records, or persons where their rows are averaged; ``person_weights`` is then 1/m for each of a
-    person's m rows.
+    person's m rows. ``encoder`` is ``None`` for objects that only a kernel can read.
     """
 
-    encoder: Encoder
+    encoder: Encoder | None
     features: Any
     labels: NDArray[np.int64]
     classes: NDArray[Any]
@@ -58,24 +58,45 @@ def read_table(schema: Schema, X: Any, y: Any, fit_intercept: bool) -> TrainingS
 
 def read_arrays(estimator: Any, X: Any, y: Any, *, private: bool) -> TrainingSet:
     """Plain arrays: the caller declares ``norm_bound`` and ``classes``, unless nothing is promised."""
+    _check_has_labels(estimator, y)
+    columns = check_array_shape(X)
+    _check_norm_bound(estimator, private)
+    classes, labels = _read_labels(estimator, X, y, private)
+    norm_bound = _largest_norm(X) if estimator.norm_bound is None else estimator.norm_bound
+    encoder = BoundedRows(norm_bound, columns, fit_intercept=estimator.fit_intercept)
+    features = encoder.encode(X)
+    validate_data(estimator, X, reset=True, skip_check_array=True)
+    return TrainingSet(encoder, features, labels, classes, len(labels))
+
+
+def read_objects(estimator: Any, X: Any, y: Any, *, private: bool) -> TrainingSet:
+    """Objects that only the user's kernel can read; its declared bound takes the place of ``norm_bound``."""
+    _check_has_labels(estimator, y)
+    classes, labels = _read_labels(estimator, X, y, private)
+    return TrainingSet(None, X, labels, classes, len(labels))
+
+
+def _check_has_labels(estimator: Any, y: Any) -> None:
     if y is None:
         raise InvalidParameter(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
-    columns = check_array_shape(X)
-    _check_declared(estimator, private)
+
+
+def _read_labels(estimator: Any, X: Any, y: Any, private: bool) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The declared classes and the number of each row's class."""
+    if private and estimator.classes is None:
+        raise InvalidParameter(
+            f"list the labels that may occur, from public knowledge: {type(estimator).__name__}(classes=[0, 1]). "
+            "Reading them off the data would publish whether a rare label is present"
+        )
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise DataError("y has NaN or infinite labels: drop those rows")
     check_classification_targets(y)
     check_consistent_length(X, y)
-    norm_bound = _largest_norm(X) if estimator.norm_bound is None else estimator.norm_bound
-    encoder = BoundedRows(norm_bound, columns, fit_intercept=estimator.fit_intercept)
-    features = encoder.encode(X)
     classes = np.unique(y) if estimator.classes is None else check_classes(estimator.classes)
-    labels = _label_numbers(y, classes)
-    validate_data(estimator, X, reset=True, skip_check_array=True)
-    return TrainingSet(encoder, features, labels, classes, len(labels))
+    return classes, _label_numbers(y, classes)
 
 
 def check_array_shape(X: Any) -> int:
@@ -124,17 +145,12 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Array | None
     return weights
 
 
-def _check_declared(estimator: Any, private: bool) -> None:
-    name = type(estimator).__name__
+def _check_norm_bound(estimator: Any, private: bool) -> None:
     if private and estimator.norm_bound is None:
         raise InvalidParameter(
-            f"say how long a row may be, from public knowledge: {name}(norm_bound=...); longer rows are shortened. "
-            "Or describe the table: schema=Schema.load(...). Reading it off the data would publish the data"
-        )
-    if private and estimator.classes is None:
-        raise InvalidParameter(
-            f"list the labels that may occur, from public knowledge: {name}(classes=[0, 1]). "
-            "Reading them off the data would publish whether a rare label is present"
+            "say how long a row may be, from public knowledge: "
+            f"{type(estimator).__name__}(norm_bound=...); longer rows are shortened. Or describe the table: "
+            "schema=Schema.load(...). Reading it off the data would publish the data"
         )
 
 

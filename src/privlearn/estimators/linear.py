@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from privlearn.ledger import Cost, Ledger
 from privlearn.mechanisms import Mechanism, Task
 from privlearn.randomness import randomness_from
 from privlearn.release import Certificate, LinearModel, Release
-from privlearn.release.artifact import describe_encoding
+from privlearn.release.encoders import Encoder, base_of, describe_encoding
 from privlearn.release.model import LINK_OF_LOSS
 
 Array = NDArray[np.float64]
@@ -143,21 +143,22 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         guarantee = Guarantee(self.epsilon, self.delta, self.neighbours)
         loss = self._chosen_loss()
         randomness = randomness_from(self.random_state)
-        rows = self._read(X, y, guarantee)
+        rows, released_form = self._lift(self._read(X, y, guarantee))
         class_weights = check_class_weight(self.class_weight, rows.classes)
+        kind, noise = self._chosen_mechanism()
         mechanism = plan_mechanism(
             self._task(loss, rows, class_weights),
             guarantee,
-            mechanism=self.mechanism,
-            noise=self.noise,
+            mechanism=kind,
+            noise=noise,
             calibration=self.calibration,
             regularization=self.regularization,
         )
         solve = solver(rows, loss, class_weights, self.tolerance, self.progress)
-        coefficients = self._charged(mechanism, lambda: mechanism.run(solve, randomness))
+        coefficients = released_form(self._charged(mechanism, lambda: mechanism.run(solve, randomness)))
         link = LINK_OF_LOSS.get(loss.name, "none")
-        model = LinearModel(rows.encoder, coefficients, rows.classes, link)
-        self._publish(model, Certificate.issue(mechanism, randomness, describe_encoding(model)))
+        model = LinearModel(cast(Encoder, rows.encoder), coefficients, rows.classes, link)
+        self._publish(model, Certificate.issue(mechanism, randomness, describe_encoding(model.encoder)))
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -181,6 +182,9 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             return asked
         return Multinomial() if asked == Multinomial.name else loss_from_name(asked)
 
+    def _chosen_mechanism(self) -> tuple[str, str]:
+        return self.mechanism, self.noise
+
     def _read(self, X: Any, y: Any, guarantee: Guarantee) -> TrainingSet:
         if self.schema is None:
             return read_arrays(self, X, y, private=guarantee.is_private)
@@ -190,10 +194,14 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             )
         return read_table(self.schema, X, y, self.fit_intercept)
 
+    def _lift(self, rows: TrainingSet) -> tuple[TrainingSet, Callable[[Array], Array]]:
+        """Rows in the space where the model is linear, and how its coefficients are written down there."""
+        return rows, lambda coefficients: coefficients
+
     def _task(self, loss: LossFacts, rows: TrainingSet, class_weights: Array | None) -> Task:
         """Public facts; the regularization is still a placeholder."""
         one_problem = len(rows.classes) == 2 or loss.name == "multinomial"
-        dimension = rows.encoder.dimension
+        dimension = rows.features.shape[1]
         return Task(
             loss=loss,
             total=rows.total,
@@ -228,7 +236,7 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def _model(self, X: Any) -> LinearModel:
         check_is_fitted(self)
-        if self.schema is None:
+        if isinstance(base_of(self.release_.model.encoder), BoundedRows):
             check_array_shape(X)
             validate_data(self, X, reset=False, skip_check_array=True)
         return self.release_.model
@@ -266,53 +274,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of `predict_proba`."""
         return np.log(self.predict_proba(X))
-
-
-class PrivateSVC(PrivateLinearClassifier):
-    """Private support vector machine.
-
-    Parameters and attributes are those of `PrivateLinearClassifier`, and ``kernel``; ``loss`` is ``"huber_hinge"``
-    (default), ``"smoothed_hinge"`` or ``"hinge"`` (output perturbation only), or a `Loss` with another width.
-
-    Parameters
-    ----------
-    kernel : {"linear"}, default="linear"
-    """
-
-    _losses = ("huber_hinge", "smoothed_hinge", "hinge")
-
-    def __init__(
-        self,
-        *,
-        kernel: str = "linear",
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        neighbours: Neighbours = "replace_one",
-        schema: Schema | None = None,
-        norm_bound: float | None = None,
-        classes: Sequence[Any] | None = None,
-        loss: str | LossFacts | None = None,
-        mechanism: str = "auto",
-        noise: str = "auto",
-        calibration: str = "tight",
-        regularization: str | float = "auto",
-        class_weight: Mapping[Any, float] | None = None,
-        fit_intercept: bool = True,
-        tolerance: float = 1e-10,
-        ledger: Ledger | None = None,
-        progress: Progress | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        given = {
-            name: value for name, value in locals().items() if name not in ("self", "kernel", "__class__")
-        }
-        super().__init__(**given)
-        self.kernel = kernel
-
-    def fit(self, X: Any, y: Any = None, **unsupported: Any) -> PrivateLinearClassifier:
-        if self.kernel != "linear":
-            raise InvalidParameter(f"kernel must be 'linear', not {self.kernel!r}")
-        return super().fit(X, y, **unsupported)
 
 
 def _refuse(unsupported: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@
     certificate.json    what is promised, with every constant
     model.json          encoder, labels, link
     coefficients.npy    the only thing that depends on the records
+    public_points.npy   the landmarks of a kernel model, if it has any
     signature.json      optional: Ed25519 signature of the manifest by the data's holder
 
 The archive is canonical (fixed order, times and flags; the SHA-256 of the manifest as its comment), so that reading it
@@ -16,6 +17,7 @@ import hashlib
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,15 +25,17 @@ from typing import Any
 import numpy as np
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from numpy.typing import NDArray
 
-from privlearn.data import SchemaEncoder
 from privlearn.errors import ReleaseError, SchemaError, VerificationError
 from privlearn.release.atomic import write_atomically
 from privlearn.release.certificate import Certificate
+from privlearn.release.encoders import KernelEncoder, describe_encoding
 from privlearn.release.model import LINK_OF_LOSS, LinearModel
 
 FORMAT = "privlearn release 1"
-_MEMBERS = ("certificate.json", "model.json", "coefficients.npy")
+_JSON_MEMBERS = ("certificate.json", "model.json")
+_ARRAYS = ("coefficients", "public_points")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +51,19 @@ class Release:
         write_atomically(Path(path), self.to_bytes())
 
     @classmethod
-    def load(cls, path: str | Path) -> Release:
-        """Read a release, refusing any whose bytes, constants or signature contradict each other."""
+    def load(cls, path: str | Path, kernel: Callable[..., Any] | None = None) -> Release:
+        """Read a release, refusing any whose bytes, constants or signature contradict each other.
+
+        Parameters
+        ----------
+        kernel : callable, optional
+            The user's own kernel that the model was trained with; a release holds no code.
+        """
         try:
             raw = Path(path).read_bytes()
         except OSError as error:
             raise ReleaseError(f"cannot read {path}: {error.strerror}") from None
-        return cls.from_bytes(raw)
+        return cls.from_bytes(raw, kernel)
 
     def signed(self, key: Ed25519PrivateKey) -> Release:
         """The same release with the holder's signature over the manifest, and so over every byte of content."""
@@ -70,10 +80,10 @@ class Release:
         return _pack({"manifest.json": self._manifest(), **members}, comment=_digest(self._manifest()))
 
     @classmethod
-    def from_bytes(cls, raw: bytes) -> Release:
+    def from_bytes(cls, raw: bytes, kernel: Callable[..., Any] | None = None) -> Release:
         members = _unpack(raw)
         try:
-            release = cls._parse(members)
+            release = cls._parse(members, kernel)
         except (KeyError, TypeError, ValueError, MemoryError, RecursionError, SchemaError) as error:
             raise VerificationError(f"the release is malformed ({type(error).__name__})") from None
         if release.to_bytes() != raw:
@@ -82,15 +92,16 @@ class Release:
         return release
 
     @classmethod
-    def _parse(cls, members: dict[str, bytes]) -> Release:
+    def _parse(cls, members: dict[str, bytes], kernel: Callable[..., Any] | None) -> Release:
         manifest = json.loads(members["manifest.json"])
         if manifest["format"] != FORMAT:
             raise ReleaseError(f"this is {manifest['format']!r}; this privlearn reads {FORMAT!r}")
-        for name in _MEMBERS:
+        arrays = {name: f"{name}.npy" for name in _ARRAYS if f"{name}.npy" in manifest["sha256"]}
+        for name in (*_JSON_MEMBERS, *arrays.values()):
             if _digest(members[name]) != manifest["sha256"][name]:
                 raise VerificationError(f"{name} was changed after the release was written")
-        coefficients = np.lib.format.read_array(io.BytesIO(members["coefficients.npy"]), allow_pickle=False)
-        model = LinearModel.from_dict(json.loads(members["model.json"]), coefficients)
+        loaded = {name: _read_array(members[member]) for name, member in arrays.items()}
+        model = LinearModel.from_dict(json.loads(members["model.json"]), loaded, kernel)
         certificate = Certificate.from_dict(json.loads(members["certificate.json"]))
         _check_agreement(model, certificate)
         signature = json.loads(members["signature.json"]) if "signature.json" in members else None
@@ -106,14 +117,9 @@ class Release:
             raise VerificationError("the signature does not belong to this release") from None
 
     def _members(self) -> dict[str, bytes]:
-        buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, self.model.coefficients, version=(1, 0), allow_pickle=False)
-        contents = (
-            _json_bytes(self.certificate.to_dict()),
-            _json_bytes(self.model.to_dict()),
-            buffer.getvalue(),
-        )
-        return dict(zip(_MEMBERS, contents, strict=True))
+        contents = (_json_bytes(self.certificate.to_dict()), _json_bytes(self.model.to_dict()))
+        arrays = {f"{name}.npy": _array_bytes(array) for name, array in self.model.arrays().items()}
+        return dict(zip(_JSON_MEMBERS, contents, strict=True)) | arrays
 
     def _manifest(self) -> bytes:
         digests = {name: _digest(content) for name, content in self._members().items()}
@@ -123,23 +129,22 @@ class Release:
 def _check_agreement(model: LinearModel, certificate: Certificate) -> None:
     """The certificate must speak of this model."""
     task = certificate.mechanism.task
+    size = task.problems * task.dimension
+    # A landmark model keeps a coefficient a public point; its task counts the independent ones among them.
+    fits = (
+        model.coefficients.size >= size
+        if isinstance(model.encoder, KernelEncoder)
+        else model.coefficients.size == size
+    )
     agree = (
-        model.coefficients.size == task.problems * task.dimension
+        fits
         and (task.problems == len(model.coefficients) or task.loss.name == "multinomial")
         and model.link == LINK_OF_LOSS.get(task.loss.name, "none")
-        and certificate.encoding == describe_encoding(model)
+        and certificate.encoding == describe_encoding(model.encoder)
         and np.isfinite(model.coefficients).all()
     )
     if not agree:
         raise VerificationError("the certificate belongs to another model")
-
-
-def describe_encoding(model: LinearModel) -> dict[str, Any]:
-    """What the certificate says of the encoding: the schema by name and digest, or the declared norm bound."""
-    encoder = model.encoder
-    if isinstance(encoder, SchemaEncoder):
-        return {"dataset": encoder.schema.name, "schema_sha256": encoder.schema.digest}
-    return {"norm_bound": encoder.clip_bound, "features": encoder.n_features}
 
 
 def _pack(members: dict[str, bytes], comment: str) -> bytes:
@@ -163,6 +168,16 @@ def _unpack(raw: bytes) -> dict[str, bytes]:
             return {entry.filename: archive.read(entry) for entry in entries}
     except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, ValueError, OSError) as error:
         raise VerificationError(f"not a privlearn release, or damaged ({type(error).__name__})") from None
+
+
+def _array_bytes(array: NDArray[np.float64]) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _read_array(content: bytes) -> NDArray[np.float64]:
+    return np.asarray(np.lib.format.read_array(io.BytesIO(content), allow_pickle=False))
 
 
 def _digest(content: bytes) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from privlearn.data import BoundedRows, Schema, SchemaEncoder
 from privlearn.errors import InvalidParameter, ReleaseError
+from privlearn.release.encoders import Encoder, encoder_from_dict, encoder_to_dict, points_array
 
 Array = NDArray[np.float64]
-Encoder = SchemaEncoder | BoundedRows
 
 LINK_OF_LOSS = {"logistic": "logistic", "multinomial": "softmax"}
 LINKS = ("none", *LINK_OF_LOSS.values())
@@ -22,11 +21,11 @@ LINKS = ("none", *LINK_OF_LOSS.values())
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """Scores <w_k, encode(x)> over features of norm at most 1.
+    """Scores <w_k, encode(x)> over public features.
 
     Parameters
     ----------
-    encoder : SchemaEncoder or BoundedRows
+    encoder : SchemaEncoder, BoundedRows, FourierEncoder or KernelEncoder
     coefficients : array of shape (problems, dimension)
         One row for two classes (positive score: the second class), one row a class otherwise.
     classes : array
@@ -76,27 +75,19 @@ class LinearModel:
             "link": self.link,
         }
 
+    def arrays(self) -> dict[str, Array]:
+        """What travels as arrays."""
+        points = points_array(self.encoder)
+        return {"coefficients": self.coefficients} | ({} if points is None else {"public_points": points})
+
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any], coefficients: Array) -> LinearModel:
-        encoder = _encoder_from_dict(record["encoder"])
-        model = cls(encoder, coefficients, np.array(record["classes"]), record["link"])
+    def from_dict(
+        cls, record: Mapping[str, Any], arrays: Mapping[str, Array], kernel: Callable[..., Any] | None = None
+    ) -> LinearModel:
+        """Inverse of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
+        encoder = encoder_from_dict(record["encoder"], arrays.get("public_points"), kernel)
+        model = cls(encoder, arrays["coefficients"], np.array(record["classes"]), record["link"])
         rows = 1 if len(model.classes) == 2 and model.link != "softmax" else len(model.classes)
-        if model.link not in LINKS or coefficients.shape != (rows, encoder.dimension):
+        if model.link not in LINKS or model.coefficients.shape != (rows, encoder.dimension):
             raise ReleaseError("the model's arrays do not fit its description")
         return model
-
-
-def encoder_to_dict(encoder: Encoder) -> dict[str, Any]:
-    if isinstance(encoder, SchemaEncoder):
-        return {"schema": encoder.schema.to_dict(), "fit_intercept": encoder.fit_intercept}
-    return {
-        "norm_bound": encoder.clip_bound,
-        "n_features": encoder.n_features,
-        "fit_intercept": encoder.fit_intercept,
-    }
-
-
-def _encoder_from_dict(record: Mapping[str, Any]) -> Encoder:
-    if "schema" in record:
-        return SchemaEncoder(Schema.from_dict(record["schema"]), fit_intercept=record["fit_intercept"])
-    return BoundedRows(record["norm_bound"], record["n_features"], fit_intercept=record["fit_intercept"])

@@ -1,0 +1,180 @@
+"""Private support vector machines: linear, or with any kernel through public features."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.data import Schema
+from privlearn.erm import LossFacts
+from privlearn.errors import InvalidParameter
+from privlearn.estimators.inputs import TrainingSet, read_objects
+from privlearn.estimators.linear import PrivateLinearClassifier
+from privlearn.estimators.training import Progress
+from privlearn.features import FourierFeatures, Kernel, LandmarkFeatures, kernel_from_name
+from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.ledger import Ledger
+from privlearn.release.encoders import FourierEncoder, KernelEncoder
+
+Array = NDArray[np.float64]
+
+_FOURIER = ("rbf", "laplacian", "cauchy")
+_LARGE = 2**26  # features; above it they are kept in float32, half the memory
+
+
+class PrivateSVC(PrivateLinearClassifier):
+    """Private support vector machine.
+
+    Without ``public_points``: linear, or random Fourier features of the RBF, Laplacian or Cauchy kernel (the
+    non-interactive way: the release works everywhere). With them: landmark features on those points, for any kernel
+    (the semi-interactive way: the release works on points like them). The other parameters and the attributes are
+    those of `PrivateLinearClassifier`; ``loss`` is ``"huber_hinge"`` (default), ``"smoothed_hinge"`` or ``"hinge"``
+    (output perturbation only), or a `Loss` with another width.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="linear"
+        ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"``, ``"cauchy"``, ``"precomputed"``, or a function
+        ``k(X, Z)`` that returns the matrix of kernel values. Without schema and norm_bound the function gets the
+        objects of X as they are (texts, graphs); otherwise encoded rows of norm at most 1.
+    gamma, degree, coef0
+        As in scikit-learn, but always numbers: ``gamma="scale"`` would read the data's variance.
+    kernel_bound : float, optional
+        Public bound of k(x, x), for functions and precomputed kernels.
+    public_points : table, array or sequence, optional
+        Points that are public, unlabelled, and like those that will be asked about. They become part of the release.
+    fourier_pairs : int, default=500
+        Number of random frequencies; Gaussian noise in a prediction does not grow with it.
+    fourier_seed : int, default=0
+        Public seed of the frequencies, recorded in the release.
+    mechanism : {"auto", "objective", "output", "function_release"}, default="auto"
+        ``"function_release"`` (with public points) adds the Gaussian process of Hall, Rinaldo and Wasserman to the
+        learnt function; on landmark features it is output perturbation with Gaussian noise, and is certified as such.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlearn import PrivateSVC
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(3000, 2))
+    >>> y = (np.linalg.norm(X, axis=1) < 0.8).astype(int)
+    >>> model = PrivateSVC(kernel="rbf", gamma=4.0, epsilon=2.0, delta=1e-6, norm_bound=1.5, classes=[0, 1])
+    >>> bool(model.fit(X, y).score(X, y) > 0.85)
+    True
+    """
+
+    _losses = ("huber_hinge", "smoothed_hinge", "hinge")
+
+    def __init__(
+        self,
+        *,
+        kernel: str | Kernel | Callable[..., Any] = "linear",
+        gamma: float = 1.0,
+        degree: int = 3,
+        coef0: float = 1.0,
+        kernel_bound: float | None = None,
+        public_points: Any = None,
+        fourier_pairs: int = 500,
+        fourier_seed: int = 0,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        neighbours: Neighbours = "replace_one",
+        schema: Schema | None = None,
+        norm_bound: float | None = None,
+        classes: Sequence[Any] | None = None,
+        loss: str | LossFacts | None = None,
+        mechanism: str = "auto",
+        noise: str = "auto",
+        calibration: str = "tight",
+        regularization: str | float = "auto",
+        class_weight: Mapping[Any, float] | None = None,
+        fit_intercept: bool = True,
+        tolerance: float = 1e-10,
+        ledger: Ledger | None = None,
+        progress: Progress | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            delta=delta,
+            neighbours=neighbours,
+            schema=schema,
+            norm_bound=norm_bound,
+            classes=classes,
+            loss=loss,
+            mechanism=mechanism,
+            noise=noise,
+            calibration=calibration,
+            regularization=regularization,
+            class_weight=class_weight,
+            fit_intercept=fit_intercept,
+            tolerance=tolerance,
+            ledger=ledger,
+            progress=progress,
+            random_state=random_state,
+        )
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_bound = kernel_bound
+        self.public_points = public_points
+        self.fourier_pairs = fourier_pairs
+        self.fourier_seed = fourier_seed
+
+    def _chosen_mechanism(self) -> tuple[str, str]:
+        if self.mechanism != "function_release":
+            return super()._chosen_mechanism()
+        if self.public_points is None:
+            raise InvalidParameter(
+                "mechanism='function_release' is a release at public points: pass public_points=..."
+            )
+        return "output", "gaussian"
+
+    def _read(self, X: Any, y: Any, guarantee: Guarantee) -> TrainingSet:
+        if self.schema is None and self.norm_bound is None and self._takes_objects:
+            return read_objects(self, X, y, private=guarantee.is_private)
+        return super()._read(X, y, guarantee)
+
+    @property
+    def _takes_objects(self) -> bool:
+        return self.kernel == "precomputed" or not isinstance(self.kernel, str)
+
+    def _lift(self, rows: TrainingSet) -> tuple[TrainingSet, Callable[[Array], Array]]:
+        if self.public_points is not None:
+            return self._lift_to_landmarks(rows)
+        if self.kernel == "linear":
+            return super()._lift(rows)
+        kernel = self._kernel()
+        if kernel.name not in _FOURIER:
+            raise InvalidParameter(
+                f"the kernel {kernel.name!r} needs public points: pass public_points=..., unlabelled points like "
+                f"those you will predict; or take one of {', '.join(_FOURIER)}"
+            )
+        base: Any = rows.encoder
+        if base is None:
+            raise InvalidParameter("Fourier features need rows of numbers: pass schema=... or norm_bound=...")
+        features = FourierFeatures(kernel, base.dimension, self.fourier_pairs, self.fourier_seed)
+        lifted = features.transform(rows.features, dtype=np.float32)
+        return super()._lift(
+            dataclasses.replace(rows, encoder=FourierEncoder(base, features), features=lifted)
+        )
+
+    def _lift_to_landmarks(self, rows: TrainingSet) -> tuple[TrainingSet, Callable[[Array], Array]]:
+        base: Any = rows.encoder
+        points = self.public_points if base is None else base.encode(self.public_points)
+        features = LandmarkFeatures(self._kernel(), points)
+        count = rows.features.shape[0] if hasattr(rows.features, "shape") else len(rows.features)
+        dtype = np.float32 if count * features.dimension > _LARGE else np.float64
+        lifted = features.transform(rows.features, dtype=dtype)
+        encoder = KernelEncoder(base, features.kernel, features.public_points)
+        return dataclasses.replace(rows, encoder=encoder, features=lifted), features.kernel_coefficients
+
+    def _kernel(self) -> Kernel:
+        return kernel_from_name(
+            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, bound=self.kernel_bound
+        )
