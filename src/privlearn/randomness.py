@@ -7,6 +7,7 @@ integers. A seeded source exists for tests and experiments only; what it release
 from __future__ import annotations
 
 import numbers
+import secrets
 from typing import Protocol
 
 import numpy as np
@@ -21,7 +22,7 @@ Integers = NDArray[np.int64]
 
 
 class Randomness(Protocol):
-    """A source of integer noise; everything else is built on top of these draws in `mechanisms.noise`."""
+    """A source of random integers; everything else is built on these in `mechanisms.noise` and `.selection`."""
 
     description: str
     secure: bool
@@ -31,6 +32,9 @@ class Randomness(Protocol):
 
     def discrete_laplace(self, scale: float, size: int) -> Integers:
         """Independent draws with probability proportional to exp(-|k| / scale) on the integers."""
+
+    def bits(self, count: int) -> int:
+        """A uniform draw from the integers 0 to 2**count - 1."""
 
 
 class SecureRandomness:
@@ -46,6 +50,9 @@ class SecureRandomness:
     def discrete_laplace(self, scale: float, size: int) -> Integers:
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T=float)
         return _draw(dp.m.make_laplace(*space, scale=scale), size)
+
+    def bits(self, count: int) -> int:
+        return secrets.randbits(count)
 
 
 class SeededRandomness:
@@ -63,6 +70,10 @@ class SeededRandomness:
 
     def discrete_laplace(self, scale: float, size: int) -> Integers:
         return np.rint(self._generator.laplace(0.0, scale, size)).astype(np.int64)
+
+    def bits(self, count: int) -> int:
+        whole_bytes = -(-count // 8)
+        return int.from_bytes(self._generator.bytes(whole_bytes), "big") >> (8 * whole_bytes - count)
 
 
 def randomness_from(random_state: int | np.random.Generator | np.random.RandomState | None) -> Randomness:

@@ -9,6 +9,7 @@ from scipy import stats
 
 from privlearn.accounting.compose import composed_delta
 from privlearn.accounting.curves import GaussianObjectiveCurve
+from privlearn.accounting.zcdp import zcdp_delta
 from privlearn.errors import InvalidParameter
 
 MARGIN = 2.0**-30
@@ -26,6 +27,12 @@ def gaussian_ratio(epsilon: float, delta: float, *, slack: float = 0.0, times: i
     return _largest(
         lambda ratio: composed_delta(GaussianObjectiveCurve(ratio, slack), times, epsilon) <= delta
     )
+
+
+def zcdp_budget(epsilon: float, delta: float) -> float:
+    """Largest rho such that every rho-zCDP mechanism is (epsilon, delta)-private by `zcdp_delta`."""
+    epsilon, delta = epsilon * (1.0 - MARGIN), delta * (1.0 - MARGIN)
+    return _largest(lambda rho: zcdp_delta(rho, epsilon) <= delta)
 
 
 def ra12_noise_scale(epsilon: float, delta: float, sensitivity: float, dimension: int) -> float:
