@@ -191,6 +191,14 @@ def test_empty_columns_are_solved_too(with_linear: bool) -> None:
         minimise(too_much)
 
 
+@pytest.mark.parametrize("limit", [0, 4000])
+def test_flat_directions_do_not_make_the_descent_zigzag(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solve_module, "FACTORISED_LIMIT", limit)
+    features = np.array([[0.0, 0.0, 0.0, 0.0], [0.0, 0.25, 0.0, 0.25], [0.0, 0.25, 0.0, 0.5]])
+    problem = Problem(features, np.array([-1.0, -1.0, 1.0]), loss_from_name("huber_hinge"), 1e-7, 3)
+    assert minimise(problem).gradient_norm <= 1e-10
+
+
 def test_warm_start_changes_the_way_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     features, signs = simulate(8000, 5)
     problem = Problem(features, signs, Logistic(), 1e-3, 8000, row_weights=np.linspace(0, 2, 8000))

@@ -10,7 +10,9 @@ from privlearn.erm.losses import Array
 from privlearn.erm.objective import Point
 
 MAX_PRODUCTS = 2000  # Hessian products for one direction
-TIGHTEST = 1e-2  # relative residual asked of the last directions
+TIGHTEST = 1e-2  # relative residual asked of directions while the steps are good
+POOR = 0.5  # a step that leaves more of the gradient than this was poor
+MOST_PRECISE = 1e-8  # relative residual that conjugate gradients can still reach
 
 
 class Curved(Protocol):
@@ -28,7 +30,7 @@ class ConjugateGradients:
 
     def __init__(self, objective: Curved) -> None:
         self._objective = objective
-        self._precision = 0.25
+        self._loosest = self._precision = 0.25
 
     def propose(self, point: Point) -> Array:
         curvatures = self._objective.curvatures(point)
@@ -51,5 +53,12 @@ class ConjugateGradients:
         return direction
 
     def learn(self, before: Point, after: Point) -> None:
-        """Ask for more precise directions as the steps become good."""
-        self._precision = min(0.25, max(TIGHTEST, after.norm / before.norm))
+        """Ask for more precise directions as the steps become good, and for ever after a poor one.
+
+        A loose direction leaves out where the objective is flattest; if it is loosened again after each good step,
+        the descent may zigzag without end.
+        """
+        left = after.norm / before.norm
+        if left > POOR:
+            self._loosest = max(0.5 * self._loosest, MOST_PRECISE)
+        self._precision = min(self._loosest, max(TIGHTEST, left))
