@@ -1,0 +1,62 @@
+"""Running a console block: what follows a `$` is typed into a shell, the rest is what should come back."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+_NUMBER = re.compile(r"[0-9a-f]{32,}|\d+(\.\d+)?(e[+-]?\d+)?")
+_DRAWING = re.compile(r"[^\x00-\x7f]+")
+
+
+def run_console(block: str, folder: Path) -> None:
+    """Run each command in turn; it must succeed, and print the lines that the page shows.
+
+    Numbers, times, bars and borders may differ; a line of dots stands for lines that the page leaves out.
+    """
+    for command, shown in _commands(block):
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=folder,
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        printed = done.stdout + done.stderr
+        assert done.returncode == 0, f"$ {command}\n{printed}"
+        lines = {_masked(line) for line in printed.splitlines()}
+        missing = [line for line in shown if _masked(line) not in lines]
+        assert not missing, f"$ {command}\ndid not print: {missing}\nbut:\n{printed}"
+
+
+def _commands(block: str) -> list[tuple[str, list[str]]]:
+    commands: list[tuple[str, list[str]]] = []
+    lines = iter(block.splitlines())
+    for line in lines:
+        if line.startswith("$ "):
+            command = line.removeprefix("$ ")
+            while command.endswith("\\"):
+                command = command[:-1] + next(lines).strip()
+            commands.append((command, []))
+        elif line.strip() not in ("", "..."):
+            commands[-1][1].append(line)
+    return commands
+
+
+def _masked(line: str) -> str:
+    return " ".join(_DRAWING.sub(" ", _NUMBER.sub("#", line)).split())
+
+
+def _environment() -> dict[str, str]:
+    """As in a terminal where the project's environment is active."""
+    tools = Path(sys.executable).parent
+    return {
+        **os.environ,
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "80",
+        "OMP_NUM_THREADS": "1",
+    }

@@ -1,0 +1,74 @@
+"""Every example of the documentation runs: Python blocks in this process, console blocks in a shell."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doc_pages import Block, blocks, page_name, pages
+from shell_blocks import run_console
+
+RUNNABLE = {"python", "console"}
+FEW_PEOPLE = "200"
+
+
+def _is_run(block: Block) -> bool:
+    """`make` needs a fresh clone, which the examples do not."""
+    return block.language == "python" or (block.language == "console" and "$ make " not in block.text)
+
+
+EXAMPLES = [page for page in pages() if any(map(_is_run, blocks(page)))]
+
+
+@pytest.fixture(scope="session")
+def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `make demo` leaves, with fewer people."""
+    folder = tmp_path_factory.mktemp("demo") / "demo-output"
+    command = [sys.executable, "-m", "privlearn", "demo", "--out", str(folder), "--rows", FEW_PEOPLE]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def workplace(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """An empty folder, with the demonstration's files if the page speaks of them."""
+    page: Path = request.getfixturevalue("page")
+    if "demo-output/" in page.read_text(encoding="utf-8"):
+        shutil.copytree(request.getfixturevalue("demonstration"), tmp_path / "demo-output")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=page_name)
+def test_the_page_s_examples_run(page: Path, workplace: Path) -> None:
+    shared: dict[str, Any] = {"__name__": "example"}
+    for block in blocks(page):
+        if block.caption is not None:
+            (workplace / block.caption).write_text(block.text, encoding="utf-8")
+        if _is_run(block) and block.language == "console":
+            run_console(block.text, workplace)
+        elif _is_run(block):
+            exec(compile(block.text, page_name(page), "exec"), shared)
+
+
+def test_the_main_pages_have_examples() -> None:
+    """A page whose fences were misspelt would pass the test above without running anything."""
+    found = {page_name(page): {block.language for block in blocks(page)} for page in pages()}
+    assert found["README.md"] >= RUNNABLE
+    assert "console" in found["docs/tutorial.md"]
+    assert sum(map(_is_run, (block for page in pages() for block in blocks(page)))) >= 20
+
+
+def test_a_console_block_that_fails_is_noticed(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        run_console("$ false\n", tmp_path)
+    with pytest.raises(AssertionError, match="did not print"):
+        run_console("$ echo epsilon 1\nepsilon 1, delta 2\n", tmp_path)
+    run_console("$ echo epsilon 1 && \\\n  echo more\n...\nepsilon 0.5\n", tmp_path)
