@@ -207,7 +207,7 @@ def _first_failure(source: Path, tests: tuple[str, ...]) -> str | None:
     )  # fmt: skip
     if run.returncode == 0:
         return None
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", run.stdout, re.MULTILINE)
     return failed.group(1).removeprefix("tests/") if failed else f"pytest ended with {run.returncode}"
 
 
