@@ -43,6 +43,12 @@ def test_the_bound_holds_on_the_unit_ball_and_is_attained(kernel: Kernel) -> Non
     assert_allclose(kernel.diagonal(np.eye(3)), kernel.bound, rtol=1e-12)
 
 
+@pytest.mark.parametrize("kernel", SHIFT_INVARIANT, ids=str)
+def test_rounding_never_lifts_a_value_above_one(kernel: Kernel) -> None:
+    points = ball(300)
+    assert kernel(points, points + 1e-12).max() <= 1.0
+
+
 @pytest.mark.parametrize(
     ("kernel", "reference"),
     [

@@ -14,13 +14,10 @@ from privlearn.features.feature_map import FeatureMap, Features
 from privlearn.features.kernel import Kernel
 from privlearn.features.points import Array
 
-RANK_CUT = (
-    1e-10  # relative to the largest eigenvalue: far above rounding, far below what a prediction can show
-)
-INDEFINITE = (
-    1e-6  # relative; eigenvalues this far below 0 are no rounding error, not even of a float32 kernel
-)
-EXCESS = 0.01  # of |psi|^2 over 1 that rounding near the cut can explain
+# Relative to the largest eigenvalue:
+RANK_CUT = 1e-10  # smaller ones are dropped; far above rounding, far below what a prediction can show
+INDEFINITE = 1e-6  # what lies this far below 0 is no rounding error, not even of a kernel in float32
+EXCESS = 0.01  # of |psi|^2 over 1: as much as rounding near the cut can explain
 
 
 class LandmarkFeatures(FeatureMap):
