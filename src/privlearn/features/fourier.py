@@ -30,7 +30,7 @@ FREQUENCY_QUANTILES: dict[str, Callable[[Array, float], Array]] = {
 class FourierFeatures(FeatureMap):
     """(cos <w_1, x>, ..., cos <w_D, x>, sin <w_1, x>, ..., sin <w_D, x>) / sqrt(D), D = n_pairs.
 
-    Inner products of features estimate the kernel without bias, with standard deviation at most sqrt(1/(2D)).
+    Inner products of features estimate the kernel without bias, with standard deviation at most 1/sqrt(D).
     The frequencies come from a public seed, so that a release need only name it.
 
     Parameters
