@@ -59,7 +59,9 @@ class Guarantee:
     def __add__(self, other: Guarantee) -> Guarantee:
         """Basic composition, sound however the second release was chosen."""
         self._same_neighbours(other)
-        return Guarantee(self.epsilon + other.epsilon, min(self.delta + other.delta, _BELOW_ONE), self.neighbours)
+        return Guarantee(
+            self.epsilon + other.epsilon, min(self.delta + other.delta, _BELOW_ONE), self.neighbours
+        )
 
     def __le__(self, other: Guarantee) -> bool:
         """True if this promise is at least as strong as the other."""

@@ -11,12 +11,17 @@ import secrets
 from typing import Protocol
 
 import numpy as np
-import opendp.prelude as dp
 from numpy.typing import NDArray
+from opendp.domains import atom_domain, vector_domain
+from opendp.measurements import make_gaussian, make_laplace
+from opendp.metrics import l1_distance, l2_distance
+from opendp.mod import Measurement, enable_features
 
 from privlearn.errors import InvalidParameter
 
-dp.enable_features("contrib")
+enable_features(
+    "contrib"
+)  # these parts, not opendp.prelude: that imports polars and scikit-learn, two seconds more
 
 Integers = NDArray[np.int64]
 
@@ -44,12 +49,12 @@ class SecureRandomness:
     secure = True
 
     def discrete_gaussian(self, scale: float, size: int) -> Integers:
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
-        return _draw(dp.m.make_gaussian(*space, scale=scale), size)
+        space = vector_domain(atom_domain(T="i64")), l2_distance(T=float)
+        return _draw(make_gaussian(*space, scale=scale), size)
 
     def discrete_laplace(self, scale: float, size: int) -> Integers:
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T=float)
-        return _draw(dp.m.make_laplace(*space, scale=scale), size)
+        space = vector_domain(atom_domain(T="i64")), l1_distance(T=float)
+        return _draw(make_laplace(*space, scale=scale), size)
 
     def bits(self, count: int) -> int:
         return secrets.randbits(count)
@@ -91,5 +96,5 @@ def randomness_from(random_state: int | np.random.Generator | np.random.RandomSt
     )
 
 
-def _draw(measurement: dp.Measurement, size: int) -> Integers:
+def _draw(measurement: Measurement, size: int) -> Integers:
     return np.array(measurement([0] * size), dtype=np.int64)
