@@ -1,5 +1,7 @@
 """Regularised empirical risk minimisation; there is no privacy inside."""
 
+from privlearn.erm.dual import certified_kernel_distance, default_gap, minimise_kernel
+from privlearn.erm.kernel_problem import KernelProblem, KernelSolution
 from privlearn.erm.losses import (
     LOSSES,
     Hinge,
@@ -20,6 +22,8 @@ __all__ = [
     "LOSSES",
     "Hinge",
     "HuberHinge",
+    "KernelProblem",
+    "KernelSolution",
     "Logistic",
     "Loss",
     "LossFacts",
@@ -29,8 +33,11 @@ __all__ = [
     "SmoothedHinge",
     "Solution",
     "certified_distance",
+    "certified_kernel_distance",
+    "default_gap",
     "loss_from_dict",
     "loss_from_name",
     "minimise",
+    "minimise_kernel",
     "minimise_multinomial",
 ]

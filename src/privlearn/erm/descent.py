@@ -6,6 +6,7 @@ A direction costs passes over the rows; a step length costs none, because the ma
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -99,15 +100,23 @@ def _exact_length(objective: Smooth, point: Point, direction: Array, change: Arr
     fixed = objective.regularization * float(point.coefficients @ direction) + float(
         objective.linear @ direction
     )
-    small_enough = 1e-3 * abs(float(point.gradient @ direction))
+
+    def slope_and_bend(length: float) -> tuple[float, float]:
+        slope, bend = objective.data_slope(point.margins + length * change, change)
+        return slope + fixed + length * square, bend + square
+
+    return flat_length(slope_and_bend, 1e-3 * abs(float(point.gradient @ direction)))
+
+
+def flat_length(slope_and_bend: Callable[[float], tuple[float, float]], small_enough: float) -> float:
+    """Where the slope of a convex function of the step length is at most ``small_enough``."""
     low, high, length = 0.0, np.inf, 1.0
     for _ in range(MAX_TRIALS):
-        slope, bend = objective.data_slope(point.margins + length * change, change)
-        slope += fixed + length * square
+        slope, bend = slope_and_bend(length)
         if abs(slope) <= small_enough:
             break
         low, high = (length, high) if slope < 0 else (low, length)
-        length = _inside(length - slope / (bend + square), low, high)
+        length = _inside(length - slope / bend, low, high)
     return length
 
 

@@ -59,12 +59,10 @@ class Problem:
         check_features(self.features)
         check_scalars(self.regularization, self.total, self.norm_bound)
         rows, columns = self.features.shape
-        _check_vector("signs", self.signs, rows)
-        if not np.all(np.abs(self.signs) == 1):
-            raise InvalidParameter("signs must be +1 or -1: map the two classes to them")
+        check_signs(self.signs, rows)
         check_row_weights(self.row_weights, rows)
         if self.linear is not None:
-            _check_vector("linear", self.linear, columns)
+            check_vector("linear", self.linear, columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,16 +113,24 @@ def check_tolerance(tolerance: float) -> None:
         raise InvalidParameter(f"tolerance must be a finite number above 0, not {tolerance!r}")
 
 
+def check_signs(signs: NDArray[Any], rows: int) -> None:
+    """One sign for each row."""
+    check_vector("signs", signs, rows)
+    if not np.all(np.abs(signs) == 1):
+        raise InvalidParameter("signs must be +1 or -1: map the two classes to them")
+
+
 def check_row_weights(row_weights: Array | None, rows: int) -> None:
     """Weights keep the objective convex only if none is negative."""
     if row_weights is None:
         return
-    _check_vector("row_weights", row_weights, rows)
+    check_vector("row_weights", row_weights, rows)
     if np.any(row_weights < 0):
         raise InvalidParameter("row_weights must not be negative")
 
 
-def _check_vector(name: str, vector: NDArray[Any], length: int) -> None:
+def check_vector(name: str, vector: NDArray[Any], length: int) -> None:
+    """A finite number for each row or column."""
     if vector.shape != (length,):
         raise InvalidParameter(f"{name} must have shape ({length},), not {vector.shape}")
     if not np.all(np.isfinite(vector)):

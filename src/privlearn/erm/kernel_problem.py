@@ -1,0 +1,107 @@
+"""The kernel machine's problem and its solution: plain values, checked once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.erm.losses import Array, Loss
+from privlearn.erm.problem import check_row_weights, check_scalars, check_signs, check_vector
+from privlearn.errors import InvalidParameter
+
+
+@dataclass(frozen=True, eq=False)
+class KernelProblem:
+    """``J(f) = (1/N) sum_i weight_i loss(sign_i f(x_i) - offset_i) + (Lambda/2) |f|_H^2``.
+
+    f runs over the reproducing space H of a kernel k. The minimiser is ``f = sum_i dual_i k(x_i, .)``. There is no intercept: add a constant to the kernel.
+
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        ``k(x_i, x_j)``, float64, symmetric and positive semidefinite, of any rank.
+    signs : array of shape (n,)
+        +1 or -1.
+    loss : Loss
+    regularization : float
+        Lambda above 0; it makes the minimiser unique.
+    total : int
+        N, the public number of records; an empty or deleted record still counts.
+    row_weights : array of shape (n,), optional
+        Non-negative; ones by default.
+    offsets : array of shape (n,), optional
+        What regression subtracts, so that the loss sees residuals; zero by default, and always for the hinge.
+    gram_error : float, default=0.0
+        Bound on the difference between each entry of ``gram`` and the kernel whose space is meant. At 0 that
+        kernel is the matrix itself.
+    """
+
+    gram: Array
+    signs: NDArray[Any]
+    loss: Loss
+    regularization: float
+    total: int
+    row_weights: Array | None = None
+    offsets: Array | None = None
+    gram_error: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_gram(self.gram)
+        check_scalars(self.regularization, self.total, norm_bound=1.0)
+        check_signs(self.signs, len(self.gram))
+        check_row_weights(self.row_weights, len(self.gram))
+        if self.offsets is not None:
+            check_vector("offsets", self.offsets, len(self.gram))
+            if math.isinf(self.loss.smoothness):
+                raise InvalidParameter("offsets need a loss with bounded curvature: take loss='huber'")
+        if not 0 <= self.gram_error < math.inf:
+            raise InvalidParameter(f"gram_error must be finite and not negative, not {self.gram_error!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSolution:
+    """A function and the proof of how near the minimiser it is.
+
+    Attributes
+    ----------
+    dual : array of shape (n,)
+        The function is ``sum_i dual_i k(x_i, .)``; zero for the rows that do not matter.
+    gap : float
+        Upper bound on ``J(f) - min J``, rounding errors included.
+    distance : float
+        Upper bound on ``|f - f*|_H``, ``sqrt(2 gap / Lambda)``.
+    iterations : int
+        Linear systems solved.
+    """
+
+    dual: Array
+    gap: float
+    distance: float
+    iterations: int
+
+
+def _check_gram(gram: Any) -> None:
+    """Refuse what is certainly no Gram matrix; that it has no negative eigenvalue is taken on trust."""
+    if not isinstance(gram, np.ndarray) or gram.dtype != np.float64:
+        raise InvalidParameter("gram must be a numpy array of float64: call numpy.asarray(gram, float) first")
+    if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or len(gram) == 0:
+        raise InvalidParameter("gram must be a square matrix with a row for each record, and at least one")
+    if not np.isfinite(gram.sum()) and not np.all(np.isfinite(gram)):
+        raise InvalidParameter("gram must be finite: check the kernel's settings")
+    if np.any(gram.diagonal() < 0):
+        raise InvalidParameter("gram has a negative diagonal entry, so it belongs to no kernel")
+    if not _is_symmetric(gram):
+        raise InvalidParameter("gram must be symmetric: (gram + gram.T) / 2 removes rounding errors")
+
+
+def _is_symmetric(gram: Array, block: int = 512) -> bool:
+    """Exactly, in blocks that stay in the cache."""
+    for start in range(0, len(gram), block):
+        rows = slice(start, start + block)
+        if not np.array_equal(gram[rows, start:], gram[start:, rows].T):
+            return False
+    return True
