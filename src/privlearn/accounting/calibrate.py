@@ -17,15 +17,19 @@ MARGIN = 2.0**-30
 discrete Gaussian instead of the rounded continuous one (docs/theory/noise.md)."""
 
 
-def gaussian_ratio(epsilon: float, delta: float, *, slack: float = 0.0, times: int = 1) -> float:
+def gaussian_ratio(
+    epsilon: float, delta: float, *, slack: float = 0.0, times: int = 1, free_directions: int = 0
+) -> float:
     """Largest sensitivity / standard deviation with which Gaussian noise is (epsilon, delta)-private.
 
-    With ``slack`` it is the noise of objective perturbation, with ``times`` several runs with independent noise.
-    Without either it is the analytic calibration of Balle and Wang (2018).
+    With ``slack`` and ``free_directions`` it is the noise of objective perturbation (`GaussianObjectiveCurve`), with
+    ``times`` that of several runs with independent noise. Without any it is the calibration of Balle and Wang (2018).
     """
     epsilon, delta = epsilon * (1.0 - MARGIN), delta * (1.0 - MARGIN)
     return _largest(
-        lambda ratio: composed_delta(GaussianObjectiveCurve(ratio, slack), times, epsilon) <= delta
+        lambda ratio: (
+            composed_delta(GaussianObjectiveCurve(ratio, slack, free_directions), times, epsilon) <= delta
+        )
     )
 
 

@@ -7,6 +7,7 @@ the negative side follows from the positive one, since H(-e; P, Q) = 1 - exp(-e)
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -70,19 +71,49 @@ class GaussianCurve:
 
 
 @dataclass(frozen=True)
+class FreeGaussianCurve:
+    """Gaussian noise against a shift of norm at most ``ratio`` that may point anywhere, even after seeing the noise.
+
+    The shift lives in 1 or 2 ``directions``: the loss is at most ratio^2/2 + ratio X, X the norm of a standard normal
+    vector of that dimension, so delta(t) = E max(0, 1 - exp(t - ratio^2/2 - ratio X)), in closed form for t >= 0.
+    """
+
+    ratio: float
+    directions: int
+
+    def delta(self, epsilon: ArrayLike) -> Any:
+        at = np.maximum(np.asarray(epsilon, dtype=float), 0.0)
+        start = np.maximum((at - self.ratio**2 / 2.0) / self.ratio, 0.0)
+        shifted = start + self.ratio
+        if self.directions == 1:
+            return 2.0 * (ndtr(-start) - np.exp(at + log_ndtr(-shifted)))
+        density = np.exp(at - shifted**2 / 2.0)
+        tail = math.sqrt(2.0 * math.pi) * self.ratio * np.exp(at + log_ndtr(-shifted))
+        return np.clip(np.exp(-(start**2) / 2.0) - density + tail, 0.0, 1.0)
+
+    def log_delta(self, epsilon: ArrayLike) -> Any:
+        return _log(self.delta(epsilon))
+
+    def reach(self, order: float = 0.0) -> float:
+        return GaussianCurve(self.ratio).reach(order)
+
+
+@dataclass(frozen=True)
 class GaussianObjectiveCurve:
-    """Gaussian objective perturbation of a monotone margin loss: ``delta = Gaussian(epsilon - slack)``.
+    """Gaussian objective perturbation: ``delta = Gaussian(epsilon - slack)`` for a monotone margin loss.
 
     Proven in docs/theory/objective.md for epsilon >= slack; below -slack it follows because the bound holds in both
-    directions, and between the two by the chord, since a privacy curve is convex in exp(epsilon).
+    directions, and between the two by the chord, since a privacy curve is convex in exp(epsilon). A loss that is not
+    monotone leaves the sign of a record's gradient open: ``free_directions`` is then 1 (zero_out) or 2 (replace_one).
     """
 
     ratio: float
     slack: float
+    free_directions: int = 0
 
     def delta(self, epsilon: ArrayLike) -> Any:
         at = np.asarray(epsilon, dtype=float)
-        right = GaussianCurve(self.ratio).delta(np.abs(at) - self.slack)
+        right = self._core.delta(np.abs(at) - self.slack)
         left = -np.expm1(-np.abs(at)) + np.exp(-np.abs(at)) * right
         low, high = -np.expm1(-self.slack) + np.exp(-self.slack) * self._corner, self._corner
         inside = np.clip(at, -self.slack, self.slack)
@@ -92,15 +123,23 @@ class GaussianObjectiveCurve:
 
     def log_delta(self, epsilon: ArrayLike) -> Any:
         at = np.asarray(epsilon, dtype=float)
-        beyond = GaussianCurve(self.ratio).log_delta(np.maximum(at - self.slack, 0.0))
+        beyond = self._core.log_delta(np.maximum(at - self.slack, 0.0))
         return np.where(at < self.slack, _log(self.delta(np.minimum(at, self.slack))), beyond)
 
     @property
+    def _core(self) -> GaussianCurve | FreeGaussianCurve:
+        return (
+            FreeGaussianCurve(self.ratio, self.free_directions)
+            if self.free_directions
+            else GaussianCurve(self.ratio)
+        )
+
+    @property
     def _corner(self) -> Any:
-        return GaussianCurve(self.ratio).delta(0.0)
+        return self._core.delta(0.0)
 
     def reach(self, order: float = 0.0) -> float:
-        return self.slack + GaussianCurve(self.ratio).reach(order)
+        return self.slack + self._core.reach(order)
 
 
 def _log(values: Array) -> Any:

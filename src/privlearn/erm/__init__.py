@@ -4,7 +4,10 @@ from privlearn.erm.dual import certified_kernel_distance, default_gap, minimise_
 from privlearn.erm.kernel_problem import KernelProblem, KernelSolution
 from privlearn.erm.losses import (
     LOSSES,
+    RESIDUAL_LOSSES,
+    ClippedSquare,
     Hinge,
+    Huber,
     HuberHinge,
     Logistic,
     Loss,
@@ -20,7 +23,10 @@ from privlearn.erm.solve import certified_distance, minimise
 
 __all__ = [
     "LOSSES",
+    "RESIDUAL_LOSSES",
+    "ClippedSquare",
     "Hinge",
+    "Huber",
     "HuberHinge",
     "KernelProblem",
     "KernelSolution",

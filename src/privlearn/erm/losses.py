@@ -177,6 +177,50 @@ class Hinge(_UnitSlope):
 
 
 @dataclass(frozen=True)
+class Huber(_RoundedHinge):
+    """Of a residual: its square over ``2 width`` near zero, the absolute value beyond, joined smoothly."""
+
+    name: ClassVar[str] = "huber"
+    monotone: ClassVar[bool] = False
+
+    @property
+    def smoothness(self) -> float:
+        return 1.0 / self.width
+
+    def value(self, z: Array) -> Array:
+        inside = np.clip(z, -self.width, self.width)
+        return inside**2 / (2.0 * self.width) + np.abs(z - inside)
+
+    def derivative(self, z: Array) -> Array:
+        return np.clip(z / self.width, -1.0, 1.0)
+
+    def curvature(self, z: Array) -> Array:
+        return np.where(np.abs(z) < self.width, self.smoothness, 0.0)
+
+
+@dataclass(frozen=True)
+class ClippedSquare(Huber):
+    """Half the square of a residual, its slope clipped at ``width``: the squared loss with a bounded gradient."""
+
+    width: float = 1.0
+    name: ClassVar[str] = "clipped_square"
+
+    @property
+    def lipschitz(self) -> float:  # type: ignore[override]
+        return self.width
+
+    @property
+    def smoothness(self) -> float:
+        return 1.0
+
+    def value(self, z: Array) -> Array:
+        return self.width * super().value(z)
+
+    def derivative(self, z: Array) -> Array:
+        return np.clip(z, -self.width, self.width)
+
+
+@dataclass(frozen=True)
 class Multinomial(_UnitSlope):
     """The softmax loss of all classes at once: facts only, `minimise_multinomial` computes it.
 
@@ -195,19 +239,20 @@ class Multinomial(_UnitSlope):
 
 
 LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Logistic, HuberHinge, SmoothedHinge, Hinge)}
+RESIDUAL_LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Huber, ClippedSquare)}
 
 
 def loss_from_name(name: str, width: float | None = None) -> Loss:
-    """The listed loss of that name; ``width`` only for those with a rounded corner (default 0.5)."""
-    if name not in LOSSES:
-        raise InvalidParameter(f"loss must be one of {', '.join(LOSSES)}, not {name!r}")
-    kind = LOSSES[name]
+    """The listed loss of that name; ``width`` only for those that have one."""
+    known = LOSSES | RESIDUAL_LOSSES
+    if name not in known:
+        raise InvalidParameter(f"loss must be one of {', '.join(known)}, not {name!r}")
+    kind: Any = known[name]
     if width is None:
-        return kind()
+        return kind()  # type: ignore[no-any-return]
     if not issubclass(kind, _RoundedHinge):
         raise InvalidParameter(f"the {name} loss has no width: leave it out, or take huber_hinge")
-    loss: Loss = kind(width=width)
-    return loss
+    return kind(width=width)
 
 
 def loss_from_dict(record: Mapping[str, Any]) -> LossFacts:

@@ -25,7 +25,7 @@ def gamma(operations: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """The objective at ``coefficients``; ``margins`` are the signed ones, ``sign_i <w, x_i>``."""
+    """The objective at ``coefficients``; ``margins`` are the signed ones, ``sign_i <w, x_i> - offset_i``."""
 
     coefficients: Array
     margins: Array
@@ -46,6 +46,8 @@ class Objective:
         self.scales: Array = np.asarray(weights, dtype=np.float64) / problem.total
         self.linear: Array = np.zeros(self.rows.dimension) if problem.linear is None else problem.linear
         self.norm_bound = problem.norm_bound
+        self.offsets: Array = np.zeros(self.rows.count) if problem.offsets is None else problem.offsets
+        self._largest_offset = float(np.max(np.abs(self.offsets), initial=0.0))
         self._reach = problem.norm_bound * float(np.sum(self.scales))
 
     def at(self, coefficients: Array) -> Point:
@@ -55,7 +57,7 @@ class Objective:
         value = 0.0
         for rows, block in self.rows:
             signs, scales = self.signs[rows], self.scales[rows]
-            inside = signs * (block @ coefficients)
+            inside = signs * (block @ coefficients) - self.offsets[rows]
             margins[rows] = inside
             value += float(scales @ self.loss.value(inside))
             gradient += block.T @ (signs * scales * self.loss.derivative(inside))
@@ -97,7 +99,7 @@ class Objective:
     def rounding(self, point: Point) -> float:
         """Upper bound on |computed gradient - exact gradient|."""
         size = float(np.linalg.norm(point.coefficients))
-        margin_error = gamma(self.rows.longest_row + 1) * self.norm_bound * size
+        margin_error = gamma(self.rows.longest_row + 2) * (self.norm_bound * size + self._largest_offset)
         slope_error = self.loss.smoothness * margin_error + DERIVATIVE_ROUNDING
         data_term = self._reach * (slope_error + gamma(self.rows.chain + 8) * self.loss.lipschitz)
         other_terms = gamma(4) * (self.regularization * size + float(np.linalg.norm(self.linear)))

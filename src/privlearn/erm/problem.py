@@ -23,7 +23,7 @@ Progress = Callable[[int, float], None]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """``J(w) = (1/N) sum_i weight_i loss(sign_i <w, x_i>) + (Lambda/2) |w|^2 + <linear, w>``.
+    """``J(w) = (1/N) sum_i weight_i loss(sign_i <w, x_i> - offset_i) + (Lambda/2) |w|^2 + <linear, w>``.
 
     There is no intercept: it is one more bounded feature, regularised like the others.
 
@@ -44,6 +44,8 @@ class Problem:
         The perturbation of objective perturbation, already divided by N; zero by default.
     norm_bound : float, default=1.0
         R, public.
+    offsets : array of shape (n,), optional
+        What regression subtracts, so that the loss sees residuals; zero by default.
     """
 
     features: Features
@@ -54,6 +56,7 @@ class Problem:
     row_weights: Array | None = None
     linear: Array | None = None
     norm_bound: float = 1.0
+    offsets: Array | None = None
 
     def __post_init__(self) -> None:
         check_features(self.features)
@@ -63,6 +66,8 @@ class Problem:
         check_row_weights(self.row_weights, rows)
         if self.linear is not None:
             check_vector("linear", self.linear, columns)
+        if self.offsets is not None:
+            check_vector("offsets", self.offsets, rows)
 
 
 @dataclass(frozen=True, eq=False)

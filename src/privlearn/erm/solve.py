@@ -71,6 +71,7 @@ def _warm_start(problem: Problem) -> Array:
         features=problem.features[::STRIDE],
         signs=problem.signs[::STRIDE],
         row_weights=None if problem.row_weights is None else problem.row_weights[::STRIDE],
+        offsets=None if problem.offsets is None else problem.offsets[::STRIDE],
         total=max(1, round(problem.total * kept / rows)),
     )
     return _descend_from(

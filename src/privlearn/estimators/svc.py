@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,17 +12,14 @@ from privlearn.data import Schema
 from privlearn.erm import LossFacts
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.inputs import TrainingSet, read_objects
+from privlearn.estimators.lifting import lift
 from privlearn.estimators.linear import PrivateLinearClassifier
 from privlearn.estimators.training import Progress
-from privlearn.features import FourierFeatures, Kernel, LandmarkFeatures, kernel_from_name
+from privlearn.features import Kernel
 from privlearn.guarantee import Guarantee, Neighbours
 from privlearn.ledger import Ledger
-from privlearn.release.encoders import FourierEncoder, KernelEncoder
 
 Array = NDArray[np.float64]
-
-_FOURIER = ("rbf", "laplacian", "cauchy")
-_LARGE = 2**26  # features; above it they are kept in float32, half the memory
 
 
 class PrivateSVC(PrivateLinearClassifier):
@@ -145,36 +141,4 @@ class PrivateSVC(PrivateLinearClassifier):
         return self.kernel == "precomputed" or not isinstance(self.kernel, str)
 
     def _lift(self, rows: TrainingSet) -> tuple[TrainingSet, Callable[[Array], Array]]:
-        if self.public_points is not None:
-            return self._lift_to_landmarks(rows)
-        if self.kernel == "linear":
-            return super()._lift(rows)
-        kernel = self._kernel()
-        if kernel.name not in _FOURIER:
-            raise InvalidParameter(
-                f"the kernel {kernel.name!r} needs public points: pass public_points=..., unlabelled points like "
-                f"those you will predict; or take one of {', '.join(_FOURIER)}"
-            )
-        base: Any = rows.encoder
-        if base is None:
-            raise InvalidParameter("Fourier features need rows of numbers: pass schema=... or norm_bound=...")
-        features = FourierFeatures(kernel, base.dimension, self.fourier_pairs, self.fourier_seed)
-        lifted = features.transform(rows.features, dtype=np.float32)
-        return super()._lift(
-            dataclasses.replace(rows, encoder=FourierEncoder(base, features), features=lifted)
-        )
-
-    def _lift_to_landmarks(self, rows: TrainingSet) -> tuple[TrainingSet, Callable[[Array], Array]]:
-        base: Any = rows.encoder
-        points = self.public_points if base is None else base.encode(self.public_points)
-        features = LandmarkFeatures(self._kernel(), points)
-        count = rows.features.shape[0] if hasattr(rows.features, "shape") else len(rows.features)
-        dtype = np.float32 if count * features.dimension > _LARGE else np.float64
-        lifted = features.transform(rows.features, dtype=dtype)
-        encoder = KernelEncoder(base, features.kernel, features.public_points)
-        return dataclasses.replace(rows, encoder=encoder, features=lifted), features.kernel_coefficients
-
-    def _kernel(self) -> Kernel:
-        return kernel_from_name(
-            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, bound=self.kernel_bound
-        )
+        return lift(self, rows)

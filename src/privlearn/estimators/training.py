@@ -26,7 +26,7 @@ def solver(
     progress: Progress | None,
 ) -> Fit:
     """What a mechanism calls with a perturbation for each problem and the regularization it settled on."""
-    weights = _row_weights(rows, class_weights)
+    weights = row_weights(rows, class_weights)
 
     def solve_multinomial(linear: Array | None, regularization: float) -> Array:
         return minimise_multinomial(
@@ -60,7 +60,8 @@ def solver(
     return solve_multinomial if loss.name == "multinomial" else solve_margins
 
 
-def _row_weights(rows: TrainingSet, class_weights: Array | None) -> Array | None:
+def row_weights(rows: TrainingSet, class_weights: Array | None) -> Array | None:
+    """What each row counts: its class's weight times its share of its person."""
     if class_weights is None:
         return rows.person_weights
     weights = class_weights[rows.labels]

@@ -40,7 +40,9 @@ class ObjectivePerturbation:
 
     - ``norm_gamma``, b of density exp(-|b| / scale): epsilon = K (S / scale + s).
     - ``gaussian``, b ~ N(0, scale^2 I), for a loss monotone in the margin: for each problem
-      delta(epsilon) = HS(epsilon - s, S / scale), free of the dimension; K problems compose by their curves.
+      delta(epsilon) = HS(epsilon - s, S / scale), free of the dimension; K problems compose by their curves. A loss of
+      residuals leaves a gradient's sign open: E max(0, 1 - exp(epsilon - s - m^2/2 - m X)) with m = S / scale and X the
+      norm of a standard normal vector in 1 (zero_out) or 2 (replace_one) dimensions.
 
     The solver returns a point within t = (tolerance + rounding of b) / Lam of the exact minimiser: noise calibrated to
     2 t at a thousandth of epsilon and delta covers it (Iyengar et al. 2019).
@@ -98,7 +100,7 @@ class ObjectivePerturbation:
             return f"it needs a smooth loss, and the {task.loss.name} is not"
         if task.loss.name == "multinomial":
             return "it has no proof for the multinomial loss"
-        if noise == "gaussian" and not task.one_gradient_direction:
+        if noise == "gaussian" and task.free_directions is None:
             return "its Gaussian noise is proven for tables with one row a person only"
         return None
 
@@ -133,7 +135,7 @@ class ObjectivePerturbation:
         """Renyi divergence of the given order that this release may cost."""
         if self.noise == "norm_gamma":
             return pure_renyi(self.spends().epsilon, order)
-        main = renyi_divergence(GaussianObjectiveCurve(self._ratio, self.slack), order)
+        main = renyi_divergence(self._curve, order)
         return self.task.problems * main + order * self._tolerance_ratio**2 / 2.0
 
     def run(self, fit: Fit, randomness: Randomness) -> Array:
@@ -162,6 +164,10 @@ class ObjectivePerturbation:
         return self.guarantee.epsilon * (1.0 - TOLERANCE_SHARE)
 
     @property
+    def _curve(self) -> GaussianObjectiveCurve:
+        return GaussianObjectiveCurve(self._ratio, self.slack, self.task.free_directions or 0)
+
+    @property
     def _ratio(self) -> float:
         return self.task.gradient_sensitivity / self.noise_scale
 
@@ -184,8 +190,9 @@ class ObjectivePerturbation:
             radius = (2.0 * self.noise_scale**2 * epsilon - sensitivity**2) / (2.0 * sensitivity)
             quantile = max(radius, 0.0) / self.noise_scale  # noise too small for any ball promises nothing
             return task.problems * float(stats.chi2.sf(quantile**2, task.dimension))
-        curve = GaussianObjectiveCurve(self._ratio, self.slack)
-        return composed_delta(curve, task.problems, self._main_epsilon * (1.0 - MARGIN)) / (1.0 - MARGIN)
+        return composed_delta(self._curve, task.problems, self._main_epsilon * (1.0 - MARGIN)) / (
+            1.0 - MARGIN
+        )
 
     def _tolerance_delta(self) -> float:
         epsilon = self.guarantee.epsilon * TOLERANCE_SHARE
@@ -200,7 +207,13 @@ class ObjectivePerturbation:
         if self.calibration == "ra12":
             delta = main_delta * (1.0 - MARGIN) / task.problems
             return ra12_noise_scale(share, delta, sensitivity, task.dimension) * (1.0 + MARGIN)
-        ratio = gaussian_ratio(self._main_epsilon, main_delta, slack=self.slack, times=task.problems)
+        ratio = gaussian_ratio(
+            self._main_epsilon,
+            main_delta,
+            slack=self.slack,
+            times=task.problems,
+            free_directions=task.free_directions or 0,
+        )
         return sensitivity / (ratio * (1.0 - MARGIN))
 
     def _least_tolerance_scale(self) -> float:

@@ -86,10 +86,15 @@ class Task:
         return ratio if self.averaged else self.rows_per_person * math.log1p(ratio)
 
     @property
-    def one_gradient_direction(self) -> bool:
-        """True if a person's gradient is always a multiple of one known vector, with a known sign.
+    def free_directions(self) -> int | None:
+        """In how many directions a person's gradient may point either way; ``None`` if they are more than two.
 
-        The proof of Gaussian objective perturbation needs it; a person with several rows, or the multinomial loss,
-        has more directions.
+        0: it is a multiple of one known vector, with a known sign (a monotone margin loss). Where the sign is open, as
+        for a residual: 1 direction if a record is zeroed out, 2 if it is replaced. A person with several rows, or
+        the multinomial loss, has more.
         """
-        return self.loss.monotone and self.rows_per_person == 1 and not self.averaged
+        if self.rows_per_person > 1 or self.averaged or self.loss.name == "multinomial":
+            return None
+        if self.loss.monotone:
+            return 0
+        return 1 if self.neighbours == "zero_out" else 2

@@ -103,8 +103,8 @@ def points_array(encoder: Encoder) -> Array | None:
     """The public points as a matrix, if the encoder has such points."""
     if not isinstance(encoder, KernelEncoder):
         return None
-    points: Any = encoder.public_points
-    if sparse.issparse(points):
+    points = encoder.public_points
+    if isinstance(points, sparse.csr_array):
         return np.asarray(points.toarray())
     return points if isinstance(points, np.ndarray) else None
 
