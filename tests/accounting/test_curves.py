@@ -48,8 +48,10 @@ def test_objective_curve_is_a_privacy_curve(ratio: float, slack: float) -> None:
     """Non-increasing and convex in exp(epsilon), chord and corners included; at least max(0, 1 - exp(epsilon))."""
     curve = GaussianObjectiveCurve(ratio, slack)
     reach = min(curve.reach(), 20.0)
-    epsilon = np.unique(np.concatenate([np.linspace(-reach, reach, 301), slack * np.linspace(-1.0, 1.0, 21)]))
-    delta, at = curve.delta(epsilon), np.exp(epsilon)
+    points = np.concatenate([np.linspace(-reach, reach, 301), slack * np.linspace(-1.0, 1.0, 21)])
+    at = np.unique(np.exp(np.round(points, 12)))
+    epsilon = np.log(at)
+    delta = curve.delta(epsilon)
     rounding = 1e-14 / np.diff(at)
     slopes = np.diff(delta) / np.diff(at)
     assert (slopes <= rounding).all()
