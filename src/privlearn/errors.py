@@ -7,6 +7,7 @@ PrivlearnError
 ├── SolverError           the minimiser could not certify the asked tolerance
 ├── LedgerError           the ledger cannot be used as asked
 │   └── BudgetExceeded    the request does not fit into what is left
+├── SessionError          an interactive session cannot be opened or continued as asked
 └── ReleaseError          a release file that cannot be read
     └── VerificationError its bytes or constants contradict its claim
 """
@@ -40,6 +41,10 @@ class LedgerError(PrivlearnError):
 
 class BudgetExceeded(LedgerError):
     """The request does not fit into what is left of the budget."""
+
+
+class SessionError(PrivlearnError):
+    """An interactive session cannot be opened or continued as asked."""
 
 
 class ReleaseError(PrivlearnError):

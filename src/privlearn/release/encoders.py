@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privlearn.data import BoundedRows, Schema, SchemaEncoder
-from privlearn.errors import InvalidParameter, ReleaseError
+from privlearn.errors import ReleaseError
 from privlearn.features import FourierFeatures, Kernel, kernel_from_dict
+from privlearn.features.kernel import CallableKernel
 
 Array = NDArray[np.float64]
 Function = Any
@@ -128,10 +129,17 @@ def describe_encoding(encoder: Encoder) -> dict[str, Any]:
     return described
 
 
-def _kernel(record: Mapping[str, Any], function: Function | None) -> Kernel:
-    try:
-        return kernel_from_dict(record, function)
-    except InvalidParameter as error:
+class _AbsentKernel(CallableKernel):
+    """The user's own kernel of a release that was loaded without it: it can be verified, but not predict."""
+
+    def __call__(self, X: Any, Z: Any) -> Array:
         raise ReleaseError(
-            f"{error}. A release holds no code: Release.load(path, kernel=the_function_it_was_trained_with)"
-        ) from None
+            f"the kernel {self.name!r} is code, and a release holds no code: "
+            "Release.load(path, kernel=the_function_it_was_trained_with)"
+        )
+
+
+def _kernel(record: Mapping[str, Any], function: Function | None) -> Kernel:
+    if record.get("kernel") == "callable" and function is None:
+        return _AbsentKernel(lambda X, Z: None, record["bound"], record["name"])
+    return kernel_from_dict(record, function)

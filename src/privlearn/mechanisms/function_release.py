@@ -1,0 +1,90 @@
+"""Function release: one noisy function, asked at as many points as one likes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
+from privlearn.errors import InvalidParameter
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.gaussian_path import CAPACITY, FACTOR_JITTER, PATH_BITS, VALUE_JITTER
+from privlearn.mechanisms.kernel_task import KernelTask
+
+
+@dataclass(frozen=True)
+class FunctionRelease:
+    """Answer f(z) + noise_scale (g(z) + jitter), g one path of the Gaussian process whose covariance is the kernel.
+
+    **Theorem** (Hall, Rinaldo and Wasserman 2012; the curve is Balle and Wang's of 2018). Let one person move f by at
+    most D in the norm of the kernel's space, and each computed value be within r of f's. Then the answers at up to T
+    different points, chosen adaptively, are together (epsilon, delta)-private with
+    delta(epsilon) = HS(epsilon, sqrt(D^2 + T (2 r)^2 / jitter) / noise_scale), HS the hockey-stick divergence of two
+    normals at that distance. The noise in an answer does not grow with T: T stands only beside the rounding
+    error r, of the order of 1e-10. The same point is looked up, never drawn again.
+
+    The argument, also for what is computed in integers and in floating point: docs/theory/function-release.md.
+    """
+
+    facts: KernelTask
+    guarantee: Guarantee
+    noise_scale: float
+
+    name: ClassVar[str] = "function_release"
+    mode: ClassVar[str] = "tight"
+    noise: ClassVar[str] = "gaussian"
+    floating_point: ClassVar[str] = (
+        "exact: integer Gaussian draws through a public integer matrix. Its rounding, that of kernel values (at most "
+        "2^-38 of the kernel's bound, assumed of a kernel of one's own) and that of f are inside the guarantee"
+    )
+
+    @classmethod
+    def calibrate(cls, facts: KernelTask, guarantee: Guarantee) -> FunctionRelease:
+        """The least noise that keeps the promise; looks at public facts only."""
+        if not guarantee.is_private:
+            return cls(facts, guarantee, 0.0)
+        if guarantee.delta == 0:
+            raise InvalidParameter("function release needs delta > 0: pass Guarantee(epsilon, 1e-6)")
+        ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)
+        return cls(facts, guarantee, _distance(facts) / (ratio - _GRID_RATIO))
+
+    def spends(self) -> Guarantee:
+        """The guarantee recomputed from the constants alone."""
+        if not self.guarantee.is_private:
+            return self.guarantee
+        epsilon = self.guarantee.epsilon
+        delta = float(GaussianCurve(self._ratio).delta(epsilon * (1.0 - MARGIN))) / (1.0 - MARGIN)
+        return Guarantee(epsilon, delta, self.guarantee.neighbours)
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of the given order that the whole session may cost."""
+        return order * self._ratio**2 / 2.0
+
+    def answer(self, value: float, noise: int) -> float:
+        """The value plus the path's noise there, added as integers: what leaves is a function of their sum."""
+        if not self.guarantee.is_private:
+            return value
+        step = math.ldexp(self.noise_scale, -PATH_BITS)
+        return (round(value / step) + noise) * step
+
+    def constants(self) -> dict[str, Any]:
+        """Every number the theorem speaks of, for the certificate."""
+        return self.facts.constants() | {
+            "points": CAPACITY,
+            "factor_jitter": FACTOR_JITTER,
+            "value_jitter": VALUE_JITTER,
+            "noise_scale": self.noise_scale,
+        }
+
+    @property
+    def _ratio(self) -> float:
+        return _distance(self.facts) / self.noise_scale + _GRID_RATIO
+
+
+_GRID_RATIO = 2.0**-PATH_BITS * math.sqrt(CAPACITY / VALUE_JITTER)  # rounding the value to the noise's grid
+
+
+def _distance(facts: KernelTask) -> float:
+    """How far one person moves all answers together, in the norm of the noise's law at scale 1."""
+    return math.hypot(facts.sensitivity, 2.0 * facts.evaluation_error * math.sqrt(CAPACITY / VALUE_JITTER))

@@ -1,0 +1,77 @@
+"""The public facts of a kernel machine: everything that the interactive mechanisms may look at."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from privlearn.errors import InvalidParameter
+from privlearn.mechanisms.answers import ball_radius
+from privlearn.mechanisms.task import Task
+
+KERNEL_ROUNDING = 2.0**-38
+"""Bound on the error of a computed kernel value, as a part of the kernel's bound."""
+
+EVALUATION_ROUNDING = 2.0**-34
+"""Bound on the error of sum_i a_i k(x_i, z), as a part of sum_i |a_i|: up to `LARGEST_SUM` terms added in any order,
+with kernel values within `KERNEL_ROUNDING`."""
+
+LARGEST_SUM = 2**18
+
+
+@dataclass(frozen=True)
+class KernelTask:
+    """Regularised risk minimisation over the functions of a kernel's space H, with k(z, z) <= 1.
+
+    The minimiser is f = sum_i a_i k(x_i, .) with |a_i| <= L weight_i / (N Lambda).
+
+    Parameters
+    ----------
+    task : Task
+        Loss, number of records, regularization, neighbours. Its dimension and tolerance mean nothing here.
+    solver_distance : float
+        t: the solver's function lies within t of the exact minimiser, in the norm of H.
+    """
+
+    task: Task
+    solver_distance: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.solver_distance < math.inf:
+            raise InvalidParameter(
+                f"solver_distance must be finite and at least 0, not {self.solver_distance!r}"
+            )
+        if self.task.problems != 1:
+            raise InvalidParameter("an interactive session answers for two classes: open one for each class")
+
+    @property
+    def sensitivity(self) -> float:
+        """D: how far one person moves the solver's function in the norm of H, hence also each of its values."""
+        return self.task.minimiser_sensitivity + 2.0 * self.solver_distance
+
+    @property
+    def slope_total(self) -> float:
+        """Bound on sum_i |a_i|: all slopes at their largest, over N Lambda."""
+        task = self.task
+        return task.loss.lipschitz * task.weight_bound / task.regularization
+
+    @property
+    def evaluation_error(self) -> float:
+        """Bound on the rounding error of one computed value of the function."""
+        return self.slope_total * EVALUATION_ROUNDING
+
+    @property
+    def norm_bound(self) -> float:
+        """C: bound on the norm of the solver's function, hence also on its values."""
+        return ball_radius(self.task) + self.solver_distance
+
+    def constants(self) -> dict[str, Any]:
+        """Every number the theorems speak of, for the certificate."""
+        return {
+            "minimiser_sensitivity": self.task.minimiser_sensitivity,
+            "solver_distance": self.solver_distance,
+            "sensitivity": self.sensitivity,
+            "evaluation_error": self.evaluation_error,
+            "norm_bound": self.norm_bound,
+        }

@@ -1,0 +1,46 @@
+"""What a session needs from the trusted side."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.guarantee import Neighbours
+from privlearn.mechanisms.kernel_task import KernelTask
+
+Array = NDArray[np.float64]
+
+
+class Learner(Protocol):
+    """A fitted function in a kernel's space, such as `privlearn.estimators.kernel_learner.KernelLearner`.
+
+    The public half may be shown to anyone, the private half to the session alone.
+    """
+
+    classes_: NDArray[Any]
+
+    def facts(self, neighbours: Neighbours) -> KernelTask:
+        """Public: what the mechanisms are calibrated by."""
+
+    def describe(self) -> dict[str, Any]:
+        """Public: encoding, kernel and labels, as plain JSON values."""
+
+    def encode(self, data: Any) -> Array:
+        """Public: points as rows of norm at most 1; refuses points beyond the kernel's bound."""
+
+    def similarity(self, points: Array, others: Array) -> Array:
+        """Public: the kernel, divided by its bound."""
+
+    def values(self, points: Array) -> Array:
+        """PRIVATE: the function at encoded points."""
+
+    def function_bytes(self) -> bytes:
+        """PRIVATE: the function's coefficients."""
+
+    def training_digest(self) -> str:
+        """PRIVATE: a digest of the training rows and labels."""
+
+    def restore_function(self, content: bytes) -> None:
+        """Take these coefficients instead of one's own."""

@@ -1,0 +1,197 @@
+"""The trusted side's kernel machine, and sessions that answer from it."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.svm import SVC
+
+from privlearn.data import Schema
+from privlearn.errors import DataError, InvalidParameter, SessionError
+from privlearn.estimators.kernel_learner import KernelLearner
+from privlearn.features import Kernel, kernel_from_name
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.kernel_rounding import kernel_rounding
+from privlearn.mechanisms.kernel_task import KERNEL_ROUNDING
+from privlearn.sessions import InteractivePredictor
+
+Array = NDArray[np.float64]
+PROMISE = Guarantee(2.0, 1e-5)
+
+
+def ring(count: int = 300, seed: int = 0) -> tuple[Array, NDArray[np.int64]]:
+    X = np.random.default_rng(seed).uniform(-1, 1, size=(count, 2))
+    return X, (np.linalg.norm(X, axis=1) < 0.8).astype(np.int64)
+
+
+def learner(**settings: Any) -> KernelLearner:
+    plain = {"gamma": 4.0, "regularization": 0.05, "norm_bound": 1.5, "classes": [0, 1]}
+    return KernelLearner(**(plain | settings))
+
+
+KERNELS: list[dict[str, Any]] = [
+    {"kernel": "linear"},
+    {"kernel": "polynomial", "degree": 2, "gamma": 3.0},
+    {"kernel": "rbf"},
+    {"kernel": "laplacian"},
+    {"kernel": "cauchy"},
+    {"kernel": lambda X, Z: (X @ Z.T) ** 2, "kernel_bound": 1.0},
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
+def test_one_record_moves_every_answer_by_no_more_than_the_sensitivity(
+    kernel: dict[str, Any], neighbours: str
+) -> None:
+    """The changed record at its worst: it sits where we look, with the other label or, zeroed out, with weight 0."""
+    X, y = ring(60)
+    X[0] = [0.05, 0.05]
+    probes = np.vstack([X[:1], ring(200, seed=9)[0]])
+    for scale in (0.005, 0.3):
+        fitted = learner(regularization=scale, **kernel).fit(X, y)
+        facts = fitted.facts(neighbours)  # type: ignore[arg-type]
+        before = fitted.decision_function(probes)
+        if neighbours == "replace_one":
+            other = learner(regularization=scale, **kernel).fit(X, np.where(np.arange(60) == 0, 1 - y, y))
+        else:
+            other = _without_first(learner(regularization=scale, **kernel), X, y)
+        moved = np.max(np.abs(other.decision_function(probes) - before))
+        assert moved <= facts.sensitivity
+
+
+def _without_first(fitted: KernelLearner, X: Array, y: NDArray[np.int64]) -> KernelLearner:
+    fitted.fit(X, y)
+    fitted._weights = (np.arange(len(y)) > 0).astype(float)
+    fitted._dual = fitted._solve()
+    return fitted
+
+
+def test_the_sensitivity_is_nearly_reached() -> None:
+    """A lone record, replaced by its opposite under strong regularization, moves the function by 2 L / (N Lambda)."""
+    X = np.array([[1.0, 0.0]])
+    settings = {"kernel": "linear", "fit_intercept": False, "norm_bound": 1.0, "regularization": 10.0}
+    one, two = (learner(**settings).fit(X, [label]) for label in (0, 1))
+    moved = abs(two.decision_function(X) - one.decision_function(X))[0]
+    assert 0.999 * one.facts("replace_one").sensitivity < moved <= one.facts("replace_one").sensitivity
+
+
+def test_the_function_is_that_of_a_support_vector_machine() -> None:
+    X, y = ring()
+    ours = learner(kernel="rbf", loss="hinge", regularization=0.01).fit(X, y)
+    rows = ours.encode(X)
+    theirs = SVC(C=1 / (0.01 * len(y)), kernel="precomputed", tol=1e-8).fit(ours.similarity(rows, rows), y)
+
+    # SVC has a free intercept, ours none: compare the objective at our function and at theirs without it
+    def objective(values: Array, norm: float) -> float:
+        return float(np.mean(np.maximum(0, 1 - (2 * y - 1) * values)) + 0.005 * norm)
+
+    gram = ours.similarity(rows, rows)
+    dual = np.zeros(len(y))
+    dual[theirs.support_] = theirs.dual_coef_[0]
+    ours_value = objective(gram @ ours._dual, ours._dual @ gram @ ours._dual)
+    assert ours_value <= objective(gram @ dual, dual @ gram @ dual) + 1e-9
+    assert np.mean((ours.decision_function(X) > 0) == y) > 0.9
+
+
+@pytest.mark.parametrize("mechanism", ["function_release", "pinp"])
+def test_a_session_from_fit_to_reopening(tmp_path: Path, mechanism: str) -> None:
+    X, y = ring(1200)
+    path = tmp_path / "ring.session"
+    auto = {"regularization": "auto", "guarantee": Guarantee(8.0, 1e-5)}
+    session = InteractivePredictor(
+        learner(**auto).fit(X, y), Guarantee(8.0, 1e-5), mechanism, state=path, random_state=0
+    )
+    test, truth = ring(100, seed=5)
+    labels = session.predict(test)
+    if mechanism == "function_release":
+        assert np.mean(labels == truth) > 0.8
+    session.close()
+    again = InteractivePredictor.reopen(path, learner(**auto).fit(X, y), random_state=1)
+    assert np.array_equal(again.predict(test[::-1]), labels[::-1])
+    again.close()
+    with pytest.raises(SessionError, match="other records"):
+        InteractivePredictor.reopen(path, learner(**auto).fit(X, 1 - y))
+
+
+def test_a_schema_and_a_single_record(tmp_path: Path) -> None:
+    schema = Schema.from_dict(
+        {
+            "name": "clinic",
+            "columns": {
+                "age": {"type": "number", "lower": 0, "upper": 100},
+                "sex": {"type": "category", "values": ["f", "m"]},
+            },
+            "target": {"name": "ill", "classes": ["no", "yes"]},
+        }
+    )
+    rng = np.random.default_rng(0)
+    age, sex = rng.integers(0, 100, 200), rng.choice(["f", "m"], 200)
+    table = {"age": age, "sex": sex, "ill": np.where(age > 50, "yes", "no")}
+    fitted = KernelLearner(schema=schema, regularization=0.1).fit(table)
+    session = InteractivePredictor(fitted, PROMISE, state=tmp_path / "a.session")
+    label = session.predict({"age": 70, "sex": "f"})
+    assert label in ("no", "yes")
+    assert session.predict({"age": [70, 20], "sex": ["f", "m"]})[0] == label
+    assert session.certificate.is_private
+    assert session.certificate.to_dict()["learner"]["encoding"]["dataset"] == "clinic"
+
+
+def test_auto_regularization_looks_at_public_numbers_only() -> None:
+    X, y = ring()
+    settings = {"regularization": "auto", "guarantee": PROMISE}
+    one, two = learner(**settings).fit(X, y), learner(**settings).fit(X / 2, 1 - y)
+    assert one.facts("replace_one") == two.facts("replace_one")
+    with pytest.raises(InvalidParameter, match="guarantee="):
+        learner(regularization="auto").fit(X, y)
+
+
+def test_refusals() -> None:
+    X, y = ring(30)
+    for settings in ({"kernel": "precomputed", "kernel_bound": 1.0}, {"loss": "squared"}, {"regularization": 0.0},
+                     {"classes": None}, {"norm_bound": None}, {"classes": [0, 1, 2]}, {"gamma": 1e6}):  # fmt: skip
+        with pytest.raises(InvalidParameter):
+            learner(**settings).fit(X, y)  # type: ignore[arg-type]
+    long = learner(kernel=lambda A, B: 9.0 * A @ B.T, kernel_bound=1.0)
+    with pytest.raises(DataError, match="bound"):
+        long.fit(X, y)
+
+
+def test_private_rows_do_not_travel() -> None:
+    X, y = ring(30)
+    fitted = learner().fit(X, y)
+    for travel in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(SessionError, match="private rows"):
+            travel(fitted)
+    assert repr(fitted) == repr(learner())
+
+
+@pytest.mark.parametrize("name", ["linear", "polynomial", "rbf", "laplacian", "cauchy"])
+@pytest.mark.parametrize("gamma", [0.1, 2.0, 20.0])
+def test_kernel_values_are_as_precise_as_stated(name: str, gamma: float) -> None:
+    """Against the formulas in extended precision."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(40, 30))
+    points /= np.linalg.norm(points, axis=1, keepdims=True) * (1 + 1e-12)
+    points[1] = points[0] + 1e-9
+    points[1] /= 1 + 1e-8
+    kernel: Kernel = kernel_from_name(name, gamma=gamma)
+    wide = points.astype(np.longdouble)
+    product, difference = wide @ wide.T, wide[:, None] - wide[None]
+    exact = {
+        "linear": product,
+        "polynomial": (np.longdouble(gamma) * product + 1) ** 3,
+        "rbf": np.exp(-np.longdouble(gamma) * np.sum(difference**2, axis=2)),
+        "laplacian": np.exp(-np.longdouble(gamma) * np.sum(np.abs(difference), axis=2)),
+        "cauchy": 1 / np.prod(1 + (np.longdouble(gamma) * difference) ** 2, axis=2),
+    }[name]
+    error = float(np.max(np.abs(kernel(points, points) - exact))) / kernel.bound
+    assert error <= kernel_rounding(kernel, 30) <= KERNEL_ROUNDING
+    assert math.isfinite(error)

@@ -1,0 +1,159 @@
+"""Kernels in PrivateSVC: the non-interactive way (Fourier features) and the semi-interactive one (public points)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from privlearn import InvalidParameter, PrivateSVC, Release, ReleaseError, verify
+from privlearn.features import kernel_from_name
+
+rng = np.random.default_rng(3)
+X = rng.uniform(-1, 1, size=(4000, 2))
+Y = (np.abs(np.linalg.norm(X, axis=1) - 0.7) < 0.3).astype(int)  # a ring: no line separates it
+Z = rng.uniform(-1, 1, size=(60, 2))
+RING = {"epsilon": 4.0, "delta": 1e-5, "norm_bound": 1.5, "classes": [0, 1], "gamma": 6.0, "random_state": 0}
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
+@pytest.mark.parametrize("points", [None, Z])
+def test_a_ring_is_learnt(kernel: str, points: np.ndarray | None, tmp_path) -> None:
+    model = PrivateSVC(**RING, kernel=kernel, public_points=points, fourier_pairs=100).fit(X, Y)
+    assert model.score(X, Y) > 0.8 > max(Y.mean(), 1 - Y.mean()) + 0.1
+    model.release_.save(tmp_path / "ring.privlearn")
+    loaded = Release.load(tmp_path / "ring.privlearn")
+    assert np.array_equal(loaded.model.predict(X), model.predict(X))
+    assert verify(tmp_path / "ring.privlearn").claimed == model.certificate_.guarantee
+
+
+def test_polynomial_needs_public_points_and_takes_them() -> None:
+    with pytest.raises(InvalidParameter, match="public_points="):
+        PrivateSVC(**RING, kernel="polynomial").fit(X, Y)
+    model = PrivateSVC(**RING | {"gamma": 1.0}, kernel="polynomial", degree=4, public_points=Z).fit(X, Y)
+    assert model.score(X, Y) > 0.7
+    assert "points like" in model.certificate_.to_dict()["encoding"]["meant_for"]
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        {"mechanism": "output", "calibration": "rbht"},  # RBHT's PrivateSVM
+        {"mechanism": "output", "calibration": "cms11"},  # CMS11 Algorithm 3 with Algorithm 1
+        {"mechanism": "objective", "calibration": "cms11"},  # ... with Algorithm 2
+        {"calibration": "ra12"},
+    ],
+)
+def test_the_papers_modes_run_on_fourier_features(mode: dict) -> None:
+    model = PrivateSVC(**RING | {"epsilon": 1e4}, kernel="rbf", fourier_pairs=50, **mode).fit(X, Y)
+    assert model.certificate_.mechanism.calibration == mode["calibration"]
+    assert model.score(X, Y) > 0.75
+
+
+def test_precomputed_kernel_equals_the_named_one() -> None:
+    inside = X[np.linalg.norm(X, axis=1) <= 1][:500]
+    labels = (np.linalg.norm(inside, axis=1) < 0.7).astype(int)
+    points = Z[np.linalg.norm(Z, axis=1) <= 1]
+    rbf = kernel_from_name("rbf", gamma=6.0)
+    plain = {"epsilon": math.inf, "classes": [0, 1], "regularization": 1e-3}
+    named = PrivateSVC(
+        **plain, kernel="rbf", gamma=6.0, norm_bound=1.0, fit_intercept=False, public_points=points
+    )
+    given = PrivateSVC(**plain, kernel="precomputed", kernel_bound=1.0, public_points=rbf(points, points))
+    named.fit(inside, labels)
+    given.fit(rbf(inside, points), labels)
+    assert np.allclose(
+        named.decision_function(inside), given.decision_function(rbf(inside, points)), atol=1e-6
+    )
+
+
+class TestFunctionRelease:
+    def test_needs_public_points(self) -> None:
+        with pytest.raises(InvalidParameter, match="public_points"):
+            PrivateSVC(**RING, kernel="rbf", mechanism="function_release").fit(X, Y)
+
+    def test_noise_at_the_points_is_the_gaussian_process(self) -> None:
+        """Joint law N(0, sigma^2 K_ZZ): fails for independent noise, and for half or twice the scale."""
+        points, rows, labels = Z[:3] / 2, X[:50], Y[:50]
+        settings = RING | {"epsilon": 1.0, "regularization": 0.1, "fit_intercept": False, "gamma": 2.0}
+        shared = {"kernel": "rbf", "mechanism": "function_release", "public_points": points}
+        plain = (
+            PrivateSVC(**settings | {"epsilon": math.inf}, **shared)
+            .fit(rows, labels)
+            .decision_function(points)
+        )
+        draws = []
+        for seed in range(400):
+            model = PrivateSVC(**settings | {"random_state": seed}, **shared).fit(rows, labels)
+            draws.append(model.decision_function(points) - plain)
+        scale = model.certificate_.mechanism.noise_scale
+        covariance = scale**2 * kernel_from_name("rbf", gamma=2.0)(points / 1.5, points / 1.5)
+        distances = np.einsum("ij,jk,ik->i", draws, np.linalg.inv(covariance), draws)
+        assert stats.kstest(distances, stats.chi2(3).cdf).pvalue > 1e-6
+
+
+def spectrum_kernel(texts, others):
+    """Shared pairs of letters, cosine-normalised: a user's own kernel over texts."""
+
+    def spectra(strings):
+        counts = [Counter(s[i : i + 2] for i in range(len(s) - 1)) for s in strings]
+        return counts, [math.sqrt(sum(v * v for v in c.values())) or 1.0 for c in counts]
+
+    (left, left_norms), (right, right_norms) = spectra(texts), spectra(others)
+    return np.array(
+        [
+            [
+                sum(v * b[pair] for pair, v in a.items()) / (m * n)
+                for b, n in zip(right, right_norms, strict=True)
+            ]
+            for a, m in zip(left, left_norms, strict=True)
+        ]
+    )
+
+
+class TestOwnKernel:
+    """A string kernel over short texts, trained privately end to end in the semi-interactive way."""
+
+    def texts(self, count: int, seed: int) -> tuple[list[str], list[str]]:
+        pick = np.random.default_rng(seed)
+        words = {"fruit": ["apple", "pear", "plum", "grape"], "tool": ["hammer", "wrench", "drill", "saw"]}
+        labels = pick.choice(list(words), count).tolist()
+        return [" ".join(pick.choice(words[label], 3)) for label in labels], labels
+
+    def test_end_to_end(self, tmp_path) -> None:
+        texts, labels = self.texts(1500, 0)
+        public, _ = self.texts(20, 1)
+        model = PrivateSVC(
+            kernel=spectrum_kernel,
+            kernel_bound=1.0,
+            public_points=public,
+            classes=["fruit", "tool"],
+            epsilon=1.0,
+            delta=1e-5,
+        ).fit(texts, labels)
+        new, truth = self.texts(200, 2)
+        assert (model.predict(new) == truth).mean() > 0.95
+        model.release_.save(tmp_path / "words.privlearn")
+        assert verify(tmp_path / "words.privlearn").is_private
+        with pytest.raises(ReleaseError, match="holds no code"):
+            Release.load(tmp_path / "words.privlearn").model.predict(new)
+        loaded = Release.load(tmp_path / "words.privlearn", kernel=spectrum_kernel)
+        assert np.array_equal(loaded.model.predict(new), model.predict(new))
+
+    def test_a_bound_that_does_not_hold_is_refused_without_a_value(self) -> None:
+        texts, labels = self.texts(30, 0)
+        with pytest.raises(ValueError, match="bound") as caught:
+            PrivateSVC(
+                kernel=spectrum_kernel, kernel_bound=0.5, public_points=texts[:5], classes=["fruit", "tool"]
+            ).fit(texts, labels)
+        assert "apple" not in str(caught.value)
+
+    def test_the_bound_must_be_declared(self) -> None:
+        texts, labels = self.texts(30, 0)
+        with pytest.raises(InvalidParameter, match="bound="):
+            PrivateSVC(kernel=spectrum_kernel, public_points=texts[:5], classes=["fruit", "tool"]).fit(
+                texts, labels
+            )

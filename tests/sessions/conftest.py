@@ -1,0 +1,13 @@
+"""Shared by the tests of sessions."""
+
+from __future__ import annotations
+
+import pytest
+
+from privlearn.sessions import state
+
+
+@pytest.fixture
+def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statistical tests write thousands of answers and survive no power loss: they need not wait for the disk."""
+    monkeypatch.setattr(state, "SYNCHRONOUS", "OFF")

@@ -1,0 +1,112 @@
+"""A learner whose function is written down, and statistical tests of its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from privlearn.erm import HuberHinge
+from privlearn.errors import DataError
+from privlearn.features import Kernel, kernel_from_name
+from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.mechanisms.kernel_task import KernelTask
+from privlearn.mechanisms.task import Task
+from privlearn.sessions import InteractivePredictor
+
+Array = NDArray[np.float64]
+PROMISE = Guarantee(1.0, 1e-5)
+SURPRISE = 1e-6
+"""A test fails if what it saw was less likely than this."""
+
+
+class WrittenLearner:
+    """f = sum_i coefficient_i k(centre_i, .), with any public facts."""
+
+    def __init__(
+        self,
+        centres: Array,
+        coefficients: Array,
+        *,
+        kernel: Kernel | None = None,
+        total: int = 2000,
+        regularization: float = 0.01,
+    ) -> None:
+        self.centres, self.coefficients = centres, coefficients
+        self.kernel = kernel or kernel_from_name("rbf", gamma=2.0)
+        self.total, self.regularization = total, regularization
+        self.classes_ = np.array(["no", "yes"])
+
+    def facts(self, neighbours: Neighbours) -> KernelTask:
+        task = Task(HuberHinge(), self.total, 1, 1, self.regularization, 1e-10, neighbours)
+        return KernelTask(task, solver_distance=1e-8)
+
+    def describe(self) -> dict[str, Any]:
+        return {"kernel": self.kernel.to_dict(), "classes": self.classes_.tolist()}
+
+    def encode(self, data: Any) -> Array:
+        points = np.asarray(data, dtype=float)
+        if not np.all(np.linalg.norm(points, axis=1) <= 1.0):
+            raise DataError("too long")
+        return points
+
+    def similarity(self, points: Array, others: Array) -> Array:
+        return self.kernel(points, others) / self.kernel.bound
+
+    def values(self, points: Array) -> Array:
+        return np.asarray(self.similarity(points, self.centres) @ self.coefficients)
+
+    def function_bytes(self) -> bytes:
+        return self.coefficients.tobytes()
+
+    def training_digest(self) -> str:
+        return sha256(self.centres.tobytes()).hexdigest()
+
+    def restore_function(self, content: bytes) -> None:
+        self.coefficients = np.frombuffer(content)
+
+
+def points_in_ball(count: int, dimension: int, seed: int) -> Array:
+    rng = np.random.default_rng(seed)
+    directions = rng.normal(size=(count, dimension))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return np.asarray(directions * rng.uniform(size=(count, 1)) ** (1.0 / dimension) * 0.999)
+
+
+def written_learner(**settings: Any) -> WrittenLearner:
+    return WrittenLearner(points_in_ball(5, 3, 99), np.array([1.0, -2.0, 0.5, 1.5, -1.0]), **settings)
+
+
+def open_session(path: Path, learner: Any = None, **settings: Any) -> InteractivePredictor:
+    settings = {"guarantee": PROMISE, "random_state": 0} | settings
+    return InteractivePredictor(learner or written_learner(), state=path, **settings)
+
+
+def least_p_value(noises: Array, covariance: Array) -> float:
+    """Of three tests that rows are independent N(0, covariance): total length, pairs of coordinates, single rows."""
+    count, dimension = noises.shape
+    white = np.linalg.solve(np.linalg.cholesky(covariance), noises.T).T
+    total = float(np.sum(white**2))
+    pairs = (white.T @ white)[np.triu_indices(dimension, 1)] / np.sqrt(count)
+    lengths = stats.kstest(np.sum(white**2, axis=1), stats.chi2(dimension).cdf).pvalue
+    return min(
+        2.0 * stats.chi2.cdf(total, count * dimension),
+        2.0 * stats.chi2.sf(total, count * dimension),
+        2.0 * len(pairs) * stats.norm.sf(np.max(np.abs(pairs))),
+        float(lengths),
+    )
+
+
+def spy(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Callable[..., Any]:
+    """The function, with its arguments written down."""
+
+    def called(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return function(*arguments)
+
+    return called

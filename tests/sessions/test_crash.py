@@ -1,0 +1,121 @@
+"""kill -9 during a stream of queries: no point ever gets two different answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pytest
+from session_support import open_session, points_in_ball, written_learner
+
+from privlearn.errors import SessionError
+from privlearn.sessions import InteractivePredictor
+
+POOL = points_in_ball(400, 3, 21)
+LINE = struct.Struct("<qd")
+
+
+def fork(child: Callable[[], object]) -> int:
+    with warnings.catch_warnings():  # newer Pythons warn of threads, of which the child uses none
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process = os.fork()
+    if process == 0:
+        _run_and_leave(child)
+    return process
+
+
+def _run_and_leave(child: Callable[[], object]) -> NoReturn:
+    code = 1
+    try:
+        child()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _ask_forever(path: Path, round_number: int, pipe: int) -> None:
+    """Points of a pool, one by one and in small batches; each answer is told as soon as it is known."""
+    session = InteractivePredictor.reopen(path, learner())
+    rng = np.random.default_rng(round_number)
+    while True:
+        chosen = rng.integers(len(POOL), size=rng.integers(1, 4))
+        scores = session.decide(POOL[chosen]).scores
+        os.write(pipe, b"".join(LINE.pack(place, score) for place, score in zip(chosen, scores, strict=True)))
+
+
+def learner() -> object:
+    return written_learner(total=10**8, regularization=0.1)
+
+
+def _interrupted(path: Path, round_number: int) -> list[tuple[int, float]]:
+    """What a process said before it was killed at a random moment."""
+    reader, writer = os.pipe()
+    process = fork(lambda: _ask_forever(path, round_number, writer))
+    os.close(writer)
+    heard = os.read(reader, LINE.size)  # it is up and answering
+    time.sleep(np.random.default_rng(1000 + round_number).uniform(0.0, 0.15))
+    os.kill(process, signal.SIGKILL)
+    while part := os.read(reader, 1 << 16):
+        heard += part
+    os.close(reader)
+    assert os.WIFSIGNALED(os.waitpid(process, 0)[1])
+    return list(LINE.iter_unpack(heard[: len(heard) // LINE.size * LINE.size]))
+
+
+def _kill(path: Path, times: int, mechanism: str) -> None:
+    open_session(path, learner(), mechanism=mechanism, random_state=None).close()
+    said: dict[int, set[float]] = {}
+    for round_number in range(times):
+        for place, score in _interrupted(path, round_number):
+            said.setdefault(place, set()).add(score)
+    assert all(len(scores) == 1 for scores in said.values())
+    session = InteractivePredictor.reopen(path, learner())  # type: ignore[arg-type]
+    again = session.decide(POOL[list(said)]).scores
+    assert again.tolist() == [score for scores in said.values() for score in scores]
+    session.close()
+
+
+@pytest.mark.parametrize("mechanism", ["function_release", "pinp"])
+def test_no_point_gets_two_answers_when_killed(tmp_path: Path, mechanism: str) -> None:
+    _kill(tmp_path / "a.session", 10, mechanism)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", ["function_release", "pinp"])
+def test_no_point_gets_two_answers_when_killed_a_hundred_times(tmp_path: Path, mechanism: str) -> None:
+    _kill(tmp_path / "a.session", 100, mechanism)
+
+
+def _refused(action: Callable[[], object]) -> None:
+    with pytest.raises(SessionError):
+        action()
+
+
+def test_another_process_is_refused_while_one_holds_the_session(tmp_path: Path) -> None:
+    path = tmp_path / "a.session"
+    session = open_session(path)
+    first = session.decide(POOL[0]).scores
+    process = fork(lambda: _refused(lambda: InteractivePredictor.reopen(path, written_learner())))
+    assert os.waitpid(process, 0)[1] == 0
+    # nor does a child inherit it: it has the connection but not the lock
+    process = fork(lambda: _refused(lambda: session.predict(POOL[1])))
+    assert os.waitpid(process, 0)[1] == 0
+    assert session.decide(POOL[0]).scores == first
+    session.close()
+    process = fork(lambda: InteractivePredictor.reopen(path, written_learner()).predict(POOL[2]))
+    assert os.waitpid(process, 0)[1] == 0
+
+
+def test_two_processes_cannot_both_create(tmp_path: Path) -> None:
+    path = tmp_path / "a.session"
+    codes = []
+    for process in [fork(lambda: open_session(path)) for _ in range(4)]:
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+    assert sorted(codes) == [0, 1, 1, 1]

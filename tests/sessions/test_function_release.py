@@ -1,0 +1,134 @@
+"""Function release: its noise against the theorem, its answers against its law."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+from session_support import (
+    PROMISE,
+    SURPRISE,
+    least_p_value,
+    open_session,
+    points_in_ball,
+    written_learner,
+)
+
+from privlearn.errors import InvalidParameter
+from privlearn.features import kernel_from_name
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.function_release import FunctionRelease
+from privlearn.mechanisms.gaussian_path import CAPACITY, FACTOR_JITTER, VALUE_JITTER
+
+
+def hockey_stick(epsilon: float, ratio: float) -> float:
+    return float(
+        norm.cdf(ratio / 2 - epsilon / ratio) - math.exp(epsilon) * norm.cdf(-ratio / 2 - epsilon / ratio)
+    )
+
+
+@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 4.0])
+def test_the_noise_is_the_least_that_keeps_the_promise(epsilon: float, neighbours: str) -> None:
+    """Written out anew: 2 L / (N Lambda) or half of it, twice the solver's distance, and the rounding of T values."""
+    guarantee = Guarantee(epsilon, 1e-6, neighbours)  # type: ignore[arg-type]
+    facts = written_learner(total=500, regularization=0.02).facts(guarantee.neighbours)
+    moved = (2.0 if neighbours == "replace_one" else 1.0) / (500 * 0.02) + 2e-8
+    rounding = 2.0 * (1.0 / 0.02) * 2.0**-34
+    distance = math.sqrt(moved**2 + CAPACITY * rounding**2 / VALUE_JITTER)
+    mechanism = FunctionRelease.calibrate(facts, guarantee)
+    assert hockey_stick(epsilon, distance / mechanism.noise_scale) == pytest.approx(1e-6, rel=1e-5)
+    assert mechanism.spends() <= guarantee
+    halved = dataclasses.replace(mechanism, noise_scale=mechanism.noise_scale / 2.0)
+    assert not halved.spends() <= guarantee
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 30), st.sampled_from([0.1, 1.0, 10.0]))
+def test_no_change_of_the_function_is_seen_better_than_the_theorem_says(
+    seed: int, count: int, gamma: float
+) -> None:
+    """A change of norm D, seen at any points through noise of covariance K plus jitter, is at most D long."""
+    points = points_in_ball(count, 2, seed)
+    kernel = kernel_from_name("rbf", gamma=gamma)
+    rng = np.random.default_rng(seed)
+    centres, weights = points_in_ball(4, 2, seed + 1), rng.normal(size=4)
+    size = math.sqrt(weights @ kernel(centres, centres) @ weights)
+    change = kernel(points, centres) @ weights
+    covariance = kernel(points, points) + (FACTOR_JITTER + VALUE_JITTER) * np.eye(count)
+    assert math.sqrt(change @ np.linalg.solve(covariance, change)) <= size * (1 + 1e-9)
+    alone = kernel(points[:1], points[:1])[0, 0] / math.sqrt(1.0 + FACTOR_JITTER + VALUE_JITTER)
+    assert alone == pytest.approx(1.0, abs=1e-4)  # k(z, .) seen at z: the bound is reached
+
+
+@pytest.mark.usefixtures("no_sync")
+def test_the_answers_of_a_session_have_the_claimed_law(tmp_path: Path) -> None:
+    """Over many sessions, asked in pieces and again: covariance noise_scale^2 K, and one draw a point."""
+    learner = written_learner()
+    points = points_in_ball(8, 3, 1)
+    points[3] = points[2] + 1e-3
+    noises = []
+    for seed in range(150):
+        session = open_session(tmp_path / f"{seed}.session", learner, random_state=seed)
+        first = session.decide(points[:3]).scores
+        rest = [session.decide(point).scores for point in points[3:]]
+        again = session.decide(points).scores
+        assert np.array_equal(again, [*first, *rest])
+        noises.append(again - learner.values(points))
+        session.close()
+    scale = session.certificate.mechanism.noise_scale  # type: ignore[union-attr]
+    covariance = scale**2 * (learner.similarity(points, points) + (FACTOR_JITTER + VALUE_JITTER) * np.eye(8))
+    assert least_p_value(np.array(noises), covariance) > SURPRISE
+    shuffled = np.random.default_rng(0).permuted(np.array(noises), axis=0)  # right variances, no dependence
+    assert least_p_value(shuffled, covariance) < SURPRISE
+
+
+def _errors_of_adaptive_queries(path: Path, count: int) -> np.ndarray:
+    """Each point lies near the one before, on the side its answer points to."""
+    learner = written_learner()
+    session = open_session(path, learner)
+    rng = np.random.default_rng(5)
+    point, errors = np.zeros(3), np.empty(count)
+    for place in range(count):
+        score = session.decide(point).scores
+        errors[place] = score - learner.values(point[np.newaxis])[0]
+        step = rng.normal(size=3) * 0.5 + 0.05 * np.sign(score)
+        point = (point + step) / max(1.0, 1.01 * float(np.linalg.norm(point + step)))
+    session.close()
+    return errors / session.certificate.mechanism.noise_scale  # type: ignore[union-attr]
+
+
+def _error_does_not_grow(errors: np.ndarray) -> None:
+    # The path is one function: its errors stay within what the maximum of a unit Gaussian process reaches.
+    half = len(errors) // 2
+    assert np.max(np.abs(errors)) < 6.0
+    assert np.std(errors[half:]) < 2.0 * max(1.0, np.std(errors[:half]))
+
+
+@pytest.mark.usefixtures("no_sync")
+def test_the_error_does_not_grow_over_500_adaptive_queries(tmp_path: Path) -> None:
+    _error_does_not_grow(_errors_of_adaptive_queries(tmp_path / "a.session", 500))
+
+
+@pytest.mark.slow
+def test_the_error_does_not_grow_over_10000_adaptive_queries(tmp_path: Path) -> None:
+    _error_does_not_grow(_errors_of_adaptive_queries(tmp_path / "a.session", 10_000))
+
+
+def test_without_a_promise_the_answers_are_the_function(tmp_path: Path) -> None:
+    learner = written_learner()
+    points = points_in_ball(20, 3, 1)
+    session = open_session(tmp_path / "a.session", learner, guarantee=Guarantee(math.inf))
+    assert np.array_equal(session.decide(points).scores, learner.values(points))
+    assert not session.certificate.is_private
+
+
+def test_a_pure_promise_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="delta > 0"):
+        FunctionRelease.calibrate(written_learner().facts("replace_one"), Guarantee(PROMISE.epsilon))
