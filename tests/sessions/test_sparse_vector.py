@@ -15,7 +15,8 @@ from session_support import PROMISE, Array, WrittenLearner, open_session, points
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.kernel_task import KernelTask
-from privlearn.mechanisms.sparse_vector import FAILURE, QUERIES, AboveThreshold, PaperPINP, TightPINP
+from privlearn.mechanisms.pinp import FAILURE, QUERIES, PaperPINP, TightPINP
+from privlearn.mechanisms.sparse_vector import AboveThreshold
 from privlearn.randomness import SeededRandomness
 
 

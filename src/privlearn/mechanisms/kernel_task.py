@@ -62,6 +62,11 @@ class KernelTask:
         return self.slope_total * EVALUATION_ROUNDING
 
     @property
+    def answer_sensitivity(self) -> float:
+        """S: how far one person moves one computed value."""
+        return self.sensitivity + 2.0 * self.evaluation_error
+
+    @property
     def norm_bound(self) -> float:
         """C: bound on the norm of the solver's function, hence also on its values."""
         return ball_radius(self.task) + self.solver_distance
@@ -73,5 +78,6 @@ class KernelTask:
             "solver_distance": self.solver_distance,
             "sensitivity": self.sensitivity,
             "evaluation_error": self.evaluation_error,
+            "answer_sensitivity": self.answer_sensitivity,
             "norm_bound": self.norm_bound,
         }

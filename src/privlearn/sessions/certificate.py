@@ -10,7 +10,7 @@ from typing import Any
 
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.function_release import FunctionRelease
-from privlearn.mechanisms.sparse_vector import PaperPINP, TightPINP
+from privlearn.mechanisms.pinp import PaperPINP, TightPINP
 
 SessionMechanism = FunctionRelease | TightPINP | PaperPINP
 

@@ -15,7 +15,7 @@ from privlearn.errors import InvalidParameter, SessionError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
 from privlearn.mechanisms.function_release import FunctionRelease
-from privlearn.mechanisms.sparse_vector import PINP
+from privlearn.mechanisms.pinp import PINP
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.sessions.answers import Answer, Answers
 from privlearn.sessions.certificate import SessionCertificate, SessionMechanism

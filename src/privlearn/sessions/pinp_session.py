@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from privlearn.mechanisms.sparse_vector import PaperPINP, TightPINP
+from privlearn.mechanisms.pinp import PaperPINP, TightPINP
 from privlearn.randomness import Randomness
 from privlearn.sessions.answers import Source
 from privlearn.sessions.learner import Array, Learner
