@@ -6,9 +6,11 @@ import os
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
+from numpy.typing import NDArray
 
 from privlearn.errors import DataError
 
@@ -47,6 +49,16 @@ def load_adult() -> pa.Table:
     folder = data_folder() / "adult"
     parts = [_adult_part(folder / "adult.data.gz", skip=0), _adult_part(folder / "adult.test.gz", skip=1)]
     return pa.concat_tables(parts).combine_chunks()
+
+
+def load_covertype() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """CoverType: 581,012 rows of ten measurements and 44 flags, and the cover type, 1 to 7."""
+    table = arrow_csv.read_csv(data_folder() / "covtype" / "covtype.csv.gz")
+    *columns, cover = table.columns
+    features = np.empty((table.num_rows, len(columns)), dtype=np.float32)
+    for place, column in enumerate(columns):
+        features[:, place] = column.to_numpy()
+    return features, cover.to_numpy()
 
 
 def load_newsgroups() -> pa.Table:
