@@ -76,7 +76,6 @@ def _error(features, labels, held_out, loss, mechanism, exponent, epsilon, seed)
         norm_bound=1.0,
         classes=[0, 1],
         fit_intercept=False,
-        tolerance=1e-8,
         random_state=seed,
     )
     model.fit(features[~held_out], labels[~held_out])
