@@ -20,13 +20,15 @@ if TYPE_CHECKING:
         PrivlearnError,
         ReleaseError,
         SchemaError,
+        SessionError,
         SolverError,
         VerificationError,
     )
-    from privlearn.estimators import PrivateLogisticRegression, PrivateSVC
+    from privlearn.estimators import KernelLearner, PrivateLogisticRegression, PrivateSVC
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
     from privlearn.release import Certificate, Release, verify
+    from privlearn.sessions import InteractivePredictor
 
 __version__ = "0.1.0"
 
@@ -37,7 +39,9 @@ __all__ = [
     "Guarantee",
     "Hinge",
     "HuberHinge",
+    "InteractivePredictor",
     "InvalidParameter",
+    "KernelLearner",
     "Ledger",
     "LedgerError",
     "Logistic",
@@ -49,13 +53,14 @@ __all__ = [
     "Schema",
     "SchemaEncoder",
     "SchemaError",
+    "SessionError",
     "SmoothedHinge",
     "SolverError",
     "VerificationError",
     "verify",
 ]
 
-_PARTS = ("errors", "guarantee", "data", "erm", "release", "ledger", "estimators")
+_PARTS = ("errors", "guarantee", "data", "erm", "release", "ledger", "estimators", "sessions")
 
 if not TYPE_CHECKING:  # for a type checker the imports above say more
 

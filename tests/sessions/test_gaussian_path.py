@@ -102,7 +102,7 @@ def test_the_joint_law_is_the_claimed_gaussian(source: object) -> None:
 
 
 def test_the_scaled_lattice_is_fine_enough() -> None:
-    """The sum over the draws is a Riemann sum of a wide Gaussian: docs/theory/function-release.md, lemma 2."""
+    """The sum over the draws is a Riemann sum of a wide Gaussian: docs/theory/function-release.md, lemma 3."""
     largest_eigenvalue = CAPACITY * (1.0 + FACTOR_JITTER) + rounding_bound(CAPACITY)
     precision = 4.0**-DRAW_BITS + largest_eigenvalue * 4.0**FACTOR_BITS / (VALUE_JITTER * 4.0**PATH_BITS)
     assert 2.0 * np.pi**2 / precision > 100.0 + np.log(CAPACITY)
