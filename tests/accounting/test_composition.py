@@ -94,4 +94,6 @@ def test_renyi_divergence_with_slack_lies_between(ratio: float, slack: float, or
 
 def test_high_orders_do_not_overflow() -> None:
     """A weak release offered to a ledger of a high order must be priced, so that it can be refused."""
-    assert renyi_divergence(GaussianObjectiveCurve(3.0, 0.1), 500.0) > 500.0 * 9.0 / 2.0
+    for free_directions in (0, 1, 2):
+        curve = GaussianObjectiveCurve(3.0, 0.1, free_directions)
+        assert renyi_divergence(curve, 500.0) > 500.0 * 9.0 / 2.0

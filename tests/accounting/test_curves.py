@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privlearn.accounting import Curve, GaussianCurve, GaussianObjectiveCurve, PureCurve
+from privlearn.accounting.curves import FreeGaussianCurve
 
 CURVES = [
     PureCurve(0.3),
@@ -20,6 +21,9 @@ CURVES = [
     GaussianObjectiveCurve(0.3, 0.0),
     GaussianObjectiveCurve(0.3, 0.2),
     GaussianObjectiveCurve(2.0, 1.0),
+    FreeGaussianCurve(0.3, 1),
+    FreeGaussianCurve(2.0, 2),
+    GaussianObjectiveCurve(2.0, 0.3, 2),
 ]
 SLACKS = st.one_of(st.just(0.0), st.floats(1e-6, 3.0))
 
@@ -31,6 +35,19 @@ def test_gaussian_curve_is_the_hockey_stick_divergence_of_two_normals(ratio: flo
     excess = stats.norm.pdf(x, loc=ratio) - math.exp(epsilon) * stats.norm.pdf(x)
     divergence = np.trapezoid(np.maximum(excess, 0.0), x)
     assert GaussianCurve(ratio).delta(epsilon) == pytest.approx(divergence, abs=1e-9)
+
+
+@pytest.mark.parametrize("ratio", [0.05, 0.7, 2.5])
+@pytest.mark.parametrize("directions", [1, 2])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 4.0])
+def test_free_gaussian_curve_is_its_integral(ratio: float, directions: int, epsilon: float) -> None:
+    """E max(0, 1 - exp(t - m^2/2 - m X)), X the norm of a standard normal vector; never below the aligned shift's."""
+    x = np.linspace(0.0, 15.0, 1_000_001)
+    share = np.maximum(-np.expm1(epsilon - ratio**2 / 2.0 - ratio * x), 0.0)
+    integral = np.trapezoid(share * stats.chi(directions).pdf(x), x)
+    curve = FreeGaussianCurve(ratio, directions)
+    assert curve.delta(epsilon) == pytest.approx(integral, abs=1e-9)
+    assert curve.delta(epsilon) >= GaussianCurve(ratio).delta(epsilon)
 
 
 @pytest.mark.parametrize("pure", [0.01, 1.0, 6.0])

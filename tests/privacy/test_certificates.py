@@ -119,6 +119,16 @@ def test_less_noise_is_refused(plan: Plan) -> None:
                     Certificate.from_dict(changed(record, ("constants", name), scale))
 
 
+def test_refusal_says_what_contradicts_what() -> None:
+    record = certificate(PLANS[0])
+    with pytest.raises(VerificationError, match="do not follow from its task"):
+        Certificate.from_dict(changed(record, ("constants", "slack"), 0.0))
+    with pytest.raises(VerificationError, match="says something that its constants do not"):
+        Certificate.from_dict(changed(record, ("covers",), "everything"))
+    with pytest.raises(VerificationError, match="less than the claim"):
+        Certificate.from_dict(changed(record, ("claim", "epsilon"), EPSILON / 2.0))
+
+
 @every_plan
 def test_consistent_forgery_of_less_noise_is_refused(plan: Plan) -> None:
     """The forger recomputes every constant that depends on the noise: the claim still does not follow."""

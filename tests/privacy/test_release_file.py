@@ -76,6 +76,15 @@ def test_any_changed_byte_is_refused(release: Release) -> None:
             Release.from_bytes(bytes(changed))
 
 
+def test_changed_member_is_named(release: Release) -> None:
+    """Also where the container's own checksums were recomputed."""
+    members = members_of(release.to_bytes())
+    for name in ("certificate.json", "model.json", "coefficients.npy"):
+        comment = _digest(members["manifest.json"])
+        with pytest.raises(VerificationError, match=f"{name} was changed"):
+            Release.from_bytes(_pack(members | {name: members[name] + b" "}, comment=comment))
+
+
 def test_any_missing_tail_or_extra_byte_is_refused(release: Release) -> None:
     raw = release.to_bytes()
     for length in (*range(0, len(raw), 37), len(raw) - 1):

@@ -92,7 +92,14 @@ class FreeGaussianCurve:
         return np.clip(np.exp(-(start**2) / 2.0) - density + tail, 0.0, 1.0)
 
     def log_delta(self, epsilon: ArrayLike) -> Any:
-        return _log(self.delta(epsilon))
+        at, corner = np.asarray(epsilon, dtype=float), self.ratio**2 / 2.0
+        beyond = np.maximum(at, corner)
+        if self.directions == 1:
+            far = math.log(2.0) + GaussianCurve(self.ratio).log_delta(beyond)
+        else:  # the first two terms of ``delta`` cancel there
+            tail = log_ndtr(-beyond / self.ratio - self.ratio / 2.0)
+            far = math.log(math.sqrt(2.0 * math.pi) * self.ratio) + beyond + tail
+        return np.where(at < corner, _log(self.delta(np.minimum(at, corner))), far)
 
     def reach(self, order: float = 0.0) -> float:
         return GaussianCurve(self.ratio).reach(order)
