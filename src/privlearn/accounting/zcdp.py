@@ -18,7 +18,9 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
         excess = math.exp(log_excess)
         return (2.0 * excess + 1.0) * rho - epsilon - math.log1p(1.0 / excess)
 
-    # There 2 x rho >= epsilon + 1 and log(1 + 1/x) <= log(2) < 1: the slope is positive. At the other end it is -700.
+    if rho > epsilon + 100.0:
+        return 1.0  # the best order's excess over 1 is below exp(-100), its bound is 1 to all digits
+    # At the upper end 2 x rho >= epsilon + 1 and log(1 + 1/x) <= log(2): the slope is positive. At -700 it is negative.
     upper = math.log(1.0 + (epsilon + 1.0) / (2.0 * rho))
     excess = math.exp(brentq(slope, -700.0, upper, xtol=1e-12))
     exponent = (

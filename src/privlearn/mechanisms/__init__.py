@@ -4,6 +4,8 @@ from privlearn.mechanisms.noise import ADD_NOISE
 from privlearn.mechanisms.objective import ObjectivePerturbation
 from privlearn.mechanisms.output import OutputPerturbation
 from privlearn.mechanisms.task import Task
+from privlearn.mechanisms.tddl import TestDataDependentLearner
+from privlearn.mechanisms.tdil import TestDataIndependentLearner
 
 Mechanism = OutputPerturbation | ObjectivePerturbation
 MECHANISMS: dict[str, type[Mechanism]] = {
@@ -11,4 +13,21 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "output": OutputPerturbation,
 }
 
-__all__ = ["ADD_NOISE", "MECHANISMS", "Mechanism", "ObjectivePerturbation", "OutputPerturbation", "Task"]
+KernelMechanism = TestDataDependentLearner | TestDataIndependentLearner
+KERNEL_MECHANISMS: dict[str, type[KernelMechanism]] = {
+    "tddl": TestDataDependentLearner,
+    "tdil": TestDataIndependentLearner,
+}
+
+__all__ = [
+    "ADD_NOISE",
+    "KERNEL_MECHANISMS",
+    "MECHANISMS",
+    "KernelMechanism",
+    "Mechanism",
+    "ObjectivePerturbation",
+    "OutputPerturbation",
+    "Task",
+    "TestDataDependentLearner",
+    "TestDataIndependentLearner",
+]
