@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -100,13 +99,3 @@ def least_p_value(noises: Array, covariance: Array) -> float:
         2.0 * len(pairs) * stats.norm.sf(np.max(np.abs(pairs))),
         float(lengths),
     )
-
-
-def spy(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Callable[..., Any]:
-    """The function, with its arguments written down."""
-
-    def called(*arguments: Any) -> Any:
-        calls.append(arguments)
-        return function(*arguments)
-
-    return called

@@ -21,20 +21,21 @@ from privlearn.randomness import SeededRandomness
 
 
 class Recorder(SeededRandomness):
-    """Draws zero, and remembers the scales it was asked for."""
+    """Always draws the same number, and remembers the scales it was asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, draw: int = 0) -> None:
         super().__init__(0)
+        self.draw = draw
         self.laplace: list[float] = []
         self.gaussian: list[float] = []
 
     def discrete_laplace(self, scale: float, size: int) -> Any:
         self.laplace.append(scale)
-        return np.zeros(size, dtype=np.int64)
+        return np.full(size, self.draw)
 
     def discrete_gaussian(self, scale: float, size: int) -> Any:
         self.gaussian.append(scale)
-        return np.zeros(size, dtype=np.int64)
+        return np.full(size, self.draw)
 
 
 def noise_of(test: AboveThreshold) -> tuple[float, float]:
@@ -43,6 +44,16 @@ def noise_of(test: AboveThreshold) -> tuple[float, float]:
     steps = test.draw_threshold(recorder)
     test.is_above(0.0, steps, recorder)
     return recorder.laplace[0] * test.threshold / steps, recorder.laplace[1] * test.threshold / steps
+
+
+def noise_of_answer(mechanism: TightPINP | PaperPINP) -> float:
+    """Scale of the noise in an answer, as drawn, in the units of the answers."""
+    large = 2**40
+    zero, one = Recorder(), Recorder(large)
+    scores = [mechanism.ask(10 * mechanism.threshold, 0.0, -large, source).score for source in (zero, one)]
+    assert scores[0] is not None
+    assert scores[1] is not None
+    return (zero.gaussian or zero.laplace)[-1] * (scores[1] - scores[0]) / large
 
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -126,10 +137,7 @@ class TwoUpdates:
         self.threshold = mechanism.threshold
         scales = noise_of(mechanism.test)
         self.scales = (scales[0] * noise, scales[1] * noise)
-        recorder = Recorder()
-        mechanism.ask(10 * mechanism.threshold, 0.0, 0, recorder)
-        step = 2.0 ** (math.frexp(mechanism.answer_scale)[1] - 1 - 44)
-        self.scale = recorder.gaussian[0] * step * noise
+        self.scale = noise_of_answer(mechanism) * noise
 
     def delta(self, epsilon: float, value: float, other: float) -> float:
         """Exact hockey-stick divergence from ``value`` to ``other``."""
@@ -218,6 +226,7 @@ def test_paper_mode_has_the_papers_constants() -> None:
     eps0 = min(listing, theorem) * inside
     assert mechanism.answer_scale == pytest.approx(1 / eps0, rel=1e-6)
     assert mechanism.threshold == pytest.approx(4 / eps0 * math.log(2 * QUERIES / FAILURE), rel=1e-6)
+    assert noise_of_answer(mechanism) == pytest.approx(1 / eps0, rel=1e-6)
     assert mechanism.spends() <= Guarantee(epsilon, delta)
     assert not dataclasses.replace(mechanism, answer_scale=mechanism.answer_scale / 2).spends() <= Guarantee(
         epsilon, delta
@@ -250,6 +259,17 @@ def test_the_guess_is_corrected_where_it_is_wrong(tmp_path: Path, mode: str) -> 
     assert np.max(late) <= 1.5 * mechanism.threshold + 1e-9
     assert set(answers.sources) == {"noisy", "guess"}
     assert not session.exhausted
+
+
+def test_every_update_draws_a_new_threshold(tmp_path: Path) -> None:
+    session = open_session(
+        tmp_path / "a.session", plentiful(), mechanism="pinp", guarantee=Guarantee(3.0, 1e-5)
+    )
+    thresholds, updates = [session._session._threshold], 0  # type: ignore[union-attr]
+    for point in points_in_ball(40, 3, 3):
+        updates += session.decide(point).sources == "noisy"
+        thresholds.append(session._session._threshold)  # type: ignore[union-attr]
+    assert len(set(thresholds)) == updates + 1 > 2
 
 
 @pytest.mark.parametrize("mode", ["tight", "paper"])

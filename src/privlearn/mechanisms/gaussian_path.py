@@ -9,6 +9,7 @@ floating-point Cholesky factorisation has to achieve is that L L' is nowhere sma
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from operator import mul
 
@@ -108,7 +109,7 @@ def rounding_bound(points: int) -> float:
     a factor 4 for blocking), rounding of L to its grid, and rounding of kernel values; 1.01 covers the jitter.
     """
     factorisation = 4.0 * points * (points + 1) * 2.0**-53
-    grid = points**1.5 * 2.0 ** -(FACTOR_BITS + 1)
+    grid = points * math.sqrt(points) * 2.0 ** -(FACTOR_BITS + 1)
     return 1.01 * (factorisation + grid + points * KERNEL_ROUNDING)
 
 
