@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from privlearn.accounting import GaussianObjectiveCurve, composed_delta, gaussian_ratio, ra12_noise_scale
+from privlearn.accounting import (
+    MARGIN,
+    GaussianObjectiveCurve,
+    composed_delta,
+    gaussian_ratio,
+    ra12_noise_scale,
+)
 from privlearn.errors import InvalidParameter
 
 
@@ -28,6 +34,15 @@ def test_gaussian_ratio_is_tight_from_the_safe_side(
     left = epsilon - share * epsilon
     assert hockey_stick(left, ratio) <= delta
     assert hockey_stick(left, ratio * (1.0 + 1e-6)) > delta
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(-2.0, 1.0), st.floats(-10.0, -1.0))
+def test_margin_is_left_for_the_sampler(log_epsilon: float, log_delta: float) -> None:
+    """The search itself spends none of it: the promise holds with epsilon and delta reduced by the margin."""
+    epsilon, delta = 10.0**log_epsilon, 10.0**log_delta
+    divergence = hockey_stick(epsilon * (1.0 - MARGIN), gaussian_ratio(epsilon, delta))
+    assert divergence <= delta * (1.0 - MARGIN) * (1.0 + 1e-11)
 
 
 @pytest.mark.parametrize("times", [2, 3, 10])
