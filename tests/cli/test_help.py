@@ -18,6 +18,7 @@ COMMANDS = [
     ("budget", "create"),
     ("budget", "show"),
     ("compare",),
+    ("bounds",),
     ("demo",),
 ]
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from privlearn import __version__
+from privlearn.cli.bounds import bounds
 from privlearn.cli.budget import budget
 from privlearn.cli.compare import compare
 from privlearn.cli.demo import demo
@@ -63,6 +64,7 @@ app.command()(verify)
 app.command()(inspect)
 app.add_typer(budget, name="budget")
 app.command()(compare)
+app.command()(bounds)
 app.command()(demo)
 
 

@@ -14,27 +14,27 @@ from privlearn.errors import PrivlearnError
 # Okabe and Ito's colours, which colour-blind people can tell apart; markers say the same once more.
 _COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#8A7A00", "#D55E00", "#E69F00", "#CC79A7")
 _MARKERS = "osD^vPX"
-_STYLE = {
+STYLE = {
     "font.size": 10,
     "font.family": "sans-serif",
     "svg.fonttype": "none",  # text stays text: it can be read aloud, searched and copied
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
-_NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
 def draw(comparison: Comparison, model: str) -> str:
     """An ``<svg>`` element with a curve for each method."""
     matplotlib = require_matplotlib()
-    with matplotlib.rc_context(_STYLE | {"svg.hashsalt": model}):
+    with matplotlib.rc_context(STYLE | {"svg.hashsalt": model}):
         figure = matplotlib.figure.Figure(figsize=(4.2, 4.8), layout="constrained")
         axes = figure.add_subplot()
         _draw_curves(axes, comparison, model)
         _draw_axes(axes, comparison)
         figure.legend(loc="outside lower center", ncols=1, frameon=False, fontsize=9, handlelength=3)
         buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata=_NO_METADATA)
+        figure.savefig(buffer, format="svg", metadata=NO_METADATA)
     return _inline(buffer.getvalue(), _described(comparison, model))
 
 

@@ -18,7 +18,8 @@ from privlearn.errors import InvalidParameter
 class KernelProblem:
     """``J(f) = (1/N) sum_i weight_i loss(sign_i f(x_i) - offset_i) + (Lambda/2) |f|_H^2``.
 
-    f runs over the reproducing space H of a kernel k. The minimiser is ``f = sum_i dual_i k(x_i, .)``. There is no intercept: add a constant to the kernel.
+    f runs over the reproducing space H of a kernel k. The minimiser is ``f = sum_i dual_i k(x_i, .)``.
+    There is no intercept: add a constant to the kernel.
 
     Parameters
     ----------
