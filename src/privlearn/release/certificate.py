@@ -12,7 +12,7 @@ from typing import Any
 from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import MECHANISMS, Mechanism, Task
+from privlearn.mechanisms import KERNEL_MECHANISMS, MECHANISMS, KernelMechanism, Mechanism, Task
 from privlearn.randomness import Randomness, SecureRandomness
 
 _COVERS = (
@@ -24,6 +24,12 @@ _FLOATING_POINT = {
     "laplace": "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee",
     "norm_gamma": "no exact sampler is known: combined from exact draws in floating point, result rounded to a public "
     "grid of 2^-40 of the noise scale; the guarantee holds for the ideal law",
+}
+_TITLES = {
+    "objective": "objective perturbation",
+    "output": "output perturbation",
+    "tddl": "test data dependent learner (TDDL)",
+    "tdil": "test data independent learner (TDIL)",
 }
 _VERSIONED = ("privlearn", "numpy", "scipy", "opendp", "dp-accounting")
 _TASK_FIELDS = (
@@ -39,14 +45,16 @@ class Certificate:
     solver's certified gradient norm is stated as the public bound it had to reach, not as the value it reached.
     """
 
-    mechanism: Mechanism
+    mechanism: Mechanism | KernelMechanism
     randomness: str
     secure: bool
     encoding: Mapping[str, Any]
     versions: Mapping[str, str]
 
     @classmethod
-    def issue(cls, mechanism: Mechanism, randomness: Randomness, encoding: Mapping[str, Any]) -> Certificate:
+    def issue(
+        cls, mechanism: Mechanism | KernelMechanism, randomness: Randomness, encoding: Mapping[str, Any]
+    ) -> Certificate:
         versions = {name: version(name) for name in _VERSIONED} | {"python": platform.python_version()}
         return cls(mechanism, randomness.description, randomness.secure, encoding, versions)
 
@@ -73,7 +81,7 @@ class Certificate:
             "task": {"loss": task.loss.to_dict()} | {name: getattr(task, name) for name in _TASK_FIELDS},
             "constants": mechanism.constants(),
             "solver": {"gradient_norm_at_most": task.tolerance, "reached": True},
-            "floating_point": _FLOATING_POINT[mechanism.noise],
+            "floating_point": _floating_point(mechanism),
             "randomness": {"source": self.randomness, "secure": self.secure},
             "encoding": dict(self.encoding),
             "versions": dict(self.versions),
@@ -113,7 +121,7 @@ class Certificate:
     def __str__(self) -> str:
         mechanism, task = self.mechanism, self.mechanism.task
         facts = {
-            "mechanism": f"{mechanism.name} perturbation, {mechanism.noise} noise, {mechanism.calibration} calibration",
+            "mechanism": f"{_TITLES[mechanism.name]}, {mechanism.noise} noise, {mechanism.calibration} calibration",
             "loss": ", ".join(str(value) for value in task.loss.to_dict().values() if value is not None),
             "records": f"{task.total} (public)",
             "coefficients": f"{task.problems} x {task.dimension}",
@@ -121,7 +129,7 @@ class Certificate:
             **{name.replace("_", " "): f"{value:.6g}" for name, value in mechanism.constants().items()},
             "solver": f"gradient norm certified at most {task.tolerance:g}",
             "randomness": self.randomness,
-            "floating point": _FLOATING_POINT[mechanism.noise],
+            "floating point": _floating_point(mechanism),
             "covers": _COVERS,
         }
         title = str(self.guarantee)
@@ -130,13 +138,13 @@ class Certificate:
         return "\n".join([title, *(f"  {name:<26}{fact}" for name, fact in facts.items())])
 
 
-def _read_mechanism(record: Mapping[str, Any]) -> Mechanism:
+def _read_mechanism(record: Mapping[str, Any]) -> Mechanism | KernelMechanism:
     theorem, constants, claim = record["theorem"], record["constants"], record["claim"]
     guarantee = Guarantee(float(claim["epsilon"]), claim["delta"], claim["neighbours"])
     task_record = dict(record["task"])
     loss = loss_from_dict(task_record.pop("loss"))
     task = Task(loss=loss, neighbours=guarantee.neighbours, **task_record)
-    kind: Any = MECHANISMS[theorem["mechanism"]]
+    kind: Any = (MECHANISMS | KERNEL_MECHANISMS)[theorem["mechanism"]]
     reason = kind.explain_refusal(task, theorem["noise"])
     if reason or theorem["noise"] not in kind.combinations[theorem["calibration"]]:
         raise VerificationError(f"no theorem covers this combination{': ' + reason if reason else ''}")
@@ -144,6 +152,11 @@ def _read_mechanism(record: Mapping[str, Any]) -> Mechanism:
     if guarantee.is_private and not all(0 < value < math.inf for value in chosen.values()):
         raise VerificationError("every noise scale of a private release must be finite and above 0")
     return kind(task, guarantee, theorem["noise"], theorem["calibration"], **chosen)  # type: ignore[no-any-return]
+
+
+def _floating_point(mechanism: Mechanism | KernelMechanism) -> str:
+    """What is exact in the mechanism's own sampler, where it has one, or in its noise's."""
+    return getattr(mechanism, "floating_point", _FLOATING_POINT[mechanism.noise])
 
 
 def _same(stated: Any, recomputed: Any) -> bool:
