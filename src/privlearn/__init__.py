@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from privlearn.data import Schema, SchemaEncoder
-    from privlearn.erm import Hinge, HuberHinge, Logistic, SmoothedHinge
+    from privlearn.erm import ClippedSquare, Hinge, Huber, HuberHinge, Logistic, SmoothedHinge
     from privlearn.errors import (
         BudgetExceeded,
         DataError,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         SolverError,
         VerificationError,
     )
-    from privlearn.estimators import KernelLearner, PrivateLogisticRegression, PrivateSVC
+    from privlearn.estimators import KernelLearner, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
     from privlearn.release import Certificate, Release, verify
@@ -35,9 +35,11 @@ __version__ = "0.1.0"
 __all__ = [
     "BudgetExceeded",
     "Certificate",
+    "ClippedSquare",
     "DataError",
     "Guarantee",
     "Hinge",
+    "Huber",
     "HuberHinge",
     "InteractivePredictor",
     "InvalidParameter",
@@ -46,6 +48,7 @@ __all__ = [
     "LedgerError",
     "Logistic",
     "PrivateLogisticRegression",
+    "PrivateRegressor",
     "PrivateSVC",
     "PrivlearnError",
     "Release",

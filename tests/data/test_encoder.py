@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -17,7 +17,8 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from privlearn.data import Schema, SchemaEncoder
 from privlearn.data.blocks import BLOCK
 from privlearn.data.splines import spline_basis
-from privlearn.errors import SchemaError
+from privlearn.data.target_scale import from_unit, to_unit
+from privlearn.errors import DataError, SchemaError
 
 
 def one_column(**settings: Any) -> Schema:
@@ -233,3 +234,44 @@ def test_without_a_person_column_every_row_is_a_person(schema: Schema, columns: 
     weights, count = SchemaEncoder(schema).person_weights(columns)
     assert count == 4
     assert_array_equal(weights, np.ones(4))
+
+
+def number_target(lower: float, upper: float) -> SchemaEncoder:
+    target = {"name": "y", "lower": lower, "upper": upper}
+    return SchemaEncoder(
+        Schema.from_dict({"name": "t", "columns": {"x": {"type": "text"}}, "target": target})
+    )
+
+
+def test_targets_are_clamped_and_scaled() -> None:
+    encoded = number_target(10.0, 20.0).encode_targets([10, 12.5, 20, -1e300, 1e300, np.inf])
+    assert encoded.tolist() == [-1.0, -0.5, 1.0, -1.0, 1.0, 1.0]
+
+
+@given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300), st.lists(st.floats(allow_nan=False), min_size=1))
+def test_scaled_targets_are_within_one_and_come_back(one: float, other: float, values: list[float]) -> None:
+    lower, upper = sorted((one, other))
+    assume(lower < upper)
+    units = to_unit(np.array(values), (lower, upper))
+    assert (np.abs(units) <= 1.0).all()
+    back = from_unit(units, (lower, upper))
+    size = max(abs(lower), abs(upper))
+    assert np.allclose(back, np.clip(values, lower, upper), rtol=0.0, atol=1e-14 * size + 5e-324)
+    assert ((lower <= back) & (back <= upper)).all()
+
+
+def test_missing_targets_are_refused() -> None:
+    for gap in (None, np.nan):
+        with pytest.raises(DataError, match="target 'y' has missing cells"):
+            number_target(0.0, 1.0).encode_targets([0.5, gap])
+
+
+def test_targets_need_a_number_and_labels_need_classes() -> None:
+    with pytest.raises(SchemaError, match="is a number"):
+        number_target(0.0, 1.0).encode_labels([0, 1])
+    columns = {"name": "t", "columns": {"x": {"type": "text"}}}
+    with pytest.raises(SchemaError, match="no target"):
+        SchemaEncoder(Schema.from_dict(columns)).encode_targets([0.5])
+    labelled = columns | {"target": {"name": "y", "classes": [0, 1]}}
+    with pytest.raises(SchemaError, match="has classes"):
+        SchemaEncoder(Schema.from_dict(labelled)).encode_targets([0.5])

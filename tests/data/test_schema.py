@@ -75,6 +75,22 @@ SCHEMA_PROBLEMS = {
         {"target": {"name": "y", "classes": ["ill", 0]}},
         "target: classes: must all be of one",
     ),
+    "target of two kinds": (
+        {"target": {"name": "y", "classes": [0, 1], "lower": 0, "upper": 1}},
+        "target: needs either classes, or lower and upper",
+    ),
+    "target of no kind": ({"target": {"name": "y"}}, "target: needs either classes, or lower and upper"),
+    "target with one bound": ({"target": {"name": "y", "lower": 0}}, "target: a number needs both bounds"),
+    "target with an empty bound": (
+        {"target": {"name": "y", "lower": 0, "upper": None}},
+        "target: upper: still empty: fill in a public bound",
+    ),
+    "target with a true bound": ({"target": {"name": "y", "lower": True, "upper": 2}}, "not true or false"),
+    "target with equal bounds": ({"target": {"name": "y", "lower": 1, "upper": 1}}, "must be below"),
+    "target with an infinite bound": (
+        {"target": {"name": "y", "lower": 1, "upper": float("inf")}},
+        "target: upper",
+    ),
     "target left empty": ({"target": {"name": None, "classes": []}}, "target: name: still empty"),
     "nameless": ({"name": ""}, "name"),
     "unknown key": ({"colums": {}}, "colums: unknown setting"),
@@ -160,7 +176,9 @@ schemas = st.builds(
         min_size=1,
         max_size=4,
     ),
-    target=st.none() | st.builds(Target, name=names.map("t_".__add__), classes=values),
+    target=st.none()
+    | st.builds(Target, name=names.map("t_".__add__), classes=values)
+    | st.builds(Target, name=names.map("t_".__add__), lower=st.floats(-1e9, 0.0), upper=st.floats(1e-9, 1e9)),
     person=st.none() | names.map("p_".__add__),
 )
 
@@ -245,3 +263,12 @@ def test_unreadable_files(file: str, text: str | None, message: str, tmp_path: A
         (tmp_path / file).write_text(text)
     with pytest.raises(SchemaError, match=message):
         Schema.load(tmp_path / file)
+
+
+def test_a_target_is_stored_as_what_it_is() -> None:
+    """A list of classes has no bounds: its stored form, and so the schema's digest, does not mention any."""
+    assert Schema.from_dict(described()).to_dict()["target"] == {"name": "y", "classes": [0, 1]}
+    number = Schema.from_dict(described(target={"name": "y", "lower": 0, "upper": 9}))
+    assert number.to_dict()["target"] == {"name": "y", "lower": 0.0, "upper": 9.0}
+    assert number.target is not None
+    assert number.target.bounds == (0.0, 9.0)

@@ -14,7 +14,7 @@ from privlearn.cli.terminal import output
 from privlearn.cli.words import in_words
 
 if TYPE_CHECKING:
-    from privlearn.release import LinearModel
+    from privlearn.release import Model
 
 
 def inspect(
@@ -45,16 +45,28 @@ def inspect(
         output.print(_coefficients(release.model, largest))
 
 
-def _description(model: LinearModel) -> list[str]:
+def _description(model: Model) -> list[str]:
     """The schema, a line a column; or the declared bound of plain arrays."""
     from privlearn.release.encoders import base_of
 
     schema = getattr(base_of(model.encoder), "schema", None)
     if schema is None:
-        return [f"Plain arrays: {model.encoder.dimension} features, classes {_listed(model.classes)}"]
+        return [f"Plain arrays: {model.encoder.dimension} features, {_answers(model)}"]
     columns = [f"  {name}: {_column(column)}" for name, column in schema.columns.items()]
-    target = f"{schema.target.name!r} ({_listed(schema.target.classes)})"
+    target = f"{schema.target.name!r} ({_answers(model)})"
     return [f"Schema {schema.name!r}, target {target}, columns:", *columns]
+
+
+def _answers(model: Model) -> str:
+    """What the model predicts."""
+    bounds = getattr(model, "target_bounds", None)
+    if bounds is None:
+        return f"classes {_listed(_labels(model))}"
+    return f"numbers from {bounds[0]:g} to {bounds[1]:g}"
+
+
+def _labels(model: Any) -> Any:
+    return getattr(model, "classes", ("", "the number"))
 
 
 def _column(column: Any) -> str:
@@ -70,13 +82,13 @@ def _listed(values: Any, most: int = 8) -> str:
     return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
 
 
-def _coefficients(model: LinearModel, count: int) -> Table:
+def _coefficients(model: Model, count: int) -> Table:
     import numpy as np
 
     from privlearn.release.encoders import feature_names
 
     names = feature_names(model.encoder)
-    labels = model.classes[1:] if len(model.coefficients) == 1 else model.classes
+    labels = _labels(model)[1:] if len(model.coefficients) == 1 else _labels(model)
     order = np.argsort(-np.abs(model.coefficients), axis=None, kind="stable")[:count]
     rows, places = np.unravel_index(order, model.coefficients.shape)
     table = Table(title="Largest coefficients (noise included)", title_justify="left")

@@ -1,4 +1,4 @@
-"""`privlearn predict`: classes of new rows."""
+"""`privlearn predict`: classes, or numbers, for new rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from privlearn.cli.terminal import LateProgress
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.release import LinearModel
+    from privlearn.release import Model
 
 _ROWS_AT_ONCE = 1 << 16
 
@@ -31,19 +31,21 @@ def predict(
     ] = False,
     force: Force = False,
 ) -> None:
-    """Predict the class of each row of a table, as CSV. The target column is not needed.
+    """Predict the class (or the number) of each row of a table, as CSV. The target column is not needed.
 
     \b
     Example:
       privlearn predict income.privlearn new.csv --out predictions.csv
     """
     from privlearn.data import read_table
-    from privlearn.release import Release
+    from privlearn.release import RegressionModel, Release
     from privlearn.release.atomic import write_atomically
 
     if out is not None:
         check_writable(out, force)
     released = Release.load(model).model
+    if probabilities and isinstance(released, RegressionModel):
+        raise InvalidParameter("a regression predicts numbers: leave out --probabilities")
     with LateProgress(f"reading {table}") as progress:
         rows = read_table(table, _features_only(released))
         pieces = _predicted(released, rows, probabilities, progress)
@@ -57,7 +59,7 @@ def predict(
         typer.echo(f"Wrote {out}: {rows.num_rows} predictions.")
 
 
-def _features_only(model: LinearModel) -> Any:
+def _features_only(model: Model) -> Any:
     """The schema without its target: whatever the table says there is not read."""
     from privlearn.release.encoders import base_of
 
@@ -70,7 +72,7 @@ def _features_only(model: LinearModel) -> Any:
     return schema.model_copy(update={"target": None, "person": None})
 
 
-def _predicted(model: LinearModel, rows: Any, probabilities: bool, progress: LateProgress) -> Iterator[bytes]:
+def _predicted(model: Any, rows: Any, probabilities: bool, progress: LateProgress) -> Iterator[bytes]:
     """CSV text, block by block: the encoded rows need far more memory than the table."""
     import pyarrow as pa
     import pyarrow.csv as arrow_csv

@@ -27,11 +27,11 @@ def train(
     target: Annotated[
         str | None, typer.Option(help="Column to predict; must be the schema's target.", show_default=False)
     ] = None,
-    model: Annotated[str, typer.Option(help="logistic or svm.")] = "logistic",
+    model: Annotated[str, typer.Option(help="logistic, svm or regression.")] = "logistic",
     loss: Annotated[
         str | None,
         typer.Option(
-            help="logistic, multinomial; svm: huber_hinge, smoothed_hinge, hinge.",
+            help="logistic, multinomial; svm: huber_hinge, smoothed_hinge, hinge; regression: huber, clipped_square.",
             show_default="the first",
         ),
     ] = None,
@@ -55,7 +55,7 @@ def train(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Train a classifier and write a release file that may leave.
+    """Train a classifier or a regression and write a release file that may leave.
 
     Everything is checked before the ledger is charged, and the file is written
     only after the charge is durable.
@@ -97,7 +97,9 @@ def train(
 
 def _check_target(schema: Schema, target: str | None) -> None:
     if schema.target is None:
-        raise InvalidParameter("the schema has no target: add `target:` with its name and classes")
+        raise InvalidParameter(
+            "the schema has no target: add `target:` with its name and its classes or bounds"
+        )
     if target is not None and target != schema.target.name:
         raise InvalidParameter(
             f"--target {target} is not the schema's target, {schema.target.name}: "
@@ -124,9 +126,9 @@ def _regularization(text: str) -> str | float:
 
 
 def _estimator(model: str, settings: dict[str, Any]) -> Any:
-    from privlearn.estimators import PrivateLogisticRegression, PrivateSVC
+    from privlearn.estimators import PrivateLogisticRegression, PrivateRegressor, PrivateSVC
 
-    known = {"logistic": PrivateLogisticRegression, "svm": PrivateSVC}
+    known = {"logistic": PrivateLogisticRegression, "svm": PrivateSVC, "regression": PrivateRegressor}
     if model not in known:
         raise InvalidParameter(f"--model must be {' or '.join(known)}, not {model}")
     return known[model](**settings)

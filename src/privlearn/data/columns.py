@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
+from pydantic import (
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from privlearn.data.public_model import PublicModel
 
@@ -47,22 +55,11 @@ class NumberColumn(PublicModel):
     @field_validator("lower", "upper", mode="before")
     @classmethod
     def _is_filled_in(cls, bound: Any) -> Any:
-        if bound is None:
-            raise ValueError("still empty: fill in a public bound, e.g. lower: 0 and upper: 120")
-        if isinstance(bound, bool):
-            raise ValueError("must be a number, not true or false")
-        return bound
+        return filled_in_bound(bound)
 
     @model_validator(mode="after")
     def _bounds_are_ordered(self) -> NumberColumn:
-        if not self.lower < self.upper:
-            raise ValueError(
-                f"lower ({self.lower:g}) must be below upper ({self.upper:g}): state wider bounds"
-            )
-        if not math.isfinite(self.upper - self.lower):
-            raise ValueError(
-                "upper - lower overflows: state narrower bounds, or use scale: log and smaller units"
-            )
+        check_bounds(self.lower, self.upper)
         return self
 
 
@@ -110,10 +107,21 @@ Column = Annotated[NumberColumn | CategoryColumn | TextColumn, Field(discriminat
 
 
 class Target(PublicModel):
-    """The column to predict and the public list of its classes."""
+    """The column to predict: the public list of its classes, or the public bounds of a number.
+
+    Parameters
+    ----------
+    name : str
+    classes : tuple of str, int or bool
+        For a classifier: all labels that may occur, of one type.
+    lower, upper : float
+        For a regression: public bounds; what lies outside is clamped to them.
+    """
 
     name: Annotated[StrictStr, Field(min_length=1)]
-    classes: tuple[Value, ...]
+    classes: tuple[Value, ...] = ()
+    lower: float | None = None
+    upper: float | None = None
 
     @field_validator("name", mode="before")
     @classmethod
@@ -126,6 +134,51 @@ class Target(PublicModel):
     @classmethod
     def _are_distinct(cls, classes: tuple[Value, ...]) -> tuple[Value, ...]:
         return distinct_values(classes, "classes: [healthy, ill]")
+
+    @field_validator("lower", "upper", mode="before")
+    @classmethod
+    def _bound_is_filled_in(cls, bound: Any) -> Any:
+        return filled_in_bound(bound)
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> Target:
+        given = [bound for bound in (self.lower, self.upper) if bound is not None]
+        if bool(self.classes) == bool(given):
+            raise ValueError("needs either classes, or lower and upper for a number: give one of the two")
+        if len(given) == 1:
+            raise ValueError("a number needs both bounds: fill in lower and upper")
+        if given:
+            check_bounds(*given)
+        return self
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Lower and upper bound of a number; ``None`` for classes."""
+        return None if self.lower is None or self.upper is None else (self.lower, self.upper)
+
+    @model_serializer
+    def _of_its_kind(self) -> dict[str, Any]:
+        """Without the other kind's empty settings."""
+        if self.bounds is None:
+            return {"name": self.name, "classes": list(self.classes)}
+        return {"name": self.name, "lower": self.lower, "upper": self.upper}
+
+
+def filled_in_bound(bound: Any) -> Any:
+    """Refuse a bound left empty in a template, and true or false, which Python would read as 1 or 0."""
+    if bound is None:
+        raise ValueError("still empty: fill in a public bound, e.g. lower: 0 and upper: 120")
+    if isinstance(bound, bool):
+        raise ValueError("must be a number, not true or false")
+    return bound
+
+
+def check_bounds(lower: float, upper: float) -> None:
+    """Public bounds: in order, and not so wide that their distance overflows."""
+    if not lower < upper:
+        raise ValueError(f"lower ({lower:g}) must be below upper ({upper:g}): state wider bounds")
+    if not math.isfinite(upper - lower):
+        raise ValueError("upper - lower overflows: state narrower bounds, or use smaller units")
 
 
 def distinct_values(values: tuple[Value, ...], example: str) -> tuple[Value, ...]:

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privlearn.data.blocks import blocks
-from privlearn.data.cells import MISSING, UNKNOWN, codes, owners
+from privlearn.data.cells import MISSING, UNKNOWN, codes, numbers, owners
+from privlearn.data.columns import Target
 from privlearn.data.groups import DenseGroup, group_of
 from privlearn.data.rescale import rescale_dense, rescale_sparse
 from privlearn.data.schema import Schema
 from privlearn.data.table import as_array, as_table
+from privlearn.data.target_scale import to_unit
 from privlearn.errors import DataError, SchemaError
 
 
@@ -103,15 +105,34 @@ class SchemaEncoder:
 
     def encode_labels(self, values: Any) -> NDArray[np.int64]:
         """Position of each label in the schema's classes."""
-        if self.schema.target is None:
-            raise SchemaError("the schema has no target: add target: with its name and classes")
-        label = f"target {self.schema.target.name!r}"
-        places = codes(as_array(values, label), self.schema.target.classes, label)
+        target = self._target()
+        label = f"target {target.name!r}"
+        if not target.classes:
+            raise SchemaError(f"{label} is a number: list classes instead of bounds, or train a regression")
+        places = codes(as_array(values, label), target.classes, label)
         if np.any(places == MISSING):
             raise DataError(f"{label} has missing labels: drop those rows")
         if np.any(places == UNKNOWN):
             raise DataError(f"{label} has labels that the schema does not list: correct the rows or the list")
         return places
+
+    def encode_targets(self, values: Any) -> NDArray[np.float64]:
+        """Numbers to predict, clamped to the schema's bounds and scaled to [-1, 1]."""
+        target = self._target()
+        label = f"target {target.name!r}"
+        if target.bounds is None:
+            raise SchemaError(
+                f"{label} has classes: state lower and upper instead of them, or train a classifier"
+            )
+        cells = numbers(as_array(values, label), label)
+        if np.isnan(cells).any():
+            raise DataError(f"{label} has missing cells: drop those rows")
+        return to_unit(cells, target.bounds)
+
+    def _target(self) -> Target:
+        if self.schema.target is None:
+            raise SchemaError("the schema has no target: add target: with its name and its classes or bounds")
+        return self.schema.target
 
     def person_weights(self, data: Any) -> tuple[NDArray[np.float64], int]:
         """Weight of each row and the number of persons.

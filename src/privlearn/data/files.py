@@ -133,7 +133,7 @@ def _wanted(names: list[str], schema: Schema | None, path: Path) -> list[str]:
 
 def _arrow_type(schema: Schema, name: str) -> Any:
     column = schema.target if schema.target and schema.target.name == name else schema.columns.get(name)
-    if isinstance(column, NumberColumn):
+    if isinstance(column, NumberColumn) or (isinstance(column, Target) and column.bounds):
         return pa.float64()
     listed = _listed(column)
     return _TYPES[type(listed[0])] if listed else pa.string()

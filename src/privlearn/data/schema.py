@@ -29,7 +29,7 @@ class Schema(PublicModel):
         The feature columns, in the order of the encoded features. Columns of the table that are not
         listed are not read.
     target : Target or None, default=None
-        The column to predict and its classes.
+        The column to predict and its classes, or its bounds if it is a number.
     person : str or None, default=None
         Column that identifies a person who has several rows. The rows of a person are averaged, so that a
         person weighs as much as one record, however many rows they have.

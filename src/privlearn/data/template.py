@@ -26,7 +26,8 @@ _HEAD = """\
 # 3. Category columns: list all values that may occur; quote words such as "yes", "no" and "1" if
 #    the table has them as text. Long free text: write type: text and delete values.
 # 4. missing: zero (and unknown: zero for categories) accepts gaps; without it they are refused.
-# 5. Move the column to predict from columns to target and list its classes.
+# 5. Move the column to predict from columns to target and list its classes; or, for a number
+#    (regression), write its lower and upper there instead of classes.
 # 6. If people have several rows: person: NAME of the column that identifies them (then delete that
 #    column below), or rows_per_person: the largest number a person can have.
 """

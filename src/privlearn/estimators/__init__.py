@@ -1,9 +1,11 @@
 """The scikit-learn face."""
 
+from privlearn.estimators.kernel_learner import KernelLearner
 from privlearn.estimators.linear import PrivateLogisticRegression
 from privlearn.estimators.regression import PrivateRegressor
 from privlearn.estimators.svc import PrivateSVC
 
 ESTIMATORS = (PrivateLogisticRegression, PrivateSVC)
+"""The classifiers."""
 
-__all__ = ["ESTIMATORS", "PrivateLogisticRegression", "PrivateRegressor", "PrivateSVC"]
+__all__ = ["ESTIMATORS", "KernelLearner", "PrivateLogisticRegression", "PrivateRegressor", "PrivateSVC"]

@@ -13,7 +13,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from privlearn.data import BoundedRows, Schema, SchemaEncoder, as_table
+from privlearn.data import BoundedRows, Schema, SchemaEncoder, Target, as_table
 from privlearn.data.quiet import quietly
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.release.encoders import Encoder
@@ -21,8 +21,8 @@ from privlearn.release.encoders import Encoder
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingSet:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EncodedRows:
     """Private rows as features of norm at most 1, with the public facts about them.
 
     ``total`` counts records, or persons where their rows are averaged; ``person_weights`` is then 1/m for each of a
@@ -31,52 +31,79 @@ class TrainingSet:
 
     encoder: Encoder | None
     features: Any
-    labels: NDArray[np.int64]
-    classes: NDArray[Any]
     total: int
     person_weights: Array | None = None
     rows_per_person: int = 1
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainingSet(EncodedRows):
+    """Rows with the number of each one's class among the declared ones."""
+
+    labels: NDArray[np.int64]
+    classes: NDArray[Any]
+
+
 def read_table(schema: Schema, X: Any, y: Any, fit_intercept: bool) -> TrainingSet:
     """A raw table under a schema; ``y=None`` takes the schema's target column."""
     encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
-    if schema.target is None:
-        raise InvalidParameter("the schema has no target: add `target:` with its name and classes")
-    if y is None:
-        y = as_table(X, [schema.target.name]).column(0)
-    labels = encoder.encode_labels(y)
-    features = encoder.encode(X)
-    if features.shape[0] != len(labels):
-        raise DataError(f"the table has {features.shape[0]} rows but there are {len(labels)} labels")
-    classes = np.array(schema.target.classes)
-    if schema.person is None:
-        return TrainingSet(encoder, features, labels, classes, len(labels), None, schema.rows_per_person)
-    weights, persons = encoder.person_weights(X)
-    return TrainingSet(encoder, features, labels, classes, persons, weights)
+    target, answers = target_column(schema, X, y)
+    labels = encoder.encode_labels(answers)
+    return TrainingSet(
+        labels=labels, classes=np.array(target.classes), **encode_table(encoder, X, len(labels))
+    )
 
 
 def read_arrays(estimator: Any, X: Any, y: Any, *, private: bool) -> TrainingSet:
     """Plain arrays: the caller declares ``norm_bound`` and ``classes``, unless nothing is promised."""
-    _check_has_labels(estimator, y)
-    columns = check_array_shape(X)
-    _check_norm_bound(estimator, private)
+    check_arrays(estimator, X, y, private)
     classes, labels = _read_labels(estimator, X, y, private)
-    norm_bound = _largest_norm(X) if estimator.norm_bound is None else estimator.norm_bound
-    encoder = BoundedRows(norm_bound, columns, fit_intercept=estimator.fit_intercept)
-    features = encoder.encode(X)
-    validate_data(estimator, X, reset=True, skip_check_array=True)
-    return TrainingSet(encoder, features, labels, classes, len(labels))
+    return TrainingSet(labels=labels, classes=classes, **encode_arrays(estimator, X))
 
 
 def read_objects(estimator: Any, X: Any, y: Any, *, private: bool) -> TrainingSet:
     """Objects that only the user's kernel can read; its declared bound takes the place of ``norm_bound``."""
-    _check_has_labels(estimator, y)
+    check_has_target(estimator, y)
     classes, labels = _read_labels(estimator, X, y, private)
-    return TrainingSet(None, X, labels, classes, len(labels))
+    return TrainingSet(encoder=None, features=X, labels=labels, classes=classes, total=len(labels))
 
 
-def _check_has_labels(estimator: Any, y: Any) -> None:
+def target_column(schema: Schema, X: Any, y: Any) -> tuple[Target, Any]:
+    """The schema's target, and ``y`` or else the table's column of that name."""
+    if schema.target is None:
+        raise InvalidParameter("the schema has no target: add `target:` with its name and classes")
+    return schema.target, as_table(X, [schema.target.name]).column(0) if y is None else y
+
+
+def encode_table(encoder: SchemaEncoder, X: Any, answers: int) -> dict[str, Any]:
+    """The fields of `EncodedRows` for a table with so many labels or target values."""
+    features = encoder.encode(X)
+    if features.shape[0] != answers:
+        raise DataError(f"the table has {features.shape[0]} rows but there are {answers} labels")
+    fields = {"encoder": encoder, "features": features}
+    if encoder.schema.person is None:
+        return fields | {"total": answers, "rows_per_person": encoder.schema.rows_per_person}
+    weights, persons = encoder.person_weights(X)
+    return fields | {"total": persons, "person_weights": weights}
+
+
+def check_arrays(estimator: Any, X: Any, y: Any, private: bool) -> None:
+    """What must hold before any cell is looked at."""
+    check_has_target(estimator, y)
+    check_array_shape(X)
+    _check_norm_bound(estimator, private)
+
+
+def encode_arrays(estimator: Any, X: Any) -> dict[str, Any]:
+    """The fields of `EncodedRows` for plain arrays."""
+    norm_bound = _largest_norm(X) if estimator.norm_bound is None else estimator.norm_bound
+    encoder = BoundedRows(norm_bound, check_array_shape(X), fit_intercept=estimator.fit_intercept)
+    features = encoder.encode(X)
+    validate_data(estimator, X, reset=True, skip_check_array=True)
+    return {"encoder": encoder, "features": features, "total": features.shape[0]}
+
+
+def check_has_target(estimator: Any, y: Any) -> None:
     if y is None:
         raise InvalidParameter(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"

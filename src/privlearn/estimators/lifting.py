@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.errors import InvalidParameter
-from privlearn.estimators.inputs import TrainingSet
+from privlearn.estimators.inputs import EncodedRows
 from privlearn.features import FourierFeatures, Kernel, LandmarkFeatures, kernel_from_name
 from privlearn.release.encoders import FourierEncoder, KernelEncoder
 
 Array = NDArray[np.float64]
-Lifted = tuple[TrainingSet, Callable[[Array], Array]]
+Rows = TypeVar("Rows", bound=EncodedRows)
+Lifted = tuple[Rows, Callable[[Array], Array]]
 """Rows in the space where the model is linear, and how its coefficients are written down in a release."""
 
 _FOURIER = ("rbf", "laplacian", "cauchy")
 _LARGE = 2**26  # features; above it they are kept in float32, half the memory
 
 
-def lift(estimator: Any, rows: TrainingSet) -> Lifted:
+def lift(estimator: Any, rows: Rows) -> Lifted[Rows]:
     """What an estimator's kernel parameters mean: landmarks on public points, Fourier features, or nothing."""
     if estimator.public_points is not None:
         return _to_landmarks(estimator, rows)
@@ -31,7 +32,7 @@ def lift(estimator: Any, rows: TrainingSet) -> Lifted:
     return _to_fourier(estimator, rows)
 
 
-def _to_fourier(estimator: Any, rows: TrainingSet) -> Lifted:
+def _to_fourier(estimator: Any, rows: Rows) -> Lifted[Rows]:
     kernel, base = _kernel(estimator), rows.encoder
     if kernel.name not in _FOURIER:
         raise InvalidParameter(
@@ -46,7 +47,7 @@ def _to_fourier(estimator: Any, rows: TrainingSet) -> Lifted:
     return dataclasses.replace(rows, encoder=encoder, features=lifted), lambda coefficients: coefficients
 
 
-def _to_landmarks(estimator: Any, rows: TrainingSet) -> Lifted:
+def _to_landmarks(estimator: Any, rows: Rows) -> Lifted[Rows]:
     base: Any = rows.encoder
     points = estimator.public_points if base is None else base.encode(estimator.public_points)
     features = LandmarkFeatures(_kernel(estimator), points)

@@ -6,23 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privlearn.data import Schema
 from privlearn.erm import LossFacts
-from privlearn.errors import InvalidParameter
 from privlearn.estimators.inputs import TrainingSet, read_objects
-from privlearn.estimators.lifting import lift
+from privlearn.estimators.kernel_choice import KernelChoice
 from privlearn.estimators.linear import PrivateLinearClassifier
 from privlearn.estimators.training import Progress
 from privlearn.features import Kernel
-from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.guarantee import Neighbours
 from privlearn.ledger import Ledger
 
-Array = NDArray[np.float64]
 
-
-class PrivateSVC(PrivateLinearClassifier):
+class PrivateSVC(KernelChoice, PrivateLinearClassifier):
     """Private support vector machine.
 
     Without ``public_points``: linear, or random Fourier features of the RBF, Laplacian or Cauchy kernel (the
@@ -122,23 +118,5 @@ class PrivateSVC(PrivateLinearClassifier):
         self.fourier_pairs = fourier_pairs
         self.fourier_seed = fourier_seed
 
-    def _chosen_mechanism(self) -> tuple[str, str]:
-        if self.mechanism != "function_release":
-            return super()._chosen_mechanism()
-        if self.public_points is None:
-            raise InvalidParameter(
-                "mechanism='function_release' is a release at public points: pass public_points=..."
-            )
-        return "output", "gaussian"
-
-    def _read(self, X: Any, y: Any, guarantee: Guarantee) -> TrainingSet:
-        if self.schema is None and self.norm_bound is None and self._takes_objects:
-            return read_objects(self, X, y, private=guarantee.is_private)
-        return super()._read(X, y, guarantee)
-
-    @property
-    def _takes_objects(self) -> bool:
-        return self.kernel == "precomputed" or not isinstance(self.kernel, str)
-
-    def _lift(self, rows: TrainingSet) -> tuple[TrainingSet, Callable[[Array], Array]]:
-        return lift(self, rows)
+    def _read_objects(self, X: Any, y: Any, private: bool) -> TrainingSet:
+        return read_objects(self, X, y, private=private)

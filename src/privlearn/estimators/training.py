@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from privlearn.erm import Loss, LossFacts, Problem, minimise, minimise_multinomial
 from privlearn.estimators.inputs import TrainingSet
+from privlearn.estimators.targets import RegressionSet
 from privlearn.mechanisms.output import Fit
 
 Array = NDArray[np.float64]
@@ -58,6 +59,28 @@ def solver(
         return np.array(found)
 
     return solve_multinomial if loss.name == "multinomial" else solve_margins
+
+
+def regression_solver(
+    rows: RegressionSet, loss: LossFacts, tolerance: float, progress: Progress | None
+) -> Fit:
+    """The same for the single problem of a regression, whose loss sees residuals."""
+
+    def solve(linear: Array | None, regularization: float) -> Array:
+        problem = Problem(
+            rows.features,
+            np.ones(len(rows.targets)),
+            cast(Loss, loss),
+            regularization,
+            rows.total,
+            rows.person_weights,
+            None if linear is None else linear[0],
+            offsets=rows.targets,
+        )
+        found = minimise(problem, tolerance=tolerance, progress=_counted(progress, 0, 1))
+        return found.coefficients[np.newaxis]
+
+    return solve
 
 
 def row_weights(rows: TrainingSet, class_weights: Array | None) -> Array | None:

@@ -3,6 +3,7 @@
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
 from privlearn.release.model import LinearModel
+from privlearn.release.regression import Model, RegressionModel
 from privlearn.release.verify import Verification, verify
 
-__all__ = ["Certificate", "LinearModel", "Release", "Verification", "verify"]
+__all__ = ["Certificate", "LinearModel", "Model", "RegressionModel", "Release", "Verification", "verify"]

@@ -2,7 +2,7 @@
 
     manifest.json       format, versions, SHA-256 of every other member
     certificate.json    what is promised, with every constant
-    model.json          encoder, labels, link
+    model.json          encoder, with labels and link or with the bounds of a regression
     coefficients.npy    the only thing that depends on the records
     public_points.npy   the landmarks of a kernel model, if it has any
     signature.json      optional: Ed25519 signature of the manifest by the data's holder
@@ -31,7 +31,7 @@ from privlearn.errors import ReleaseError, SchemaError, VerificationError
 from privlearn.release.atomic import write_atomically
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import KernelEncoder, describe_encoding
-from privlearn.release.model import LINK_OF_LOSS, LinearModel
+from privlearn.release.regression import Model, model_from_dict
 
 FORMAT = "privlearn release 1"
 _JSON_MEMBERS = ("certificate.json", "model.json")
@@ -42,7 +42,7 @@ _ARRAYS = ("coefficients", "public_points")
 class Release:
     """A model with its certificate, ready to leave."""
 
-    model: LinearModel
+    model: Model
     certificate: Certificate
     signature: dict[str, str] | None = None
 
@@ -101,7 +101,7 @@ class Release:
             if _digest(members[name]) != manifest["sha256"][name]:
                 raise VerificationError(f"{name} was changed after the release was written")
         loaded = {name: _read_array(members[member]) for name, member in arrays.items()}
-        model = LinearModel.from_dict(json.loads(members["model.json"]), loaded, kernel)
+        model = model_from_dict(json.loads(members["model.json"]), loaded, kernel)
         certificate = Certificate.from_dict(json.loads(members["certificate.json"]))
         _check_agreement(model, certificate)
         signature = json.loads(members["signature.json"]) if "signature.json" in members else None
@@ -126,7 +126,7 @@ class Release:
         return _json_bytes({"format": FORMAT, "sha256": digests})
 
 
-def _check_agreement(model: LinearModel, certificate: Certificate) -> None:
+def _check_agreement(model: Model, certificate: Certificate) -> None:
     """The certificate must speak of this model."""
     task = certificate.mechanism.task
     size = task.problems * task.dimension
@@ -139,7 +139,7 @@ def _check_agreement(model: LinearModel, certificate: Certificate) -> None:
     agree = (
         fits
         and (task.problems == len(model.coefficients) or task.loss.name == "multinomial")
-        and model.link == LINK_OF_LOSS.get(task.loss.name, "none")
+        and model.is_learnt_by(task.loss.name)
         and certificate.encoding == describe_encoding(model.encoder)
         and np.isfinite(model.coefficients).all()
     )

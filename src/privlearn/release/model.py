@@ -1,4 +1,4 @@
-"""A released linear model: public encoder, noisy coefficients, labels. It predicts without any private data."""
+"""A released linear classifier: public encoder, noisy coefficients, labels. It predicts without any private data."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from privlearn.erm.losses import RESIDUAL_LOSSES
 from privlearn.errors import InvalidParameter, ReleaseError
 from privlearn.release.encoders import Encoder, encoder_from_dict, encoder_to_dict, points_array
 
@@ -20,7 +21,24 @@ LINKS = ("none", *LINK_OF_LOSS.values())
 
 
 @dataclass(frozen=True, eq=False)
-class LinearModel:
+class ScoredFeatures:
+    """What every released model is: public features, and coefficients over them with one row a score."""
+
+    encoder: Encoder
+    coefficients: Array
+
+    def arrays(self) -> dict[str, Array]:
+        """What travels as arrays."""
+        points = points_array(self.encoder)
+        return {"coefficients": self.coefficients} | ({} if points is None else {"public_points": points})
+
+    def _scores(self, data: Any) -> Array:
+        """One column a row of coefficients."""
+        return np.asarray(self.encoder.encode(data) @ self.coefficients.T)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel(ScoredFeatures):
     """Scores <w_k, encode(x)> over public features.
 
     Parameters
@@ -34,8 +52,6 @@ class LinearModel:
         How scores become probabilities.
     """
 
-    encoder: Encoder
-    coefficients: Array
     classes: NDArray[Any]
     link: str
 
@@ -63,9 +79,9 @@ class LinearModel:
         odds = expit(scores) + np.finfo(float).tiny  # all-negative scores underflow together
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
-    def _scores(self, data: Any) -> Array:
-        """One column a row of coefficients."""
-        return np.asarray(self.encoder.encode(data) @ self.coefficients.T)
+    def is_learnt_by(self, loss: str) -> bool:
+        """Whether a model of this kind comes from the loss of that name."""
+        return loss not in RESIDUAL_LOSSES and self.link == LINK_OF_LOSS.get(loss, "none")
 
     def to_dict(self) -> dict[str, Any]:
         """The public part, for a release's manifest; the coefficients travel as an array."""
@@ -74,11 +90,6 @@ class LinearModel:
             "classes": self.classes.tolist(),
             "link": self.link,
         }
-
-    def arrays(self) -> dict[str, Array]:
-        """What travels as arrays."""
-        points = points_array(self.encoder)
-        return {"coefficients": self.coefficients} | ({} if points is None else {"public_points": points})
 
     @classmethod
     def from_dict(

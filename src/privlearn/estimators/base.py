@@ -1,0 +1,173 @@
+"""What the private linear models share: the path from the caller's data to a release, in one order."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from privlearn.data import BoundedRows, Schema
+from privlearn.erm import LOSSES, LossFacts, Multinomial, loss_from_name
+from privlearn.erm.losses import RESIDUAL_LOSSES
+from privlearn.errors import InvalidParameter
+from privlearn.estimators.inputs import EncodedRows, check_array_shape
+from privlearn.estimators.plan import plan_mechanism
+from privlearn.guarantee import Guarantee
+from privlearn.ledger import Cost
+from privlearn.mechanisms import Mechanism, Task
+from privlearn.mechanisms.output import Fit
+from privlearn.randomness import Randomness, randomness_from
+from privlearn.release import Certificate, Model, Release
+from privlearn.release.encoders import Encoder, base_of, describe_encoding
+
+Array = NDArray[np.float64]
+
+
+class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
+    """Read, plan, charge, solve with noise, publish. A subclass says what it reads, solves and releases.
+
+    It stores the parameters that are read here: those of `PrivateLinearClassifier` except ``classes`` and
+    ``class_weight``.
+    """
+
+    _losses: ClassVar[tuple[str, ...]] = ()
+    _declared: ClassVar[tuple[str, ...]] = ("norm_bound",)
+    """Parameters that describe plain arrays; a schema takes their place."""
+    _instead_of_weights: ClassVar[str] = ""
+
+    def fit(self, X: Any, y: Any = None, **unsupported: Any) -> Any:
+        """Train, charge the ledger, and prepare the release.
+
+        Parameters
+        ----------
+        X : table or array of shape (n, features)
+            With a schema: pandas, polars or pyarrow table. Without: numpy array or scipy sparse matrix.
+        y : array of shape (n,), optional
+            What to predict. With a schema it may be left out: the schema's target column is taken.
+        """
+        self._refuse(unsupported)
+        guarantee = Guarantee(self.epsilon, self.delta, self.neighbours)
+        loss = self._chosen_loss()
+        randomness = randomness_from(self.random_state)
+        rows, released_form = self._lift(self._read(X, y, guarantee.is_private))
+        kind, noise = self._chosen_mechanism()
+        mechanism = plan_mechanism(
+            self._task(loss, rows),
+            guarantee,
+            mechanism=kind,
+            noise=noise,
+            calibration=self.calibration,
+            regularization=self.regularization,
+        )
+        solve = self._solver(loss, rows)
+        coefficients = released_form(self._charged(mechanism, lambda: mechanism.run(solve, randomness)))
+        model = self._model_of(loss, rows, cast(Encoder, rows.encoder), coefficients)
+        self._publish(model, mechanism, randomness)
+        return self
+
+    @abstractmethod
+    def _read_table(self, schema: Schema, X: Any, y: Any) -> Any:
+        """Rows of a table under the schema."""
+
+    @abstractmethod
+    def _read_arrays(self, X: Any, y: Any, private: bool) -> Any:
+        """Rows of plain arrays."""
+
+    @abstractmethod
+    def _task(self, loss: LossFacts, rows: Any) -> Task:
+        """Public facts; see `_task_of`."""
+
+    @abstractmethod
+    def _solver(self, loss: LossFacts, rows: Any) -> Fit:
+        """What the mechanism calls to touch the data."""
+
+    @abstractmethod
+    def _model_of(self, loss: LossFacts, rows: Any, encoder: Encoder, coefficients: Array) -> Model:
+        """What is released."""
+
+    def _chosen_loss(self) -> LossFacts:
+        """The loss asked for, of this library's own."""
+        asked = self._losses[0] if self.loss is None else self.loss
+        name = asked if isinstance(asked, str) else getattr(asked, "name", None)
+        # A foreign class could bear a listed name and have steeper slopes than its constants say.
+        ours = isinstance(asked, str) or type(asked) in (*(LOSSES | RESIDUAL_LOSSES).values(), Multinomial)
+        if name not in self._losses or not ours:
+            raise InvalidParameter(
+                f"loss must be one of {', '.join(self._losses)} (or such a Loss), not {self.loss!r}"
+            )
+        return self._loss_of_name(asked) if isinstance(asked, str) else asked
+
+    def _loss_of_name(self, name: str) -> LossFacts:
+        return Multinomial() if name == Multinomial.name else loss_from_name(name)
+
+    def _chosen_mechanism(self) -> tuple[str, str]:
+        return self.mechanism, self.noise
+
+    def _read(self, X: Any, y: Any, private: bool) -> Any:
+        if self.schema is None:
+            return self._read_arrays(X, y, private)
+        if any(getattr(self, name) is not None for name in self._declared):
+            raise InvalidParameter(
+                f"the schema says it all: leave out {' and '.join(self._declared)}, or leave out schema"
+            )
+        return self._read_table(self.schema, X, y)
+
+    def _lift(self, rows: Any) -> tuple[Any, Callable[[Array], Array]]:
+        """Rows in the space where the model is linear, and how its coefficients are written down there."""
+        return rows, lambda coefficients: coefficients
+
+    def _task_of(self, loss: LossFacts, rows: EncodedRows, **facts: Any) -> Task:
+        """Public facts; the regularization is still a placeholder."""
+        common = {"dimension": rows.features.shape[1], "problems": 1}
+        return Task(
+            loss=loss,
+            total=rows.total,
+            regularization=1.0,
+            tolerance=self.tolerance,
+            neighbours=self.neighbours,
+            rows_per_person=rows.rows_per_person,
+            averaged=rows.person_weights is not None,
+            **common | facts,
+        )
+
+    def _charged(self, mechanism: Mechanism, compute: Callable[[], Array]) -> Array:
+        """Reserve, compute, commit: nothing is kept before its cost is durable."""
+        if self.ledger is None:
+            return compute()
+        digest = self.schema.digest if self.schema is not None else ""
+        cost = Cost(mechanism.guarantee, mechanism.renyi)
+        with self.ledger.reserve(cost, f"{type(self).__name__}.fit", digest) as reservation:
+            result = compute()
+            reservation.commit()
+        return result
+
+    def _publish(self, model: Model, mechanism: Mechanism, randomness: Randomness) -> None:
+        self.coefficients_ = model.coefficients
+        self.certificate_ = Certificate.issue(mechanism, randomness, describe_encoding(model.encoder))
+        self.release_ = Release(model, self.certificate_)
+
+    def _model(self, X: Any) -> Any:
+        """The released model, once X has the shape it was trained on."""
+        check_is_fitted(self)
+        if isinstance(base_of(self.release_.model.encoder), BoundedRows):
+            check_array_shape(X)
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return self.release_.model
+
+    def _refuse(self, unsupported: Mapping[str, Any]) -> None:
+        given = [name for name, value in unsupported.items() if value is not None]
+        if given:
+            raise InvalidParameter(
+                f"fit does not take {', '.join(given)}: weights of single records would raise what one person can "
+                f"change, and are private themselves{self._instead_of_weights}"
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
