@@ -95,7 +95,9 @@ def main() -> None:
     print(f"{'data':<10} {'mechanism':<18} {'epsilon':>8} {'seed':>5} {'error':>8} {'seconds':>8}")
     for case in arguments.cases:
         for seed in range(arguments.seeds):
-            for mechanism, epsilon, error, seconds in errors(case, seed, ("auto", "function_release")):
+            for mechanism, epsilon, error, seconds in errors(
+                case, seed, ("auto", "function_release", "tddl")
+            ):
                 print(
                     f"{case:<10} {mechanism:<18} {epsilon:8g} {seed:5d} {error:8.4f} {seconds:8.1f}",
                     flush=True,

@@ -157,3 +157,35 @@ class TestOwnKernel:
             PrivateSVC(kernel=spectrum_kernel, public_points=texts[:5], classes=["fruit", "tool"]).fit(
                 texts, labels
             )
+
+
+class TestQuestions:
+    """JT13's learners: TDDL at public points, TDIL over a net or over the unit ball of the linear kernel."""
+
+    @pytest.mark.parametrize("mechanism", ["tddl", "tdil"])
+    def test_they_learn_release_and_verify(self, mechanism: str, tmp_path) -> None:
+        model = PrivateSVC(**RING | {"epsilon": 1e3}, kernel="rbf", public_points=Z, mechanism=mechanism).fit(
+            X, Y
+        )
+        assert model.certificate_.mechanism.name == mechanism
+        assert model.score(X, Y) > 0.7
+        model.release_.save(tmp_path / "asked.privlearn")
+        assert verify(tmp_path / "asked.privlearn").claimed.delta == 1e-5
+        assert np.array_equal(Release.load(tmp_path / "asked.privlearn").model.predict(X), model.predict(X))
+
+    def test_tdil_over_the_ball(self) -> None:
+        line = (X[:, 0] > 0).astype(int)
+        model = PrivateSVC(**RING | {"epsilon": 50.0}, mechanism="tdil").fit(X, line)
+        assert model.score(X, line) > 0.8
+
+    @pytest.mark.parametrize(
+        ("settings", "says"),
+        [
+            ({"mechanism": "tddl"}, "public_points"),
+            ({"mechanism": "tdil", "kernel": "rbf"}, "net of points"),
+            ({"mechanism": "tddl", "public_points": Z, "delta": 0.0}, "delta > 0"),
+        ],
+    )
+    def test_what_they_cannot_do_is_refused(self, settings: dict, says: str) -> None:
+        with pytest.raises(InvalidParameter, match=says):
+            PrivateSVC(**RING | settings).fit(X, Y)

@@ -252,7 +252,8 @@ def loss_from_name(name: str, width: float | None = None) -> Loss:
         return kind()  # type: ignore[no-any-return]
     if not issubclass(kind, _RoundedHinge):
         raise InvalidParameter(f"the {name} loss has no width: leave it out, or take huber_hinge")
-    return kind(width=width)
+    made: Loss = kind(width=width)
+    return made
 
 
 def loss_from_dict(record: Mapping[str, Any]) -> LossFacts:

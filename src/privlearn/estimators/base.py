@@ -19,7 +19,7 @@ from privlearn.estimators.inputs import EncodedRows, check_array_shape
 from privlearn.estimators.plan import plan_mechanism
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost
-from privlearn.mechanisms import Mechanism, Task
+from privlearn.mechanisms import KERNEL_MECHANISMS, AnyMechanism, Task
 from privlearn.mechanisms.output import Fit
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release import Certificate, Model, Release
@@ -63,9 +63,13 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             noise=noise,
             calibration=self.calibration,
             regularization=self.regularization,
+            probes_count=None if rows.probes is None else len(rows.probes),
         )
         solve = self._solver(loss, rows)
-        coefficients = released_form(self._charged(mechanism, lambda: mechanism.run(solve, randomness)))
+        asks = {"probes": rows.probes} if mechanism.name in KERNEL_MECHANISMS else {}
+        coefficients = released_form(
+            self._charged(mechanism, lambda: mechanism.run(solve, randomness, **asks))
+        )
         model = self._model_of(loss, rows, cast(Encoder, rows.encoder), coefficients)
         self._publish(model, mechanism, randomness)
         return self
@@ -135,7 +139,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             **common | facts,
         )
 
-    def _charged(self, mechanism: Mechanism, compute: Callable[[], Array]) -> Array:
+    def _charged(self, mechanism: AnyMechanism, compute: Callable[[], Array]) -> Array:
         """Reserve, compute, commit: nothing is kept before its cost is durable."""
         if self.ledger is None:
             return compute()
@@ -146,7 +150,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             reservation.commit()
         return result
 
-    def _publish(self, model: Model, mechanism: Mechanism, randomness: Randomness) -> None:
+    def _publish(self, model: Model, mechanism: AnyMechanism, randomness: Randomness) -> None:
         self.coefficients_ = model.coefficients
         self.certificate_ = Certificate.issue(mechanism, randomness, describe_encoding(model.encoder))
         self.release_ = Release(model, self.certificate_)

@@ -26,7 +26,8 @@ class EncodedRows:
     """Private rows as features of norm at most 1, with the public facts about them.
 
     ``total`` counts records, or persons where their rows are averaged; ``person_weights`` is then 1/m for each of a
-    person's m rows. ``encoder`` is ``None`` for objects that only a kernel can read.
+    person's m rows. ``encoder`` is ``None`` for objects that only a kernel can read. ``probes`` are the features of the
+    public points, where there are any.
     """
 
     encoder: Encoder | None
@@ -34,6 +35,7 @@ class EncodedRows:
     total: int
     person_weights: Array | None = None
     rows_per_person: int = 1
+    probes: Array | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

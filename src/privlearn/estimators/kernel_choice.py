@@ -24,6 +24,11 @@ class KernelChoice(PrivateLinearModel):
         """Rows that only the user's kernel can read."""
 
     def _chosen_mechanism(self) -> tuple[str, str]:
+        if self.mechanism == "tdil" and self.public_points is None and self.kernel != "linear":
+            raise InvalidParameter(
+                "mechanism='tdil' asks about points of the unit ball, with the linear kernel; "
+                "for another kernel pass a net of points: public_points=..."
+            )
         if self.mechanism != "function_release":
             return super()._chosen_mechanism()
         if self.public_points is None:

@@ -55,7 +55,9 @@ def _to_landmarks(estimator: Any, rows: Rows) -> Lifted[Rows]:
     dtype = np.float32 if count * features.dimension > _LARGE else np.float64
     lifted = features.transform(rows.features, dtype=dtype)
     encoder = KernelEncoder(base, features.kernel, features.public_points)
-    return dataclasses.replace(rows, encoder=encoder, features=lifted), features.kernel_coefficients
+    probes: Any = features.transform(points)
+    mapped = dataclasses.replace(rows, encoder=encoder, features=lifted, probes=probes)
+    return mapped, features.kernel_coefficients
 
 
 def _kernel(estimator: Any) -> Kernel:

@@ -16,7 +16,7 @@ from privlearn.estimators.inputs import TrainingSet, check_class_weight, read_ar
 from privlearn.estimators.training import Progress, solver
 from privlearn.guarantee import Neighbours
 from privlearn.ledger import Ledger
-from privlearn.mechanisms import Mechanism, Task
+from privlearn.mechanisms import AnyMechanism, Task
 from privlearn.mechanisms.output import Fit
 from privlearn.randomness import Randomness
 from privlearn.release import LinearModel
@@ -161,7 +161,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
     ) -> LinearModel:
         return LinearModel(encoder, coefficients, rows.classes, LINK_OF_LOSS.get(loss.name, "none"))
 
-    def _publish(self, model: Any, mechanism: Mechanism, randomness: Randomness) -> None:
+    def _publish(self, model: Any, mechanism: AnyMechanism, randomness: Randomness) -> None:
         super()._publish(model, mechanism, randomness)
         self.classes_ = model.classes
         if isinstance(model.encoder, BoundedRows):

@@ -9,18 +9,28 @@ from typing import Any
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.default_regularization import default_regularization
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import MECHANISMS, Mechanism, Task
+from privlearn.mechanisms import KERNEL_MECHANISMS, MECHANISMS, AnyMechanism, KernelMechanism, Task
 
 
 def plan_mechanism(
-    task: Task, guarantee: Guarantee, *, mechanism: str, noise: str, calibration: str, regularization: Any
-) -> Mechanism:
+    task: Task,
+    guarantee: Guarantee,
+    *,
+    mechanism: str,
+    noise: str,
+    calibration: str,
+    regularization: Any,
+    probes_count: int | None = None,
+) -> AnyMechanism:
     """Choose what was left to ``"auto"``, refuse what no theorem covers, and calibrate.
 
     ``mechanism="auto"`` is objective perturbation where its theorem holds, output perturbation elsewhere;
     ``noise="auto"`` is Gaussian when delta is above 0, else the calibration's pure noise.
-    The task's regularization is a placeholder until it is chosen here.
+    The task's regularization is a placeholder until it is chosen here. JT13's mechanisms, which ask a model questions,
+    need the number of public points they may ask about.
     """
+    if mechanism in KERNEL_MECHANISMS:
+        return _plan_questions(task, guarantee, mechanism, regularization, probes_count)
     kind: Any = _choose_mechanism(task, guarantee, mechanism, noise, calibration)
     noise = _choose_noise(kind, guarantee, noise, calibration)
     if reason := kind.explain_refusal(task, noise):
@@ -31,12 +41,28 @@ def plan_mechanism(
     return kind.calibrate(dataclasses.replace(task, regularization=chosen), guarantee, noise, calibration)  # type: ignore[no-any-return]
 
 
+def _plan_questions(
+    task: Task, guarantee: Guarantee, mechanism: str, regularization: Any, probes_count: int | None
+) -> KernelMechanism:
+    """TDDL and TDIL have one calibration and one noise each; noise enters as in output perturbation."""
+    kind: Any = KERNEL_MECHANISMS[mechanism]
+    (calibration, (noise,)) = next(iter(kind.combinations.items()))
+    if reason := kind.explain_refusal(task, noise):
+        raise InvalidParameter(f"mechanism={mechanism!r} does not fit: {reason}")
+    if mechanism == "tddl" and probes_count is None:
+        raise InvalidParameter("mechanism='tddl' answers at public points: pass public_points=...")
+    chosen = _choose_regularization(task, guarantee, "output", "gaussian", regularization)
+    settings = {"probes_count": probes_count} if mechanism == "tddl" else {}
+    task = dataclasses.replace(task, regularization=chosen)
+    return kind.calibrate(task, guarantee, noise, calibration, **settings)  # type: ignore[no-any-return]
+
+
 def _choose_mechanism(task: Task, guarantee: Guarantee, mechanism: str, noise: str, calibration: str) -> Any:
     if mechanism in MECHANISMS:
         return MECHANISMS[mechanism]
     if mechanism != "auto":
         raise InvalidParameter(
-            f"mechanism must be 'auto', {' or '.join(map(repr, MECHANISMS))}, not {mechanism!r}"
+            f"mechanism must be 'auto', {', '.join(map(repr, MECHANISMS | KERNEL_MECHANISMS))}, not {mechanism!r}"
         )
     for kind in MECHANISMS.values():
         if calibration in kind.combinations:

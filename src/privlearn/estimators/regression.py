@@ -22,7 +22,7 @@ from privlearn.estimators.training import Progress, regression_solver
 from privlearn.features import Kernel
 from privlearn.guarantee import Neighbours
 from privlearn.ledger import Ledger
-from privlearn.mechanisms import Mechanism, Task
+from privlearn.mechanisms import AnyMechanism, Task
 from privlearn.mechanisms.output import Fit
 from privlearn.randomness import Randomness
 from privlearn.release import RegressionModel
@@ -152,7 +152,7 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
     ) -> RegressionModel:
         return RegressionModel(encoder, coefficients, rows.target_bounds)
 
-    def _publish(self, model: Any, mechanism: Mechanism, randomness: Randomness) -> None:
+    def _publish(self, model: Any, mechanism: AnyMechanism, randomness: Randomness) -> None:
         super()._publish(model, mechanism, randomness)
         if isinstance(model.encoder, BoundedRows):
             slopes, intercept = model.encoder.unscale(model.coefficients[0])

@@ -19,10 +19,13 @@ KERNEL_MECHANISMS: dict[str, type[KernelMechanism]] = {
     "tdil": TestDataIndependentLearner,
 }
 
+AnyMechanism = Mechanism | KernelMechanism
+
 __all__ = [
     "ADD_NOISE",
     "KERNEL_MECHANISMS",
     "MECHANISMS",
+    "AnyMechanism",
     "KernelMechanism",
     "Mechanism",
     "ObjectivePerturbation",

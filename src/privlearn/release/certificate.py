@@ -12,7 +12,7 @@ from typing import Any
 from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import KERNEL_MECHANISMS, MECHANISMS, KernelMechanism, Mechanism, Task
+from privlearn.mechanisms import KERNEL_MECHANISMS, MECHANISMS, AnyMechanism, Task
 from privlearn.randomness import Randomness, SecureRandomness
 
 _COVERS = (
@@ -45,7 +45,7 @@ class Certificate:
     solver's certified gradient norm is stated as the public bound it had to reach, not as the value it reached.
     """
 
-    mechanism: Mechanism | KernelMechanism
+    mechanism: AnyMechanism
     randomness: str
     secure: bool
     encoding: Mapping[str, Any]
@@ -53,7 +53,7 @@ class Certificate:
 
     @classmethod
     def issue(
-        cls, mechanism: Mechanism | KernelMechanism, randomness: Randomness, encoding: Mapping[str, Any]
+        cls, mechanism: AnyMechanism, randomness: Randomness, encoding: Mapping[str, Any]
     ) -> Certificate:
         versions = {name: version(name) for name in _VERSIONED} | {"python": platform.python_version()}
         return cls(mechanism, randomness.description, randomness.secure, encoding, versions)
@@ -138,7 +138,7 @@ class Certificate:
         return "\n".join([title, *(f"  {name:<26}{fact}" for name, fact in facts.items())])
 
 
-def _read_mechanism(record: Mapping[str, Any]) -> Mechanism | KernelMechanism:
+def _read_mechanism(record: Mapping[str, Any]) -> AnyMechanism:
     theorem, constants, claim = record["theorem"], record["constants"], record["claim"]
     guarantee = Guarantee(float(claim["epsilon"]), claim["delta"], claim["neighbours"])
     task_record = dict(record["task"])
@@ -154,7 +154,7 @@ def _read_mechanism(record: Mapping[str, Any]) -> Mechanism | KernelMechanism:
     return kind(task, guarantee, theorem["noise"], theorem["calibration"], **chosen)  # type: ignore[no-any-return]
 
 
-def _floating_point(mechanism: Mechanism | KernelMechanism) -> str:
+def _floating_point(mechanism: AnyMechanism) -> str:
     """What is exact in the mechanism's own sampler, where it has one, or in its noise's."""
     return getattr(mechanism, "floating_point", _FLOATING_POINT[mechanism.noise])
 
