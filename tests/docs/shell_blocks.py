@@ -1,4 +1,4 @@
-"""Running a console block: what follows a `$` is typed into a shell, the rest is what should come back."""
+"""What an example prints against what its page shows; a console block's `$` lines are typed into a shell."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ _DRAWING = re.compile(r"[^\x00-\x7f]+")
 
 
 def run_console(block: str, folder: Path) -> None:
-    """Run each command in turn; it must succeed, and print the lines that the page shows.
-
-    Numbers, times, bars and borders may differ; a line of dots stands for lines that the page leaves out.
-    """
+    """Run each command in turn; it must succeed, and print the lines that the page shows."""
     for command, shown in _commands(block):
         done = subprocess.run(
             ["bash", "-c", command],
@@ -28,9 +25,17 @@ def run_console(block: str, folder: Path) -> None:
         )
         printed = done.stdout + done.stderr
         assert done.returncode == 0, f"$ {command}\n{printed}"
-        lines = {_masked(line) for line in printed.splitlines()}
-        missing = [line for line in shown if _masked(line) not in lines]
-        assert not missing, f"$ {command}\ndid not print: {missing}\nbut:\n{printed}"
+        check_printed(printed, shown, f"$ {command}")
+
+
+def check_printed(printed: str, shown: list[str], example: str) -> None:
+    """Every line that the page shows was printed.
+
+    Numbers, times, bars and borders may differ; a line of dots stands for lines that the page leaves out.
+    """
+    lines = {_masked(line) for line in printed.splitlines()}
+    missing = [line for line in shown if line.strip() not in ("", "...") and _masked(line) not in lines]
+    assert not missing, f"{example}\ndid not print: {missing}\nbut:\n{printed}"
 
 
 def _commands(block: str) -> list[tuple[str, list[str]]]:
@@ -42,7 +47,7 @@ def _commands(block: str) -> list[tuple[str, list[str]]]:
             while command.endswith("\\"):
                 command = command[:-1] + next(lines).strip()
             commands.append((command, []))
-        elif line.strip() not in ("", "..."):
+        elif line.strip():
             commands[-1][1].append(line)
     return commands
 

@@ -1,4 +1,7 @@
-"""Every example of the documentation runs: Python blocks in this process, console blocks in a shell."""
+"""Every example of the documentation runs: Python blocks in this process, console blocks in a shell.
+
+A text block is what the Python blocks before it, since the text block before, have printed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any
 
 import pytest
 from doc_pages import Block, blocks, page_name, pages
-from shell_blocks import run_console
+from shell_blocks import check_printed, run_console
 
 RUNNABLE = {"python", "console"}
 FEW_PEOPLE = "200"
@@ -47,7 +50,7 @@ def workplace(
 
 
 @pytest.mark.parametrize("page", EXAMPLES, ids=page_name)
-def test_the_page_s_examples_run(page: Path, workplace: Path) -> None:
+def test_the_page_s_examples_run(page: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shared: dict[str, Any] = {"__name__": "example"}
     for block in blocks(page):
         if block.caption is not None:
@@ -56,6 +59,8 @@ def test_the_page_s_examples_run(page: Path, workplace: Path) -> None:
             run_console(block.text, workplace)
         elif _is_run(block):
             exec(compile(block.text, page_name(page), "exec"), shared)
+        elif block.language == "text":
+            check_printed(capsys.readouterr().out, block.text.splitlines(), page_name(page))
 
 
 def test_the_main_pages_have_examples() -> None:
@@ -63,6 +68,8 @@ def test_the_main_pages_have_examples() -> None:
     found = {page_name(page): {block.language for block in blocks(page)} for page in pages()}
     assert found["README.md"] >= RUNNABLE
     assert "console" in found["docs/tutorial.md"]
+    for way in ("non-interactive", "semi-interactive", "interactive"):
+        assert found[f"docs/tutorials/{way}.md"] >= {"python", "text"}
     assert sum(map(_is_run, (block for page in pages() for block in blocks(page)))) >= 20
 
 
