@@ -1,4 +1,4 @@
-"""Differentially private linear learning, from a raw table to a release anyone can verify.
+"""Differentially private linear and kernel learning, from a raw table to a release anyone can verify.
 
 The names below are imported when they are first used, so that ``privlearn --help`` does not wait for the
 numerical libraries.

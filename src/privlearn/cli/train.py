@@ -35,7 +35,23 @@ def train(
             show_default="the first",
         ),
     ] = None,
-    mechanism: Annotated[str, typer.Option(help="auto, objective or output.")] = "auto",
+    kernel: Annotated[
+        str, typer.Option(help="svm, regression: linear, rbf, laplacian, cauchy or polynomial.")
+    ] = "linear",
+    gamma: Annotated[float, typer.Option(help="Of the kernel, as in scikit-learn.")] = 1.0,
+    degree: Annotated[int, typer.Option(help="Of the polynomial kernel.")] = 3,
+    coef0: Annotated[float, typer.Option(help="Of the polynomial kernel.")] = 1.0,
+    public_points: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Unlabelled public rows like those to be predicted: landmarks for any kernel.",
+            show_default=False,
+        ),
+    ] = None,
+    mechanism: Annotated[
+        str, typer.Option(help="auto, objective or output; kernels: function_release, tddl, tdil.")
+    ] = "auto",
     noise: Annotated[str, typer.Option(help="auto, gaussian, norm_gamma or laplace.")] = "auto",
     calibration: Annotated[str, typer.Option(help="tight, or a paper's: cms11, rbht, ra12.")] = "tight",
     neighbours: Neighbouring = "replace_one",
@@ -85,6 +101,11 @@ def train(
         "fit_intercept": intercept,
         "random_state": seed,
     }
+    if model != "logistic":
+        settings |= {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
+        settings["public_points"] = _public_rows(public_points, description)
+    elif kernel != "linear" or public_points is not None:
+        raise InvalidParameter("--kernel and --public-points go with --model svm or --model regression")
     with LateProgress(f"reading {table}") as progress:
         settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
         estimator = _estimator(model, settings)
@@ -115,6 +136,15 @@ def _open_ledger(path: Path | None, dataset: str | None, schema: Schema) -> Ledg
     from privlearn.ledger import Ledger
 
     return Ledger.open(path, schema.name if dataset is None else dataset)
+
+
+def _public_rows(path: Path | None, schema: Schema) -> Any:
+    """The public points; they need no target and no person."""
+    if path is None:
+        return None
+    from privlearn.data import read_table
+
+    return read_table(path, schema.model_copy(update={"target": None, "person": None}))
 
 
 def _regularization(text: str) -> str | float:

@@ -15,7 +15,7 @@ from privlearn.data import BoundedRows, Schema
 from privlearn.erm import LOSSES, LossFacts, Multinomial, loss_from_name
 from privlearn.erm.losses import RESIDUAL_LOSSES
 from privlearn.errors import InvalidParameter
-from privlearn.estimators.inputs import EncodedRows, check_array_shape
+from privlearn.estimators.inputs import EncodedRows, check_array_shape, target_column
 from privlearn.estimators.plan import plan_mechanism
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost
@@ -73,6 +73,12 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         model = self._model_of(loss, rows, cast(Encoder, rows.encoder), coefficients)
         self._publish(model, mechanism, randomness)
         return self
+
+    def _truth(self, X: Any, y: Any) -> Any:
+        """What to score against: with a schema, its target column unless ``y`` is given."""
+        if y is not None or self.schema is None:
+            return y
+        return np.array(target_column(self.schema, X, None)[1].to_pylist())
 
     @abstractmethod
     def _read_table(self, schema: Schema, X: Any, y: Any) -> Any:

@@ -133,6 +133,13 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         model: LinearModel = self._model(X)
         return model.predict(X)
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy; with a schema ``y`` may be left out, as in `fit`.
+
+        On private rows it is a fact about them that no ledger has seen: keep it to yourself, or score on public rows.
+        """
+        return float(super().score(X, self._truth(X, y), sample_weight))
+
     def _read_table(self, schema: Schema, X: Any, y: Any) -> TrainingSet:
         return read_table(schema, X, y, self.fit_intercept)
 

@@ -132,6 +132,13 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
     def _loss_of_name(self, name: str) -> LossFacts:
         return loss_from_name(name, DEFAULT_WIDTHS[name])
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Coefficient of determination, R^2; with a schema ``y`` may be left out, as in `fit`.
+
+        On private rows it is a fact about them that no ledger has seen: keep it to yourself, or score on public rows.
+        """
+        return float(super().score(X, self._truth(X, y), sample_weight))
+
     def _read_table(self, schema: Schema, X: Any, y: Any) -> RegressionSet:
         return read_target_table(schema, X, y, self.fit_intercept)
 

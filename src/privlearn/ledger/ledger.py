@@ -48,7 +48,7 @@ class Ledger:
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger.create(folder.name + "/budgets.db", "census", Guarantee(1.0, 1e-6))
     >>> with ledger.reserve(Cost(Guarantee(0.25)), "an example") as reservation:
-    ...     # read the private rows, compute the private result
+    ...     # compute the private result from rows that were checked before
     ...     reservation.commit()  # and only then let it out
     >>> print(ledger.statement().left)
     epsilon 0.75, delta 1e-06
@@ -101,7 +101,7 @@ class Ledger:
             return _datasets(connection)
 
     def reserve(self, cost: Cost, purpose: str, schema_digest: str = "") -> Reservation:
-        """Takes the cost out of the budget, durably, before any private row is read.
+        """Takes the cost out of the budget, durably, before anything is computed from the private rows.
 
         Parameters
         ----------

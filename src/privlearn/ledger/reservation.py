@@ -17,7 +17,7 @@ from privlearn.ledger.tables import entries
 class Reservation:
     """A cost that is already taken out of the budget; `Ledger.reserve` makes it.
 
-    Inside ``with`` the private rows may be read. Leaving the block without `commit`, by an error or not,
+    Inside ``with`` results are computed from the private rows. Leaving the block without `commit`, by an error or not,
     leaves the cost reserved, and reserved counts forever: whoever saw the error may have learnt something.
 
     Attributes
@@ -38,10 +38,10 @@ class Reservation:
         self._settle("committed")
 
     def cancel(self) -> None:
-        """Gives the budget back. Only before any private row was read, so never once ``with`` was entered."""
+        """Gives the budget back. Only before anything was computed, so never once ``with`` was entered."""
         if self._entered:
             raise LedgerError(
-                "private rows may have been read, so the cost stands: "
+                "a result may have been computed, so the cost stands: "
                 "cancel a reservation before entering its `with` block, or not at all"
             )
         self._settle("cancelled")
