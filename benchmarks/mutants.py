@@ -46,6 +46,7 @@ TASK = "mechanisms/task.py"
 CERTIFICATE = "release/certificate.py"
 ARTIFACT = "release/artifact.py"
 LINEAR = "estimators/linear.py"
+BASE = "estimators/base.py"
 CALIBRATE = "accounting/calibrate.py"
 CURVES = "accounting/curves.py"
 COMPOSE = "accounting/compose.py"
@@ -102,8 +103,8 @@ MUTANTS = [
     Mutant("zero_out for free", TASK, '2 if self.neighbours == "replace_one" else 1', '2 if self.neighbours == "replace_one" else 1e-9', LAWS),
     Mutant("gradients without the class weight", TASK, "self.loss.lipschitz * self.weight_bound *", "self.loss.lipschitz *", LAWS),
     Mutant("gradients of one row for a person of many", TASK, "* self.weight_bound * self.rows_per_person", "* self.weight_bound", LAWS),
-    Mutant("class weight not in the task", LINEAR, "else float(class_weights.max())", "else 1.0", DEFECTS),
-    Mutant("rows a person not in the task", LINEAR, "rows_per_person=rows.rows_per_person,", "", DEFECTS),
+    Mutant("class weight not in the task", LINEAR, "else float(weights.max())", "else 1.0", DEFECTS),
+    Mutant("rows a person not in the task", BASE, "rows_per_person=rows.rows_per_person,", "", DEFECTS),
     Mutant("sqrt(K) dropped, output", OUTPUT, "return math.sqrt(task.problems) * self.sensitivity / ratio", "return self.sensitivity / ratio", LAWS),
     Mutant("K dropped, pure output", OUTPUT, "share = epsilon * (1.0 - MARGIN) / task.problems", "share = epsilon * (1.0 - MARGIN)", LAWS),
     Mutant("K dropped, objective", OBJECTIVE, "            times=task.problems,\n", "", LAWS),
@@ -126,8 +127,8 @@ MUTANTS = [
     Mutant("direction from a cube", NOISES, "direction / np.linalg.norm(direction)", "direction / np.max(np.abs(direction))", NOISE),
     Mutant("seeded generator called secure", "randomness.py", 'for tests and experiments only"\n    secure = False', 'for tests and experiments only"\n    secure = True', NOISE),
     Mutant("secure draws from a seed", "randomness.py", "        return SecureRandomness()\n", "        return SeededRandomness(0)\n", NOISE),
-    Mutant("ledger charged after", LINEAR, "with self.ledger.reserve(", "early = compute()\n        with self.ledger.reserve(", DEFECTS),
-    Mutant("commit skipped", LINEAR, "            reservation.commit()\n", "", DEFECTS),
+    Mutant("ledger charged after", BASE, "with self.ledger.reserve(", "early = compute()\n        with self.ledger.reserve(", DEFECTS),
+    Mutant("commit skipped", BASE, "            reservation.commit()\n", "", DEFECTS),
     Mutant("classes from the data", "estimators/inputs.py", "if private and estimator.classes is None:", "if False:", DEFECTS),
     Mutant("norm bound from the data", "estimators/inputs.py", "if private and estimator.norm_bound is None:", "if False:", DEFECTS),
     Mutant("clip removed", "data/clip.py", "self._factor / np.maximum(np.sqrt(squares), self.clip_bound / largest)", "self._factor / (self.clip_bound / largest)", DEFECTS),
