@@ -19,6 +19,7 @@ from privlearn.erm import (
     Hinge,
     HuberHinge,
     KernelProblem,
+    Logistic,
     Loss,
     Problem,
     certified_kernel_distance,
@@ -254,6 +255,16 @@ def test_an_error_of_the_gram_matrix_enters_the_distance(name: str) -> None:
     wary = minimise_kernel(KernelProblem(computed, signs, LOSSES[name](), 0.01, 40, gram_error=size), gap=0.1)
     assert distance(true, wary.dual, exact.dual) <= exact.distance + wary.distance
     assert distance(true, blind.dual, exact.dual) > exact.distance + blind.distance
+
+
+def test_rounding_may_spoil_the_symmetry_of_the_matrix() -> None:
+    features, signs = simulate(30, 3)
+    gram = rbf(features, features)
+    askew = gram * (1 + 1e-12 * np.triu(np.ones((30, 30)), 1))
+    problem = KernelProblem(askew, signs, Logistic(), 0.1, 30)
+    assert 1e-13 < problem.asymmetry < 1e-11
+    found, exact = minimise_kernel(problem), minimise_kernel(KernelProblem(gram, signs, Logistic(), 0.1, 30))
+    assert distance(gram, found.dual, exact.dual) <= found.distance + exact.distance
 
 
 def test_what_cannot_be_certified_is_refused() -> None:

@@ -135,5 +135,6 @@ def _of_some_rows(
 
 def _signed_gram(problem: KernelProblem, rows: Rows) -> SignedGram:
     signs = np.asarray(problem.signs, dtype=np.float64)
-    whole = SignedGram(problem.gram, signs, problem.regularization * problem.total, problem.gram_error)
+    error = problem.gram_error + problem.asymmetry
+    whole = SignedGram(problem.gram, signs, problem.regularization * problem.total, error)
     return whole if len(rows) == whole.count else whole.restricted(rows)

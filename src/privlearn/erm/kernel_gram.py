@@ -16,7 +16,8 @@ from privlearn.erm.objective import SAFETY, gamma
 
 EXTENDED_ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2.0  # that of float64 where there is nothing wider
 BLOCK = 64  # rows widened at a time
-WORTH_COPYING = 0.4  # share of the rows up to which copying them is quicker than a product with all
+CHUNK = 32  # rows copied at a time: few enough to stay in the cache
+WORTH_CHOOSING = 0.6  # share of the rows up to which choosing them is quicker than a product with all
 
 Rows = NDArray[np.intp]
 
@@ -34,20 +35,24 @@ class SignedGram:
 
     def restricted(self, rows: Rows, share: float = 1.0) -> SignedGram:
         """The matrix in those rows and columns, for a problem with that share of the records."""
-        block = self._gram[rows][:, rows]
+        block = self._gram[np.ix_(rows, rows)]
         return SignedGram(block, self.signs[rows], self.scale * share, self._gram_error)
 
     def times(self, vector: Array) -> Array:
         """``Q v``; only the rows of the matrix where ``v`` is not zero are read, if those are few."""
         signed = self.signs * vector
         used = np.flatnonzero(signed)
-        few = len(used) <= WORTH_COPYING * self.count
-        product = signed[used] @ self._gram[used] if few else self._gram @ signed  # it is symmetric
+        if len(used) > WORTH_CHOOSING * self.count:
+            return self.signs * (self._gram @ signed) / self.scale
+        product = np.zeros(self.count)
+        for start in range(0, len(used), CHUNK):
+            some = used[start : start + CHUNK]
+            product += signed[some] @ self._gram[some]  # rows for columns: the matrix is symmetric
         return self.signs * product / self.scale
 
     def block(self, rows: Rows, kind: type[np.floating[Any]]) -> NDArray[Any]:
         """``Q`` in those rows and columns, without the signs on either side: a fresh array."""
-        block = self._gram[rows].astype(kind, copy=False)[:, rows]
+        block = self._gram[np.ix_(rows, rows)].astype(kind, copy=False)
         block *= kind(1.0 / self.scale)
         return block
 

@@ -24,7 +24,8 @@ from privlearn.erm.problem import Progress
 MAX_ROUNDS = 60
 MAX_CENTRES = 30  # proximal steps on one working set
 MAX_STEPS = 30  # Newton steps for one centre
-FIRST_WIDTH = 0.3
+FIRST_WIDTH = 0.1  # of the warm start
+RESTLESS = 0.003  # share of rows still changing sides at which a warm start is good enough
 LEAST_WIDTH = 1e-5  # relative to the largest entry of Q: below, rounding spoils Newton's steps
 BAND = 10.0  # widths from the corner within which a row belongs to the working set
 LEAST_BAND = 1e-2
@@ -66,9 +67,10 @@ class HingeDual:
 
     def start_near(self, alpha: Array) -> None:
         """Begin with the minimiser of a rounded hinge, found from a point that may lie outside the box."""
-        width = FIRST_WIDTH * max(1.0, self._gram.largest / self._gram.scale)
-        rounded = _RoundedCorner(0.5 * self._weights, self._weights, np.ones(len(alpha)), width)
-        self.alpha = self._proximal_step(self._gram, rounded, DualPoint(alpha, self._gram.times(alpha)))
+        rounded = _RoundedCorner(0.5 * self._weights, self._weights, np.ones(len(alpha)), FIRST_WIDTH)
+        self.alpha = self._proximal_step(
+            self._gram, rounded, DualPoint(alpha, self._gram.times(alpha)), RESTLESS
+        )
 
     def minimise(self, gap: float, progress: Progress | None = None) -> float:
         """Improve `alpha` until the gap is proven to be at most ``gap`` or the rounds are used up."""
@@ -112,12 +114,14 @@ class HingeDual:
             alpha = self._proximal_step(part, rounded, DualPoint(alpha, margins))
         return best
 
-    def _proximal_step(self, gram: SignedGram, rounded: _RoundedCorner, point: DualPoint) -> Array:
-        """Newton's method is done once no row has changed sides."""
+    def _proximal_step(
+        self, gram: SignedGram, rounded: _RoundedCorner, point: DualPoint, restless: float = 0.0
+    ) -> Array:
+        """Newton's method is done once no row changes sides, or only that share of them."""
         weights, sides = rounded.weights, None
         for _ in range(MAX_STEPS):
             before, sides = sides, rounded.sides(point.margins)
-            if before is not None and np.array_equal(sides, before):
+            if before is not None and np.mean(sides != before) <= restless:
                 return np.where(sides == 0, np.clip(point.alpha, 0.0, weights), (sides > 0) * weights)
             point = newton_step(gram, rounded, point)
             self.steps += 1
