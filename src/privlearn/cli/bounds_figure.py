@@ -66,7 +66,8 @@ def _draw_noise(axes: Any, case: Case) -> None:
     epsilons = np.geomspace(min(0.01, case.epsilon), max(100.0, case.epsilon), POINTS)
     needed = [case.at(epsilon=float(epsilon)).private_noise for epsilon in epsilons]
     axes.plot(epsilons, needed, color="#0072B2", linewidth=2, label="privacy needs")
-    axes.axhline(case.useful_noise, color="#009E73", linestyle="--", label="usefulness allows")
+    allowed = np.full(POINTS, case.useful_noise)
+    axes.plot(epsilons, allowed, color="#009E73", linestyle="--", label="usefulness allows")
     axes.axvline(case.epsilon, color="#777777", linestyle=":", label=f"asked for: {case.epsilon:g}")
     _finish(axes, "epsilon", "scale of the Laplace noise")
 
