@@ -66,7 +66,7 @@ class TestPlainMinimiser:
             ("clipped_square", lambda r: np.clip(r, -0.5, 0.5)),
             (Huber(0.05), lambda r: np.clip(r / 0.05, -1.0, 1.0)),
         ],
-        ids=str,
+        ids=["huber", "clipped_square", "narrow huber"],
     )
     @pytest.mark.parametrize("mechanism", ["objective", "output"])
     def test_gradient_written_out_anew_vanishes(self, loss: Any, slope: Any, mechanism: str) -> None:
