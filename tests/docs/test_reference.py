@@ -11,7 +11,7 @@ from doc_pages import ROOT
 
 import privlearn
 
-OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_the_help_shown_lists_every_option(command_help: ModuleType) -> None:
     signature = source[source.index("def train(") : source.index(") -> None:")]
     parameters = set(re.findall(r"^    (\w+): ", signature, re.MULTILINE)) - {"table"}
     shown = set(OPTION.findall(command_help.help_text(("train",))))
-    assert {f"--{name}" for name in parameters} <= shown
+    assert {f"--{name.replace('_', '-')}" for name in parameters} <= shown
 
 
 def test_pages_name_only_options_that_exist(command_help: ModuleType) -> None:
