@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from privlearn.accounting.compose import pure_renyi
 from privlearn.errors import LedgerError
 from privlearn.guarantee import Guarantee
 
@@ -37,11 +38,10 @@ class Cost:
         LedgerError
             If there is neither a curve nor a pure guarantee, or if the curve has no usable value there.
         """
-        epsilon = self.guarantee.epsilon
         if self.renyi is not None:
             divergence = float(self.renyi(order))
         elif self.guarantee.delta == 0:
-            divergence = min(epsilon, order * epsilon * epsilon / 2)
+            divergence = pure_renyi(self.guarantee.epsilon, order)
         else:
             raise LedgerError(
                 "a ledger with composition='renyi' needs the Renyi curve of a cost with delta > 0: give "
