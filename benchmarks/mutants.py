@@ -43,10 +43,11 @@ OUTPUT = "mechanisms/output.py"
 OBJECTIVE = "mechanisms/objective.py"
 NOISES = "mechanisms/noise.py"
 TASK = "mechanisms/task.py"
-CERTIFICATE = "release/certificate.py"
+CERTIFICATE = "release/certified.py"
 ARTIFACT = "release/artifact.py"
 LINEAR = "estimators/linear.py"
 BASE = "estimators/base.py"
+WORK = "estimators/work.py"
 CALIBRATE = "accounting/calibrate.py"
 CURVES = "accounting/curves.py"
 COMPOSE = "accounting/compose.py"
@@ -127,8 +128,8 @@ MUTANTS = [
     Mutant("direction from a cube", NOISES, "direction / np.linalg.norm(direction)", "direction / np.max(np.abs(direction))", NOISE),
     Mutant("seeded generator called secure", "randomness.py", 'for tests and experiments only"\n    secure = False', 'for tests and experiments only"\n    secure = True', NOISE),
     Mutant("secure draws from a seed", "randomness.py", "        return SecureRandomness()\n", "        return SeededRandomness(0)\n", NOISE),
-    Mutant("ledger charged after", BASE, "with self.ledger.reserve(", "early = compute()\n        with self.ledger.reserve(", DEFECTS),
-    Mutant("commit skipped", BASE, "            reservation.commit()\n", "", DEFECTS),
+    Mutant("ledger charged after", WORK, "with owner.ledger.reserve(", "early = compute()\n    with owner.ledger.reserve(", DEFECTS),
+    Mutant("commit skipped", WORK, "        reservation.commit()\n", "", DEFECTS),
     Mutant("classes from the data", "estimators/inputs.py", "if private and estimator.classes is None:", "if False:", DEFECTS),
     Mutant("norm bound from the data", "estimators/inputs.py", "if private and estimator.norm_bound is None:", "if False:", DEFECTS),
     Mutant("clip removed", "data/clip.py", "self._factor / np.maximum(np.sqrt(squares), self.clip_bound / largest)", "self._factor / (self.clip_bound / largest)", DEFECTS),

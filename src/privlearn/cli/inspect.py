@@ -1,4 +1,4 @@
-"""`privlearn inspect`: what a release says, for people."""
+"""`privlearn inspect`: what a release, or a session's certificate, says to people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from privlearn.cli.options import ModelFile
+from privlearn.cli.options import CertifiedFile
 from privlearn.cli.terminal import output
 from privlearn.cli.words import in_words
 
@@ -18,43 +18,61 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    model: ModelFile,
+    model: CertifiedFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON.")] = False,
     largest: Annotated[int, typer.Option(help="How many coefficients to show.", min=0)] = 15,
 ) -> None:
-    """Show a release's certificate, its schema and its largest coefficients.
+    """Show a release's certificate, what it reads and its largest coefficients; or a session's certificate.
 
     \b
     Example:
       privlearn inspect income.privlearn
       privlearn inspect income.privlearn --json
     """
-    from privlearn.release import Release
+    from privlearn.release import Certificate, Release, verify
 
-    release = Release.load(model)
+    certificate = verify(model).certificate
     if as_json:
-        typer.echo(json.dumps(release.certificate.to_dict(), indent=2))
+        typer.echo(json.dumps(certificate.to_dict(), indent=2))
         return
-    typer.echo(release.certificate)
-    typer.echo(in_words(release.certificate.guarantee))
+    typer.echo(certificate)
+    typer.echo(in_words(certificate.guarantee))
+    if isinstance(certificate, Certificate):
+        _show(Release.load(model).model, largest)
+
+
+def _show(model: Model, largest: int) -> None:
     typer.echo("")
-    for line in _description(release.model):
+    for line in _description(model):
         typer.echo(line)
     if largest:
         typer.echo("")
-        output.print(_coefficients(release.model, largest))
+        output.print(_coefficients(model, largest))
 
 
 def _description(model: Model) -> list[str]:
-    """The schema, a line a column; or the declared bound of plain arrays."""
+    """What the model reads: the schema, a line a column; plain arrays; or what only its kernel reads."""
+    from privlearn.data import BoundedRows
     from privlearn.release.encoders import base_of
 
-    schema = getattr(base_of(model.encoder), "schema", None)
-    if schema is None:
-        return [f"Plain arrays: {model.encoder.dimension} features, {_answers(model)}"]
+    base = base_of(model.encoder)
+    if base is None:
+        return [f"{_read_by_kernel(model.encoder)}; {_answers(model)}"]
+    if isinstance(base, BoundedRows):
+        return [f"Plain arrays: {base.n_features} columns, {_answers(model)}"]
+    schema: Any = base.schema
     columns = [f"  {name}: {_column(column)}" for name, column in schema.columns.items()]
     target = f"{schema.target.name!r} ({_answers(model)})"
     return [f"Schema {schema.name!r}, target {target}, columns:", *columns]
+
+
+def _read_by_kernel(encoder: Any) -> str:
+    if encoder.kernel.name == "precomputed":
+        return f"Rows of {encoder.dimension} precomputed kernel values, one against each public point"
+    return (
+        f"Objects that the kernel {encoder.kernel.name!r} reads, a function to be given again: "
+        "Release.load(path, kernel=...)"
+    )
 
 
 def _answers(model: Model) -> str:

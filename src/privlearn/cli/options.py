@@ -14,6 +14,12 @@ TableFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="The table: .csv, .csv.gz or .parquet.", show_default=False)
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A release file.", show_default=False)]
+CertifiedFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help="A release, or the certificate of a session (.json).", show_default=False
+    ),
+]
 SchemaFile = Annotated[
     Path, typer.Option("--schema", help="What is public about the table: .yaml or .json.", show_default=False)
 ]

@@ -1,4 +1,4 @@
-"""`privlearn verify`: check a release as a stranger would."""
+"""`privlearn verify`: check a release, or what a session promises, as a stranger would."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Annotated
 
 import typer
 
-from privlearn.cli.options import ModelFile
+from privlearn.cli.options import CertifiedFile
 from privlearn.cli.terminal import warn
 
 _NOT_PRIVATE = 3
 
 
 def verify(
-    model: ModelFile,
+    model: CertifiedFile,
     signer: Annotated[
         Path | None,
         typer.Option(metavar="PUB.pem", help="Require this holder's Ed25519 signature.", show_default=False),
     ] = None,
 ) -> None:
-    """Check a release and recompute its guarantee from its certificate alone.
+    """Check a release or a session's certificate, and recompute the guarantee from its constants alone.
 
     \b
     Exit codes:
@@ -31,16 +31,15 @@ def verify(
     \b
     Example:
       privlearn verify income.privlearn --signer holder.pub.pem
+      privlearn verify session.json
     """
-    from privlearn.release import Release
     from privlearn.release import verify as check
     from privlearn.release.verify import read_public_key
 
     proven = check(model, None if signer is None else read_public_key(signer))
-    certificate = Release.load(model).certificate
     typer.echo(f"claimed     {proven.claimed}")
     typer.echo(f"recomputed  {proven.recomputed}")
-    typer.echo(f"randomness  {certificate.randomness}")
+    typer.echo(f"randomness  {proven.certificate.randomness}")
     typer.echo(f"signer      {proven.signer or 'not signed'}")
     if not proven.is_private:
         reason = (

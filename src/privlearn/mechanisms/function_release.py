@@ -34,6 +34,7 @@ class FunctionRelease:
     name: ClassVar[str] = "function_release"
     mode: ClassVar[str] = "tight"
     noise: ClassVar[str] = "gaussian"
+    chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale",)
     floating_point: ClassVar[str] = (
         "exact: integer Gaussian draws through a public integer matrix. Its rounding, that of kernel values (at most "
         "2^-38 of the kernel's bound, assumed of a kernel of one's own) and that of f are inside the guarantee"

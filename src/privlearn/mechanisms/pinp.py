@@ -12,6 +12,7 @@ import numpy as np
 from privlearn.accounting import MARGIN, zcdp_budget, zcdp_delta
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.answers import whole_number
 from privlearn.mechanisms.kernel_task import KernelTask
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian, add_laplace
 from privlearn.mechanisms.sparse_vector import AboveThreshold
@@ -51,10 +52,15 @@ class TightPINP:
     name: ClassVar[str] = "pinp"
     mode: ClassVar[str] = "tight"
     noise: ClassVar[str] = "laplace and gaussian"
+    chosen_constants: ClassVar[tuple[str, ...]] = ("updates", "test_epsilon", "answer_scale", "threshold")
     floating_point: ClassVar[str] = (
         "exact discrete samplers on grids of 2^-44 of the noise scales; rounding is inside the guarantee"
     )
     queries: ClassVar[int | None] = None
+
+    def __post_init__(self) -> None:
+        _check_promise(self.guarantee)
+        object.__setattr__(self, "updates", whole_number(self.updates, "updates"))
 
     @classmethod
     def calibrate(cls, facts: KernelTask, guarantee: Guarantee) -> TightPINP:
@@ -147,11 +153,16 @@ class PaperPINP:
     name: ClassVar[str] = "pinp"
     mode: ClassVar[str] = "paper"
     noise: ClassVar[str] = "laplace"
+    chosen_constants: ClassVar[tuple[str, ...]] = ("updates", "answer_scale", "threshold")
     floating_point: ClassVar[str] = (
         "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee"
     )
     queries: ClassVar[int | None] = QUERIES
     renyi: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        _check_promise(self.guarantee)
+        object.__setattr__(self, "updates", whole_number(self.updates, "updates"))
 
     @classmethod
     def calibrate(cls, facts: KernelTask, guarantee: Guarantee) -> PaperPINP:

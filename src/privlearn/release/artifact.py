@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from numpy.typing import NDArray
 
 from privlearn.errors import ReleaseError, SchemaError, VerificationError
-from privlearn.release.atomic import write_atomically
+from privlearn.release.atomic import read_whole, write_atomically
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import KernelEncoder, describe_encoding
 from privlearn.release.regression import Model, model_from_dict
@@ -59,11 +59,7 @@ class Release:
         kernel : callable, optional
             The user's own kernel that the model was trained with; a release holds no code.
         """
-        try:
-            raw = Path(path).read_bytes()
-        except OSError as error:
-            raise ReleaseError(f"cannot read {path}: {error.strerror}") from None
-        return cls.from_bytes(raw, kernel)
+        return cls.from_bytes(read_whole(path), kernel)
 
     def signed(self, key: Ed25519PrivateKey) -> Release:
         """The same release with the holder's signature over the manifest, and so over every byte of content."""

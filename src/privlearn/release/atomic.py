@@ -1,10 +1,12 @@
-"""Files that are written whole or not at all."""
+"""Files that are read whole, and written whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import secrets
 from pathlib import Path
+
+from privlearn.errors import ReleaseError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -19,3 +21,11 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def read_whole(path: str | Path) -> bytes:
+    """The file's bytes, or an error that names the path."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ReleaseError(f"cannot read {path}: {error.strerror}") from None

@@ -13,6 +13,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 from privlearn.errors import InvalidParameter, VerificationError
 from privlearn.guarantee import Guarantee
 from privlearn.release.artifact import Release
+from privlearn.release.atomic import read_whole
+from privlearn.release.certified import Certified
+from privlearn.release.session_certificate import SessionCertificate
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,8 @@ class Verification:
 
     Attributes
     ----------
+    certificate : Certificate or SessionCertificate
+        What it states, with every constant.
     claimed, recomputed : Guarantee
         The promise, and what the constants give; the second is never weaker.
     is_private : bool
@@ -29,26 +34,50 @@ class Verification:
         Public key (hexadecimal) whose signature covers the file.
     """
 
-    claimed: Guarantee
-    recomputed: Guarantee
-    is_private: bool
+    certificate: Certified
     signer: str | None
+
+    @property
+    def claimed(self) -> Guarantee:
+        return self.certificate.guarantee
+
+    @property
+    def recomputed(self) -> Guarantee:
+        recomputed: Guarantee = self.certificate.mechanism.spends()
+        return recomputed
+
+    @property
+    def is_private(self) -> bool:
+        return self.certificate.is_private
 
 
 def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verification:
     """Check every byte, recompute the guarantee from the certificate alone, and check the signature.
+
+    Parameters
+    ----------
+    path : path
+        A release, or a session's certificate as `SessionCertificate.save` wrote it; the latter bears no signature.
+    signer : Ed25519PublicKey, optional
+        Whose signature is required.
 
     Raises
     ------
     VerificationError
         If anything contradicts anything else, or the file is not signed by ``signer``.
     """
-    release = Release.load(path)
-    key = release.signature["public_key"] if release.signature else None
-    if signer is not None and key != signer.public_bytes_raw().hex():
-        raise VerificationError("the release is not signed by the given key")
-    certificate = release.certificate
-    return Verification(certificate.guarantee, certificate.mechanism.spends(), certificate.is_private, key)
+    proven = _read(path)
+    if signer is not None and proven.signer != signer.public_bytes_raw().hex():
+        raise VerificationError("the file is not signed by the given key")
+    return proven
+
+
+def _read(path: str | Path) -> Verification:
+    raw = read_whole(path)
+    if raw.lstrip()[:1] == b"{":  # JSON; a release is an archive
+        return Verification(SessionCertificate.from_bytes(raw), None)
+    release = Release.from_bytes(raw)
+    return Verification(release.certificate, release.signature["public_key"] if release.signature else None)
 
 
 def read_private_key(path: str | Path) -> Ed25519PrivateKey:

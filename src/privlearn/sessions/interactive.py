@@ -17,8 +17,9 @@ from privlearn.ledger import Cost, Ledger
 from privlearn.mechanisms.function_release import FunctionRelease
 from privlearn.mechanisms.pinp import PINP
 from privlearn.randomness import Randomness, randomness_from
+from privlearn.release.certified import installed_versions
+from privlearn.release.session_certificate import SessionCertificate, SessionMechanism
 from privlearn.sessions.answers import Answer, Answers
-from privlearn.sessions.certificate import SessionCertificate, SessionMechanism
 from privlearn.sessions.function_session import FunctionSession
 from privlearn.sessions.learner import Array, Learner
 from privlearn.sessions.pinp_session import PinpSession
@@ -149,7 +150,9 @@ class InteractivePredictor:
         self._broken = False
         self._known: dict[bytes, Answer] = {}
         source = state.header["randomness"]
-        self.certificate = SessionCertificate(plan, source["source"], source["secure"], learner.describe())
+        self.certificate = SessionCertificate(
+            plan, source["source"], source["secure"], learner.describe(), installed_versions()
+        )
         self._session: FunctionSession | PinpSession
         if isinstance(plan, FunctionRelease):
             self._session = FunctionSession(plan, learner, randomness)

@@ -1,0 +1,218 @@
+"""What every certificate is: a plan with all its constants, read back only if they support its claim."""
+
+from __future__ import annotations
+
+import math
+import platform
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, ClassVar, Self
+
+from privlearn.erm.losses import loss_from_dict
+from privlearn.errors import VerificationError
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms import Task
+from privlearn.randomness import Randomness, SecureRandomness
+
+_VERSIONED = ("privlearn", "numpy", "scipy", "opendp", "dp-accounting")
+
+
+@dataclass(frozen=True)
+class Certified(ABC):
+    """A mechanism's plan with its constants, where its random bits come from, and what it is run on.
+
+    Nothing here depends on a record: it could have been written before the data was read.
+    """
+
+    mechanism: Any
+    randomness: str
+    secure: bool
+    subject: Mapping[str, Any]
+    versions: Mapping[str, str]
+
+    _covers: ClassVar[str]
+    _subject: ClassVar[str]
+    """What the subject is called in the record."""
+    _task_fields: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def issue(cls, mechanism: Any, randomness: Randomness, subject: Mapping[str, Any]) -> Self:
+        return cls(mechanism, randomness.description, randomness.secure, subject, installed_versions())
+
+    @property
+    @abstractmethod
+    def task(self) -> Task:
+        """The public facts that the mechanism was calibrated by."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        guarantee: Guarantee = self.mechanism.guarantee
+        return guarantee
+
+    @property
+    def is_private(self) -> bool:
+        """True if there is a promise and the random bits behind it were secret."""
+        return self.guarantee.is_private and self.secure
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, from which `from_dict` recomputes the guarantee."""
+        task = self.task
+        return {
+            **self._heading(),
+            "claim": self.guarantee.to_dict() | {"epsilon": _write_number(self.guarantee.epsilon)},
+            "covers": self._covers,
+            "theorem": self._theorem(),
+            "task": {"loss": task.loss.to_dict()} | {name: getattr(task, name) for name in self._task_fields},
+            "constants": self.mechanism.constants(),
+            **self._solver(),
+            "floating_point": self._floating_point(),
+            "randomness": {"source": self.randomness, "secure": self.secure},
+            self._subject: dict(self.subject),
+            "versions": dict(self.versions),
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Read a certificate and refuse one whose constants do not support its claim."""
+        try:
+            certificate = cls(
+                cls._read_mechanism(record),
+                record["randomness"]["source"],
+                record["randomness"]["secure"],
+                record[cls._subject],
+                record["versions"],
+            )
+            certificate._check(record)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise VerificationError(f"the certificate is incomplete or malformed ({error!r})") from None
+        except (ArithmeticError, ValueError) as error:
+            raise VerificationError(f"the certificate's constants cannot be used: {error}") from None
+        return certificate
+
+    def _check(self, record: Mapping[str, Any]) -> None:
+        mechanism = self.mechanism
+        if not _same(mechanism.constants(), record["constants"]):
+            raise VerificationError("the certificate's constants do not follow from its task and noise")
+        if not _same(self.to_dict(), record):
+            raise VerificationError("the certificate says something that its constants do not")
+        if self.secure is not (self.randomness == SecureRandomness.description):
+            raise VerificationError("the certificate's source of randomness is not what it says of it")
+        if mechanism.guarantee.is_private and not mechanism.spends() <= mechanism.guarantee:
+            raise VerificationError(
+                f"the noise supports {mechanism.spends()}, less than the claim {mechanism.guarantee}"
+            )
+
+    @classmethod
+    @abstractmethod
+    def _read_mechanism(cls, record: Mapping[str, Any]) -> Any:
+        """The plan that the record describes; refuses what no theorem covers."""
+
+    @abstractmethod
+    def _theorem(self) -> dict[str, Any]:
+        """Which mechanism, which noise, which proof."""
+
+    @abstractmethod
+    def _floating_point(self) -> str:
+        """What of the sampler is exact."""
+
+    @abstractmethod
+    def _title(self) -> str:
+        """The mechanism in words."""
+
+    @abstractmethod
+    def _described(self) -> dict[str, str]:
+        """The subject in words, a line a fact."""
+
+    def _heading(self) -> dict[str, Any]:
+        return {}
+
+    def _solver(self) -> dict[str, Any]:
+        return {}
+
+    def __str__(self) -> str:
+        task = self.task
+        facts = {
+            "mechanism": self._title(),
+            "loss": ", ".join(str(value) for value in task.loss.to_dict().values() if value is not None),
+            "records": f"{task.total} (public)",
+            **self._described(),
+            "regularization": in_words(task.regularization),
+            **{_spaced(name): in_words(value) for name, value in self.mechanism.constants().items()},
+            **{name: in_words(value) for name, value in self._solver().items()},
+            "randomness": self.randomness,
+            "floating point": self._floating_point(),
+            "covers": self._covers,
+        }
+        title = str(self.guarantee)
+        if self.guarantee.is_private and not self.secure:
+            title = f"NOT PRIVATE (seeded generator); with secret noise it would be {title}"
+        return "\n".join([title, *(f"  {name:<26}{fact}" for name, fact in facts.items())])
+
+
+def installed_versions() -> dict[str, str]:
+    """Of what a result depends on."""
+    return {name: version(name) for name in _VERSIONED} | {"python": platform.python_version()}
+
+
+def in_words(value: Any) -> str:
+    """A fact for people: numbers to six digits, yes and no, lists and mappings without brackets."""
+    if isinstance(value, Mapping):
+        return ", ".join(_entry(name, fact) for name, fact in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(in_words, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def read_guarantee(claim: Mapping[str, Any]) -> Guarantee:
+    """The promise that a record claims."""
+    return Guarantee(float(claim["epsilon"]), claim["delta"], claim["neighbours"])
+
+
+def read_task(record: Mapping[str, Any], guarantee: Guarantee, **fixed: Any) -> Task:
+    """The public facts of a record; ``fixed`` are those that it does not hold."""
+    facts = dict(record["task"])
+    loss = loss_from_dict(facts.pop("loss"))
+    return Task(loss=loss, neighbours=guarantee.neighbours, **fixed, **facts)
+
+
+def read_chosen(
+    constants: Mapping[str, Any], names: tuple[str, ...], guarantee: Guarantee
+) -> dict[str, float]:
+    """The constants that a calibration chose; the others follow from them."""
+    chosen = {name: float(constants[name]) for name in names}
+    if guarantee.is_private and not all(0 < value < math.inf for value in chosen.values()):
+        raise VerificationError("every noise scale of a private release must be finite and above 0")
+    return chosen
+
+
+def _entry(name: str, fact: Any) -> str:
+    """`certified` instead of `certified yes`."""
+    if fact is True:
+        return _spaced(name)
+    return (
+        f"{_spaced(name)} ({in_words(fact)})"
+        if isinstance(fact, Mapping)
+        else f"{_spaced(name)} {in_words(fact)}"
+    )
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _same(stated: Any, recomputed: Any) -> bool:
+    """Equal, floats to nine digits: another machine's libraries may round the last ones differently."""
+    if isinstance(stated, Mapping) and isinstance(recomputed, Mapping):
+        return stated.keys() == recomputed.keys() and all(_same(stated[k], recomputed[k]) for k in stated)
+    if isinstance(stated, float) and isinstance(recomputed, float | int):
+        return math.isclose(stated, recomputed, rel_tol=1e-9)
+    return bool(stated == recomputed)
+
+
+def _write_number(value: float) -> float | str:
+    """JSON has no infinity."""
+    return value if math.isfinite(value) else "inf"
