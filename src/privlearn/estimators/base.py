@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,11 @@ from privlearn.erm import LOSSES, LossFacts, Multinomial, loss_from_name
 from privlearn.erm.losses import RESIDUAL_LOSSES
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.inputs import EncodedRows, check_array_shape, target_column
-from privlearn.estimators.plan import plan_mechanism
+from privlearn.estimators.work import Work, charged
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Cost
-from privlearn.mechanisms import KERNEL_MECHANISMS, AnyMechanism, Task
+from privlearn.mechanisms import Task
 from privlearn.mechanisms.output import Fit
-from privlearn.randomness import Randomness, randomness_from
+from privlearn.randomness import randomness_from
 from privlearn.release import Certificate, Model, Release
 from privlearn.release.encoders import Encoder, base_of, describe_encoding
 
@@ -52,27 +51,28 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """
         self._refuse(unsupported)
         guarantee = Guarantee(self.epsilon, self.delta, self.neighbours)
-        loss = self._chosen_loss()
         randomness = randomness_from(self.random_state)
-        rows, released_form = self._lift(self._read(X, y, guarantee.is_private))
-        kind, noise = self._chosen_mechanism()
-        mechanism = plan_mechanism(
-            self._task(loss, rows),
-            guarantee,
-            mechanism=kind,
-            noise=noise,
-            calibration=self.calibration,
-            regularization=self.regularization,
-            probes_count=None if rows.probes is None else len(rows.probes),
-        )
-        solve = self._solver(loss, rows)
-        asks = {"probes": rows.probes} if mechanism.name in KERNEL_MECHANISMS else {}
-        coefficients = released_form(
-            self._charged(mechanism, lambda: mechanism.run(solve, randomness, **asks))
-        )
-        model = self._model_of(loss, rows, cast(Encoder, rows.encoder), coefficients)
-        self._publish(model, mechanism, randomness)
+        work = self.prepare(X, y, guarantee.is_private)
+        mechanism = work.plan(guarantee)
+        coefficients = charged(self, mechanism, lambda: work.run(mechanism, randomness))
+        model = work.model(coefficients)
+        certificate = Certificate.issue(mechanism, randomness, describe_encoding(model.encoder))
+        self.publish(model, certificate)
         return self
+
+    def prepare(self, X: Any, y: Any, private: bool) -> Work:
+        """Check the parameters, read the rows and lift them: all that `fit` does before it plans.
+
+        ``private=False`` allows what is read from the rows where nothing is promised.
+        """
+        loss = self._chosen_loss()
+        return Work(self, loss, *self._lift(self._read(X, y, private)))
+
+    def publish(self, model: Model, certificate: Certificate) -> None:
+        """Become the fitted estimator of a model that may leave."""
+        self.coefficients_ = model.coefficients
+        self.certificate_ = certificate
+        self.release_ = Release(model, certificate)
 
     def _truth(self, X: Any, y: Any) -> Any:
         """What to score against: with a schema, its target column unless ``y`` is given."""
@@ -144,22 +144,6 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             averaged=rows.person_weights is not None,
             **common | facts,
         )
-
-    def _charged(self, mechanism: AnyMechanism, compute: Callable[[], Array]) -> Array:
-        """Reserve, compute, commit: nothing is kept before its cost is durable."""
-        if self.ledger is None:
-            return compute()
-        digest = self.schema.digest if self.schema is not None else ""
-        cost = Cost(mechanism.guarantee, mechanism.renyi)
-        with self.ledger.reserve(cost, f"{type(self).__name__}.fit", digest) as reservation:
-            result = compute()
-            reservation.commit()
-        return result
-
-    def _publish(self, model: Model, mechanism: AnyMechanism, randomness: Randomness) -> None:
-        self.coefficients_ = model.coefficients
-        self.certificate_ = Certificate.issue(mechanism, randomness, describe_encoding(model.encoder))
-        self.release_ = Release(model, self.certificate_)
 
     def _model(self, X: Any) -> Any:
         """The released model, once X has the shape it was trained on."""

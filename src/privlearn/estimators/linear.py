@@ -16,10 +16,9 @@ from privlearn.estimators.inputs import TrainingSet, check_class_weight, read_ar
 from privlearn.estimators.training import Progress, solver
 from privlearn.guarantee import Neighbours
 from privlearn.ledger import Ledger
-from privlearn.mechanisms import AnyMechanism, Task
+from privlearn.mechanisms import Task
 from privlearn.mechanisms.output import Fit
-from privlearn.randomness import Randomness
-from privlearn.release import LinearModel
+from privlearn.release import Certificate, LinearModel
 from privlearn.release.encoders import Encoder
 from privlearn.release.model import LINK_OF_LOSS
 
@@ -168,8 +167,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
     ) -> LinearModel:
         return LinearModel(encoder, coefficients, rows.classes, LINK_OF_LOSS.get(loss.name, "none"))
 
-    def _publish(self, model: Any, mechanism: AnyMechanism, randomness: Randomness) -> None:
-        super()._publish(model, mechanism, randomness)
+    def publish(self, model: Any, certificate: Certificate) -> None:
+        super().publish(model, certificate)
         self.classes_ = model.classes
         if isinstance(model.encoder, BoundedRows):
             self.coef_, self.intercept_ = model.encoder.unscale(model.coefficients)

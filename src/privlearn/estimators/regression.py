@@ -22,10 +22,9 @@ from privlearn.estimators.training import Progress, regression_solver
 from privlearn.features import Kernel
 from privlearn.guarantee import Neighbours
 from privlearn.ledger import Ledger
-from privlearn.mechanisms import AnyMechanism, Task
+from privlearn.mechanisms import Task
 from privlearn.mechanisms.output import Fit
-from privlearn.randomness import Randomness
-from privlearn.release import RegressionModel
+from privlearn.release import Certificate, RegressionModel
 from privlearn.release.encoders import Encoder
 
 Array = NDArray[np.float64]
@@ -159,8 +158,8 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
     ) -> RegressionModel:
         return RegressionModel(encoder, coefficients, rows.target_bounds)
 
-    def _publish(self, model: Any, mechanism: AnyMechanism, randomness: Randomness) -> None:
-        super()._publish(model, mechanism, randomness)
+    def publish(self, model: Any, certificate: Certificate) -> None:
+        super().publish(model, certificate)
         if isinstance(model.encoder, BoundedRows):
             slopes, intercept = model.encoder.unscale(model.coefficients[0])
             lower, upper = model.target_bounds

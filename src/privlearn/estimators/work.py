@@ -1,0 +1,89 @@
+"""An estimator's rows, read and lifted: ready to be planned for a promise and solved, once or in several trials."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.erm import LossFacts
+from privlearn.estimators.inputs import EncodedRows
+from privlearn.estimators.plan import plan_mechanism
+from privlearn.guarantee import Guarantee
+from privlearn.ledger import Cost
+from privlearn.mechanisms import KERNEL_MECHANISMS, AnyMechanism
+from privlearn.randomness import Randomness
+from privlearn.release import Model
+from privlearn.release.encoders import Encoder
+
+Array = NDArray[np.float64]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What `fit` does after reading, step by step.
+
+    Parameters
+    ----------
+    estimator : PrivateLinearModel
+        Whose parameters say what is learnt and how; the promise is given to `plan`.
+    loss : LossFacts
+    rows : EncodedRows
+        In the space where the model is linear.
+    released_form : callable
+        From coefficients in that space to those that a release holds.
+    """
+
+    estimator: Any
+    loss: LossFacts
+    rows: EncodedRows
+    released_form: Callable[[Array], Array]
+
+    def plan(self, guarantee: Guarantee) -> AnyMechanism:
+        """The calibrated mechanism; it looks at public facts only."""
+        estimator, rows = self.estimator, self.rows
+        kind, noise = estimator._chosen_mechanism()
+        return plan_mechanism(
+            estimator._task(self.loss, rows),
+            guarantee,
+            mechanism=kind,
+            noise=noise,
+            calibration=estimator.calibration,
+            regularization=estimator.regularization,
+            probes_count=None if rows.probes is None else len(rows.probes),
+        )
+
+    def run(self, mechanism: AnyMechanism, randomness: Randomness) -> Array:
+        """Touch the data: coefficients in the rows' space, with the mechanism's noise."""
+        solve = self.estimator._solver(self.loss, self.rows)
+        asks = {"probes": self.rows.probes} if mechanism.name in KERNEL_MECHANISMS else {}
+        return mechanism.run(solve, randomness, **asks)
+
+    def model(self, coefficients: Array) -> Model:
+        """What is released."""
+        encoder = cast(Encoder, self.rows.encoder)
+        model: Model = self.estimator._model_of(
+            self.loss, self.rows, encoder, self.released_form(coefficients)
+        )
+        return model
+
+    def on(self, rows: EncodedRows) -> Work:
+        """The same work on other rows of the same space."""
+        return dataclasses.replace(self, rows=rows)
+
+
+def charged(owner: Any, mechanism: Any, compute: Callable[[], Result]) -> Result:
+    """Reserve, compute, commit: nothing is kept before its cost is durable in the owner's ledger."""
+    if owner.ledger is None:
+        return compute()
+    digest = owner.schema.digest if owner.schema is not None else ""
+    cost = Cost(mechanism.guarantee, mechanism.renyi)
+    with owner.ledger.reserve(cost, f"{type(owner).__name__}.fit", digest) as reservation:
+        result = compute()
+        reservation.commit()
+    return result
