@@ -94,6 +94,7 @@ class _Softmax:
         self.norm_bound = norm_bound
         self.linear: Array = np.zeros(n_classes * rows.dimension)
         self._shape = (n_classes, rows.dimension)
+        self._row_length = rows.mean_length(scales)
 
     def at(self, coefficients: Array) -> Point:
         """Value, gradient and margins (n, K), in one pass over the rows."""
@@ -154,7 +155,7 @@ class _Softmax:
         """Upper bound on |computed gradient - exact gradient|."""
         classes = self._shape[0]
         size = float(np.linalg.norm(point.coefficients))
-        margins = gamma(self.rows.longest_row + 1) + UNIT_ROUNDOFF * (1.0 + math.sqrt(classes))
+        margins = gamma(self._row_length + 1) + UNIT_ROUNDOFF * (1.0 + math.sqrt(classes))
         residual_error = Multinomial().smoothness * margins * self.norm_bound * size + gamma(classes + 16)
         reach = self.norm_bound * float(np.sum(self.scales))
         data_term = reach * (residual_error + gamma(self.rows.chain + 8) * Multinomial.lipschitz)

@@ -18,7 +18,7 @@ SAFETY = 1.01  # covers the rounding of the bound itself, NORM_SLACK and product
 UNDERFLOW = 1e-150  # more than underflow takes from a gradient and from the squares in its norm
 
 
-def gamma(operations: int) -> float:
+def gamma(operations: float) -> float:
     """Higham's ``gamma_k = k u / (1 - k u)``: relative error of k roundings in a chain."""
     return operations * UNIT_ROUNDOFF / (1.0 - operations * UNIT_ROUNDOFF)
 
@@ -49,6 +49,7 @@ class Objective:
         self.offsets: Array = np.zeros(self.rows.count) if problem.offsets is None else problem.offsets
         self._largest_offset = float(np.max(np.abs(self.offsets), initial=0.0))
         self._reach = problem.norm_bound * float(np.sum(self.scales))
+        self._row_length = self.rows.mean_length(self.scales)
 
     def at(self, coefficients: Array) -> Point:
         """Value, gradient and margins, in one pass over the rows."""
@@ -99,7 +100,7 @@ class Objective:
     def rounding(self, point: Point) -> float:
         """Upper bound on |computed gradient - exact gradient|."""
         size = float(np.linalg.norm(point.coefficients))
-        margin_error = gamma(self.rows.longest_row + 2) * (self.norm_bound * size + self._largest_offset)
+        margin_error = gamma(self._row_length + 2) * (self.norm_bound * size + self._largest_offset)
         slope_error = self.loss.smoothness * margin_error + DERIVATIVE_ROUNDING
         data_term = self._reach * (slope_error + gamma(self.rows.chain + 8) * self.loss.lipschitz)
         other_terms = gamma(4) * (self.regularization * size + float(np.linalg.norm(self.linear)))

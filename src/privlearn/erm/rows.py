@@ -71,6 +71,12 @@ class Rows:
             return self._blocks[number]
         return np.asarray(self._features[self.slices[number]], dtype=np.float64)
 
+    def mean_length(self, weights: Array) -> float:
+        """Non-zero entries a row, averaged with the rows' weights: rounding errors of margins add up like that."""
+        if not self.is_sparse or not np.any(weights):
+            return float(self.longest_row)
+        return float(weights @ np.diff(self._features.indptr)) / float(np.sum(weights))
+
     def _longest_row(self) -> int:
         if not self.is_sparse:
             return int(self.dimension)
