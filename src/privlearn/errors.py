@@ -8,6 +8,8 @@ PrivlearnError
 ├── LedgerError           the ledger cannot be used as asked
 │   └── BudgetExceeded    the request does not fit into what is left
 ├── SessionError          an interactive session cannot be opened or continued as asked
+├── ProtocolError         a message or step of a multiparty computation that must be refused
+│   └── TooFewParties     fewer parties answered than the plan asks for
 └── ReleaseError          a release file that cannot be read
     └── VerificationError its bytes or constants contradict its claim
 """
@@ -45,6 +47,14 @@ class BudgetExceeded(LedgerError):
 
 class SessionError(PrivlearnError):
     """An interactive session cannot be opened or continued as asked."""
+
+
+class ProtocolError(PrivlearnError):
+    """A message or step of a multiparty computation is refused; the message says which and why, never what it held."""
+
+
+class TooFewParties(ProtocolError):
+    """Fewer parties answered than the plan asks for: nothing is opened."""
 
 
 class ReleaseError(PrivlearnError):

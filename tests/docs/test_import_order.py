@@ -10,7 +10,7 @@ from doc_pages import ROOT
 
 LAYERS = (
     "errors", "guarantee", "randomness", "data", "features", "erm", "accounting",
-    "mechanisms", "bounds", "release", "ledger", "estimators", "sessions", "cli",
+    "mechanisms", "bounds", "release", "ledger", "estimators", "sessions", "multiparty", "cli",
 )  # fmt: skip
 PACKAGE = ROOT / "src" / "privlearn"
 ABOVE_ALL = {"__init__", "__main__"}
