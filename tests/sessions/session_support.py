@@ -25,7 +25,7 @@ SURPRISE = 1e-6
 
 
 class WrittenLearner:
-    """f = sum_i coefficient_i k(centre_i, .), with any public facts."""
+    """f = sum_i coefficient_i k(centre_i, .) for each row of coefficients, with any public facts."""
 
     def __init__(
         self,
@@ -36,17 +36,17 @@ class WrittenLearner:
         total: int = 2000,
         regularization: float = 0.01,
     ) -> None:
-        self.centres, self.coefficients = centres, coefficients
+        self.centres, self.coefficients = centres, np.atleast_2d(coefficients)
         self.kernel = kernel or kernel_from_name("rbf", gamma=2.0)
         self.total, self.regularization = total, regularization
-        self.classes_ = np.array(["no", "yes"])
 
     def facts(self, neighbours: Neighbours) -> KernelTask:
-        task = Task(HuberHinge(), self.total, 1, 1, self.regularization, 1e-10, neighbours)
+        functions = len(self.coefficients)
+        task = Task(HuberHinge(), self.total, 1, functions, self.regularization, 1e-10, neighbours)
         return KernelTask(task, solver_distance=1e-8)
 
     def describe(self) -> dict[str, Any]:
-        return {"kernel": self.kernel.to_dict(), "classes": self.classes_.tolist()}
+        return {"kernel": self.kernel.to_dict(), "classes": ["no", "yes"]}
 
     def encode(self, data: Any) -> Array:
         points = np.asarray(data, dtype=float)
@@ -57,8 +57,11 @@ class WrittenLearner:
     def similarity(self, points: Array, others: Array) -> Array:
         return self.kernel(points, others) / self.kernel.bound
 
+    def predicted(self, scores: Array) -> NDArray[Any]:
+        return np.where(scores[:, 0] > 0, "yes", "no")
+
     def values(self, points: Array) -> Array:
-        return np.asarray(self.similarity(points, self.centres) @ self.coefficients)
+        return np.asarray(self.similarity(points, self.centres) @ self.coefficients.T)
 
     def function_bytes(self) -> bytes:
         return self.coefficients.tobytes()
@@ -67,7 +70,7 @@ class WrittenLearner:
         return sha256(self.centres.tobytes()).hexdigest()
 
     def restore_function(self, content: bytes) -> None:
-        self.coefficients = np.frombuffer(content)
+        self.coefficients = np.frombuffer(content).reshape(self.coefficients.shape)
 
 
 def points_in_ball(count: int, dimension: int, seed: int) -> Array:
@@ -77,8 +80,9 @@ def points_in_ball(count: int, dimension: int, seed: int) -> Array:
     return np.asarray(directions * rng.uniform(size=(count, 1)) ** (1.0 / dimension) * 0.999)
 
 
-def written_learner(**settings: Any) -> WrittenLearner:
-    return WrittenLearner(points_in_ball(5, 3, 99), np.array([1.0, -2.0, 0.5, 1.5, -1.0]), **settings)
+def written_learner(functions: int = 1, **settings: Any) -> WrittenLearner:
+    coefficients = np.array([np.roll([1.0, -2.0, 0.5, 1.5, -1.0], turn) for turn in range(functions)])
+    return WrittenLearner(points_in_ball(5, 3, 99), coefficients, **settings)
 
 
 def open_session(path: Path, learner: Any = None, **settings: Any) -> InteractivePredictor:

@@ -24,7 +24,8 @@ from privlearn.errors import InvalidParameter
 from privlearn.features import kernel_from_name
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.function_release import FunctionRelease
-from privlearn.mechanisms.gaussian_path import CAPACITY, FACTOR_JITTER, VALUE_JITTER
+from privlearn.mechanisms.gaussian_path import CAPACITY, FACTOR_JITTER, MOST_PATHS, VALUE_JITTER
+from privlearn.sessions import InteractivePredictor
 
 
 def hockey_stick(epsilon: float, ratio: float) -> float:
@@ -35,13 +36,17 @@ def hockey_stick(epsilon: float, ratio: float) -> float:
 
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 4.0])
-def test_the_noise_is_the_least_that_keeps_the_promise(epsilon: float, neighbours: str) -> None:
-    """Written out anew: 2 L / (N Lambda) or half of it, twice the solver's distance, and the rounding of T values."""
+@pytest.mark.parametrize("functions", [1, 3])
+def test_the_noise_is_the_least_that_keeps_the_promise(
+    epsilon: float, neighbours: str, functions: int
+) -> None:
+    """Written out anew: 2 L / (N Lambda) or half of it, twice the solver's distance, and the rounding of T values, for
+    each function."""
     guarantee = Guarantee(epsilon, 1e-6, neighbours)  # type: ignore[arg-type]
-    facts = written_learner(total=500, regularization=0.02).facts(guarantee.neighbours)
+    facts = written_learner(functions, total=500, regularization=0.02).facts(guarantee.neighbours)
     moved = (2.0 if neighbours == "replace_one" else 1.0) / (500 * 0.02) + 2e-8
     rounding = 2.0 * (1.0 / 0.02) * 2.0**-34
-    distance = math.sqrt(moved**2 + CAPACITY * rounding**2 / VALUE_JITTER)
+    distance = math.sqrt(functions * (moved**2 + CAPACITY * rounding**2 / VALUE_JITTER))
     mechanism = FunctionRelease.calibrate(facts, guarantee)
     assert hockey_stick(epsilon, distance / mechanism.noise_scale) == pytest.approx(1e-6, rel=1e-5)
     assert mechanism.spends() <= guarantee
@@ -80,13 +85,34 @@ def test_the_answers_of_a_session_have_the_claimed_law(tmp_path: Path) -> None:
         rest = [session.decide(point).scores for point in points[3:]]
         again = session.decide(points).scores
         assert np.array_equal(again, [*first, *rest])
-        noises.append(again - learner.values(points))
+        noises.append(again - learner.values(points)[:, 0])
         session.close()
     scale = session.certificate.mechanism.noise_scale  # type: ignore[union-attr]
     covariance = scale**2 * (learner.similarity(points, points) + (FACTOR_JITTER + VALUE_JITTER) * np.eye(8))
     assert least_p_value(np.array(noises), covariance) > SURPRISE
     shuffled = np.random.default_rng(0).permuted(np.array(noises), axis=0)  # right variances, no dependence
     assert least_p_value(shuffled, covariance) < SURPRISE
+
+
+@pytest.mark.usefixtures("no_sync")
+def test_several_functions_have_independent_paths(tmp_path: Path) -> None:
+    """Jointly: the kernel's covariance within each function, none between them; also after reopening."""
+    learner, points = written_learner(functions=2), points_in_ball(3, 3, 1)
+    noises = []
+    for seed in range(100):
+        session = open_session(tmp_path / f"{seed}.session", learner, random_state=2 * seed)
+        session.decide(points[:2])
+        session.close()
+        session = InteractivePredictor.reopen(
+            tmp_path / f"{seed}.session", learner, random_state=2 * seed + 1
+        )
+        noises.append((session.decide(points).scores - learner.values(points)).T.ravel())
+        session.close()
+    scale = session.certificate.mechanism.noise_scale  # type: ignore[union-attr]
+    one = learner.similarity(points, points) + (FACTOR_JITTER + VALUE_JITTER) * np.eye(3)
+    covariance = scale**2 * np.kron(np.eye(2), one)
+    assert least_p_value(np.array(noises), covariance) > SURPRISE
+    assert least_p_value(np.tile(np.array(noises)[:, :3], 2), covariance) < SURPRISE  # one path for both
 
 
 def _errors_of_adaptive_queries(path: Path, count: int) -> np.ndarray:
@@ -97,7 +123,7 @@ def _errors_of_adaptive_queries(path: Path, count: int) -> np.ndarray:
     point, errors = np.zeros(3), np.empty(count)
     for place in range(count):
         score = session.decide(point).scores
-        errors[place] = score - learner.values(point[np.newaxis])[0]
+        errors[place] = score - learner.values(point[np.newaxis])[0, 0]
         step = rng.normal(size=3) * 0.5 + 0.05 * np.sign(score)
         point = (point + step) / max(1.0, 1.01 * float(np.linalg.norm(point + step)))
     session.close()
@@ -125,8 +151,14 @@ def test_without_a_promise_the_answers_are_the_function(tmp_path: Path) -> None:
     learner = written_learner()
     points = points_in_ball(20, 3, 1)
     session = open_session(tmp_path / "a.session", learner, guarantee=Guarantee(math.inf))
-    assert np.array_equal(session.decide(points).scores, learner.values(points))
+    assert np.array_equal(session.decide(points).scores, learner.values(points)[:, 0])
     assert not session.certificate.is_private
+
+
+def test_more_classes_than_the_proof_covers_are_refused() -> None:
+    FunctionRelease.calibrate(written_learner(MOST_PATHS).facts("replace_one"), PROMISE)
+    with pytest.raises(InvalidParameter, match="128 classes"):
+        FunctionRelease.calibrate(written_learner(MOST_PATHS + 1).facts("replace_one"), PROMISE)
 
 
 def test_a_pure_promise_is_refused() -> None:

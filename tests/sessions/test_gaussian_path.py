@@ -17,7 +17,7 @@ from privlearn.mechanisms.gaussian_path import (
     FACTOR_JITTER,
     PATH_BITS,
     VALUE_JITTER,
-    GaussianPath,
+    GaussianPaths,
     rounding_bound,
 )
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
@@ -38,13 +38,13 @@ class ScriptedRandomness(SeededRandomness):
 
 def walk(kernel: Array, batches: list[int], randomness: Randomness) -> tuple[Array, list[int]]:
     """The path at all points of a kernel matrix, asked in batches: the factor, and the noise in units of 2^-60."""
-    path, factor, noises, start = GaussianPath(), np.zeros_like(kernel), [], 0
+    path, factor, noises, start = GaussianPaths(), np.zeros_like(kernel), [], 0
     for size in batches:
         now = slice(start, start + size)
         for step in path.draw(kernel[now, :start], kernel[now, now], randomness):
             factor[len(path), : len(step.row)] = step.row
-            noises.append(step.noise)
-            path.remember(step.row, step.draw)
+            noises.append(step.noises[0])
+            path.remember(step.row, step.draws)
         start += size
     return factor, noises
 

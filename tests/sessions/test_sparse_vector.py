@@ -255,7 +255,7 @@ def test_the_guess_is_corrected_where_it_is_wrong(tmp_path: Path, mode: str) -> 
     mechanism: Any = session.certificate.mechanism
     points = points_in_ball(300, 3, 3)
     answers = session.decide(points)
-    late = np.abs(answers.scores - learner.values(points))[150:]
+    late = np.abs(answers.scores - learner.values(points)[:, 0])[150:]
     assert np.max(late) <= 1.5 * mechanism.threshold + 1e-9
     assert set(answers.sources) == {"noisy", "guess"}
     assert not session.exhausted
@@ -291,6 +291,12 @@ def test_after_exhaustion_the_private_function_is_not_read(
     monkeypatch.setattr(learner, "values", None)
     assert session.decide(points_in_ball(3, 3, 5)).sources.tolist() == ["exhausted"] * 3
     session.close()
+
+
+def test_several_functions_are_refused() -> None:
+    for mode in (TightPINP, PaperPINP):
+        with pytest.raises(InvalidParameter, match="function_release"):
+            mode.calibrate(written_learner(functions=3).facts("replace_one"), PROMISE)
 
 
 def test_promises_that_pinp_cannot_make_are_refused() -> None:

@@ -63,8 +63,8 @@ def test_labels_and_shapes(tmp_path: Path) -> None:
     session = open_session(tmp_path / "a.session")
     answers = session.decide(POINTS)
     assert session.predict(POINTS).tolist() == ["yes" if score > 0 else "no" for score in answers.scores]
-    assert session.predict(POINTS[0]) == answers.labels[0]
-    assert session.predict(list(POINTS[0])) == answers.labels[0]
+    assert session.predict(POINTS[0]) == answers.predictions[0]
+    assert session.predict(list(POINTS[0])) == answers.predictions[0]
     assert set(answers.sources) == {"noisy"}
 
 
@@ -79,7 +79,7 @@ def test_the_state_is_private_append_only_and_not_overwritten(tmp_path: Path) ->
     connection = sqlite3.connect(path)
     for statement in (
         "DELETE FROM answers",
-        "UPDATE answers SET score = 0",
+        "UPDATE answers SET scores = x''",
         "UPDATE session SET header = ''",
     ):
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
@@ -215,7 +215,7 @@ def test_private_values_stay_inside(tmp_path: Path) -> None:
     assert repr(session) == f"<InteractivePredictor function_release, {PROMISE}, 30 answers>"
     shown = str(session.certificate) + repr(session.certificate.to_dict())
     learner = written_learner()
-    assert not any(repr(float(value)) in shown for value in learner.values(POINTS))
+    assert not any(repr(float(value)) in shown for value in learner.values(POINTS)[:, 0])
 
 
 def test_a_full_session_still_knows_what_it_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,6 +87,11 @@ def _choose_noise(kind: Any, guarantee: Guarantee, noise: str, calibration: str)
 def _choose_regularization(task: Task, guarantee: Guarantee, mechanism: str, noise: str, asked: Any) -> float:
     if isinstance(asked, str) and asked == "auto":
         return default_regularization(task, guarantee, mechanism, noise)
+    return check_regularization(asked)
+
+
+def check_regularization(asked: Any) -> float:
+    """What was asked for instead of ``"auto"``."""
     if not isinstance(asked, numbers.Real) or isinstance(asked, bool) or not 0 < float(asked) < float("inf"):
         raise InvalidParameter(f"regularization must be 'auto' or a number above 0, not {asked!r}")
     return float(asked)

@@ -42,19 +42,18 @@ def solver(
         ).coefficients
 
     def solve_margins(linear: Array | None, regularization: float) -> Array:
-        positives = [1] if len(rows.classes) == 2 else range(len(rows.classes))
-        found = []
-        for index, positive in enumerate(positives):
+        problems, found = class_signs(rows), []
+        for index, signs in enumerate(problems):
             problem = Problem(
                 rows.features,
-                np.where(rows.labels == positive, 1.0, -1.0),
+                signs,
                 cast(Loss, loss),
                 regularization,
                 rows.total,
                 weights,
                 None if linear is None else linear[index],
             )
-            counted = _counted(progress, index, len(positives))
+            counted = _counted(progress, index, len(problems))
             found.append(minimise(problem, tolerance=tolerance, progress=counted).coefficients)
         return np.array(found)
 
@@ -81,6 +80,12 @@ def regression_solver(
         return found.coefficients[np.newaxis]
 
     return solve
+
+
+def class_signs(rows: TrainingSet) -> list[Array]:
+    """+1 for one class and -1 for the rest: once for two classes, else for each."""
+    positives = [1] if len(rows.classes) == 2 else range(len(rows.classes))
+    return [np.where(rows.labels == positive, 1.0, -1.0) for positive in positives]
 
 
 def row_weights(rows: TrainingSet, class_weights: Array | None) -> Array | None:

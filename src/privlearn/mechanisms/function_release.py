@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.gaussian_path import CAPACITY, FACTOR_JITTER, PATH_BITS, VALUE_JITTER
+from privlearn.mechanisms.gaussian_path import CAPACITY, FACTOR_JITTER, MOST_PATHS, PATH_BITS, VALUE_JITTER
 from privlearn.mechanisms.kernel_task import KernelTask
 
 
@@ -17,12 +17,13 @@ from privlearn.mechanisms.kernel_task import KernelTask
 class FunctionRelease:
     """Answer f(z) + noise_scale (g(z) + jitter), g one path of the Gaussian process whose covariance is the kernel.
 
-    **Theorem** (Hall, Rinaldo and Wasserman 2012; the curve is Balle and Wang's of 2018). Let one person move f by at
-    most D in the norm of the kernel's space, and each computed value be within r of f's. Then the answers at up to T
-    different points, chosen adaptively, are together (epsilon, delta)-private with
-    delta(epsilon) = HS(epsilon, sqrt(D^2 + T (2 r)^2 / jitter) / noise_scale), HS the hockey-stick divergence of two
-    normals at that distance. The noise in an answer does not grow with T: T stands only beside the rounding
-    error r, of the order of 1e-10. The same point is looked up, never drawn again.
+    **Theorem** (Hall, Rinaldo and Wasserman 2012; the curve is Balle and Wang's of 2018). Let one person move each of K
+    functions by at most D in the norm of the kernel's space, and each computed value be within r of its function's.
+    Then the answers at up to T different points, chosen adaptively, each function's with a path of its own, are
+    together (epsilon, delta)-private with delta(epsilon) = HS(epsilon, sqrt(K (D^2 + T (2 r)^2 / jitter)) / noise_scale),
+    HS the hockey-stick divergence of two normals at that distance. The noise in an answer does not grow with T: T
+    stands only beside the rounding error r, of the order of 1e-10. The same point is looked up, never drawn again. K is
+    1 for two classes and for a number, and the number of classes otherwise.
 
     The argument, also for what is computed in integers and in floating point: docs/theory/function-release.md.
     """
@@ -40,6 +41,12 @@ class FunctionRelease:
         "2^-38 of the kernel's bound, assumed of a kernel of one's own) and that of f are inside the guarantee"
     )
 
+    def __post_init__(self) -> None:
+        if self.facts.task.problems > MOST_PATHS:
+            raise InvalidParameter(
+                f"function release answers for at most {MOST_PATHS} classes: join rare ones"
+            )
+
     @classmethod
     def calibrate(cls, facts: KernelTask, guarantee: Guarantee) -> FunctionRelease:
         """The least noise that keeps the promise; looks at public facts only."""
@@ -48,7 +55,7 @@ class FunctionRelease:
         if guarantee.delta == 0:
             raise InvalidParameter("function release needs delta > 0: pass Guarantee(epsilon, 1e-6)")
         ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)
-        return cls(facts, guarantee, _distance(facts) / (ratio - _GRID_RATIO))
+        return cls(facts, guarantee, _distance(facts) / (ratio - _grid_ratio(facts)))
 
     def spends(self) -> Guarantee:
         """The guarantee recomputed from the constants alone."""
@@ -72,6 +79,7 @@ class FunctionRelease:
     def constants(self) -> dict[str, Any]:
         """Every number the theorem speaks of, for the certificate."""
         return self.facts.constants() | {
+            "functions": self.facts.task.problems,
             "points": CAPACITY,
             "factor_jitter": FACTOR_JITTER,
             "value_jitter": VALUE_JITTER,
@@ -80,12 +88,15 @@ class FunctionRelease:
 
     @property
     def _ratio(self) -> float:
-        return _distance(self.facts) / self.noise_scale + _GRID_RATIO
+        return _distance(self.facts) / self.noise_scale + _grid_ratio(self.facts)
 
 
-_GRID_RATIO = 2.0**-PATH_BITS * math.sqrt(CAPACITY / VALUE_JITTER)  # rounding the value to the noise's grid
+def _grid_ratio(facts: KernelTask) -> float:
+    """What rounding the values to the noise's grid adds to the ratio."""
+    return 2.0**-PATH_BITS * math.sqrt(facts.task.problems * CAPACITY / VALUE_JITTER)
 
 
 def _distance(facts: KernelTask) -> float:
     """How far one person moves all answers together, in the norm of the noise's law at scale 1."""
-    return math.hypot(facts.sensitivity, 2.0 * facts.evaluation_error * math.sqrt(CAPACITY / VALUE_JITTER))
+    rounding = 2.0 * facts.evaluation_error * math.sqrt(CAPACITY / VALUE_JITTER)
+    return math.sqrt(facts.task.problems) * math.hypot(facts.sensitivity, rounding)

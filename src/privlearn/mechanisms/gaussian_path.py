@@ -1,15 +1,17 @@
-"""One path of a Gaussian process, drawn point by point, in exact integers.
+"""Paths of a Gaussian process, drawn point by point, in exact integers.
 
 The noise at the points asked so far is L x + j in units of 2^-60 of its scale: L a lower triangular matrix of integers
 (multiples of 2^-40), x and j exact discrete Gaussian draws. L is public, a function of the points alone, and its rows
 never change; so the covariance of the noise is L L' + `VALUE_JITTER` I exactly, however L was computed. What the
 floating-point Cholesky factorisation has to achieve is that L L' is nowhere smaller than the kernel matrix:
-`FACTOR_JITTER` on the diagonal exceeds all its rounding errors. See docs/theory/function-release.md.
+`FACTOR_JITTER` on the diagonal exceeds all its rounding errors. Several paths are independent: each has draws of its
+own, and all share L. See docs/theory/function-release.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import mul
 
@@ -30,31 +32,35 @@ VALUE_JITTER = 2.0**-14
 CAPACITY = 2**15
 """Number of different points that a path can be asked at; up to there the rounding bounds are below the jitter."""
 
+MOST_PATHS = 128
+"""Up to here the discrete law is as near the Gaussian's as the guarantee's margin allows."""
+
 BLOCK = 512
 """Rows of L kept together; as many new points at most are best taken at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class PathStep:
-    """What one new point adds: its row of L (multiples of 2^-40), its draw x, and the noise in units of 2^-60."""
+    """What one new point adds: its row of L (multiples of 2^-40), and of each path its draw x and the noise in units
+    of 2^-60."""
 
     row: Array
-    draw: int
-    noise: int
+    draws: tuple[int, ...]
+    noises: tuple[int, ...]
 
 
-class GaussianPath:
-    """The past of a path: rows of L and draws. Both are needed to go on, and neither may leave."""
+class GaussianPaths:
+    """The past of some independent paths: rows of L and draws. Both are needed to go on, and neither may leave."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: int = 1) -> None:
         self._blocks: list[Array] = []
-        self._draws: list[int] = []
+        self._draws: list[list[int]] = [[] for _ in range(count)]
 
     def __len__(self) -> int:
-        return len(self._draws)
+        return len(self._draws[0])
 
     def draw(self, cross: Array, own: Array, randomness: Randomness) -> list[PathStep]:
-        """Draw the path at m new points; `remember` each step once it is durable.
+        """Draw the paths at m new points; `remember` each step once it is durable.
 
         Parameters
         ----------
@@ -64,22 +70,28 @@ class GaussianPath:
             Kernel among the new points.
         """
         rows = self._new_rows(cross, own)
-        draws = randomness.discrete_gaussian(2.0**DRAW_BITS, len(own)).tolist()
-        jitter = randomness.discrete_gaussian(VALUE_JITTER**0.5 * 2.0**PATH_BITS, len(own)).tolist()
-        known, steps = list(self._draws), []
-        for row, draw, extra in zip(rows, draws, jitter, strict=True):
-            known.append(draw)
+        shape = (len(own), len(self._draws))
+        draws = _integers(2.0**DRAW_BITS, shape, randomness)
+        jitter = _integers(VALUE_JITTER**0.5 * 2.0**PATH_BITS, shape, randomness)
+        known, steps = [list(past) for past in self._draws], []
+        for row, new, extras in zip(rows, draws, jitter, strict=True):
             integers = np.ldexp(row, FACTOR_BITS).astype(np.int64).tolist()
-            steps.append(PathStep(row, draw, sum(map(mul, integers, known)) + extra))
+            for past, draw in zip(known, new, strict=True):
+                past.append(draw)
+            noises = [
+                sum(map(mul, integers, past)) + extra for past, extra in zip(known, extras, strict=True)
+            ]
+            steps.append(PathStep(row, tuple(new), tuple(noises)))
         return steps
 
-    def remember(self, row: Array, draw: int) -> None:
-        """Append a point's row and draw to the past."""
+    def remember(self, row: Array, draws: Sequence[int]) -> None:
+        """Append a point's row and draws to the past."""
         start, place = divmod(len(self), BLOCK)
         if place == 0:
             self._blocks.append(np.zeros((BLOCK, (start + 1) * BLOCK)))
         self._blocks[-1][place, : len(row)] = row
-        self._draws.append(draw)
+        for past, draw in zip(self._draws, draws, strict=True):
+            past.append(draw)
 
     def _new_rows(self, cross: Array, own: Array) -> list[Array]:
         """Rows of the Cholesky factor of the kernel matrix plus `FACTOR_JITTER`, each rounded to its grid."""
@@ -111,6 +123,12 @@ def rounding_bound(points: int) -> float:
     factorisation = 4.0 * points * (points + 1) * 2.0**-53
     grid = points * math.sqrt(points) * 2.0 ** -(FACTOR_BITS + 1)
     return 1.01 * (factorisation + grid + points * KERNEL_ROUNDING)
+
+
+def _integers(scale: float, shape: tuple[int, int], randomness: Randomness) -> list[list[int]]:
+    """Exact draws, a row a point and a column a path."""
+    drawn: list[list[int]] = randomness.discrete_gaussian(scale, shape[0] * shape[1]).reshape(shape).tolist()
+    return drawn
 
 
 def _to_grid(values: Array) -> Array:

@@ -24,7 +24,8 @@ LARGEST_SUM = 2**18
 class KernelTask:
     """Regularised risk minimisation over the functions of a kernel's space H, with k(z, z) <= 1.
 
-    The minimiser is f = sum_i a_i k(x_i, .) with |a_i| <= L weight_i / (N Lambda).
+    The minimiser is f = sum_i a_i k(x_i, .) with |a_i| <= L weight_i / (N Lambda). Where the task has several problems,
+    one against the rest, everything here is said of each function.
 
     Parameters
     ----------
@@ -42,8 +43,6 @@ class KernelTask:
             raise InvalidParameter(
                 f"solver_distance must be finite and at least 0, not {self.solver_distance!r}"
             )
-        if self.task.problems != 1:
-            raise InvalidParameter("an interactive session answers for two classes: open one for each class")
 
     @property
     def sensitivity(self) -> float:

@@ -59,7 +59,7 @@ class TightPINP:
     queries: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
-        _check_promise(self.guarantee)
+        _check(self.facts, self.guarantee)
         object.__setattr__(self, "updates", whole_number(self.updates, "updates"))
 
     @classmethod
@@ -69,7 +69,7 @@ class TightPINP:
         The threshold is twice the noise that `QUERIES` tests stay below except with probability `FAILURE`: these two
         size the threshold and have no part in the guarantee.
         """
-        _check_promise(guarantee)
+        _check(facts, guarantee)
         rho = zcdp_budget(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)
 
         def plan(updates: int) -> TightPINP:
@@ -161,12 +161,12 @@ class PaperPINP:
     renyi: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        _check_promise(self.guarantee)
+        _check(self.facts, self.guarantee)
         object.__setattr__(self, "updates", whole_number(self.updates, "updates"))
 
     @classmethod
     def calibrate(cls, facts: KernelTask, guarantee: Guarantee) -> PaperPINP:
-        _check_promise(guarantee)
+        _check(facts, guarantee)
         updates = _paper_updates(facts, guarantee)
         scale = facts.answer_sensitivity / (
             _paper_share(guarantee, updates) * (1.0 - MARGIN) - 2.0**-GRID_BITS
@@ -209,7 +209,11 @@ class PaperPINP:
 PINP: dict[str, type[TightPINP] | type[PaperPINP]] = {"tight": TightPINP, "paper": PaperPINP}
 
 
-def _check_promise(guarantee: Guarantee) -> None:
+def _check(facts: KernelTask, guarantee: Guarantee) -> None:
+    if facts.task.problems > 1:
+        raise InvalidParameter(
+            "PINP follows one function, for two classes or a number: take mechanism='function_release'"
+        )
     if not guarantee.is_private:
         raise InvalidParameter("PINP without a promise is the learner itself: give a finite epsilon")
     if guarantee.delta == 0:

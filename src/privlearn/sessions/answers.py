@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
 
 Source = Literal["noisy", "guess", "exhausted"]
 """``noisy``: the private function's value plus noise. ``guess``: PINP's public function, which passed the private test.
@@ -17,7 +20,7 @@ Source = Literal["noisy", "guess", "exhausted"]
 class Answer:
     """The answer at one point."""
 
-    score: float
+    scores: Array
     source: Source
 
 
@@ -28,19 +31,26 @@ class Answers:
     Attributes
     ----------
     scores : float or array
-        Above 0: the second class.
-    labels : label or array of labels
+        Of two classes: above 0 is the second. Of a number: -1 to 1 stands for its bounds. Of several classes: a score
+        for each, of which the largest decides.
+    predictions : label or number, or array of them
     sources : str or array of str
         See `Source`; a session that has used up its budget says ``exhausted``.
     """
 
     scores: Any
-    labels: Any
+    predictions: Any
     sources: Any
 
     @classmethod
-    def of(cls, answers: list[Answer], classes: NDArray[Any], *, single: bool) -> Answers:
-        scores = np.array([answer.score for answer in answers])
+    def of(
+        cls, answers: list[Answer], predicted: Callable[[Array], NDArray[Any]], *, single: bool
+    ) -> Answers:
+        scores = np.array([answer.scores for answer in answers])
         sources = np.array([answer.source for answer in answers])
-        labels = classes[(scores > 0).astype(np.intp)]
-        return cls(scores[0], labels[0], str(sources[0])) if single else cls(scores, labels, sources)
+        predictions = predicted(scores)
+        if scores.shape[1] == 1:
+            scores = scores[:, 0]
+        return (
+            cls(scores[0], predictions[0], str(sources[0])) if single else cls(scores, predictions, sources)
+        )

@@ -1,24 +1,20 @@
-"""Answers from one noisy function (docs/theory/function-release.md)."""
+"""Answers from noisy functions (docs/theory/function-release.md)."""
 
 from __future__ import annotations
-
-import struct
 
 import numpy as np
 
 from privlearn.errors import SessionError
 from privlearn.mechanisms.function_release import FunctionRelease
-from privlearn.mechanisms.gaussian_path import BLOCK, CAPACITY, GaussianPath, PathStep
+from privlearn.mechanisms.gaussian_path import BLOCK, CAPACITY, GaussianPaths, PathStep
 from privlearn.randomness import Randomness
 from privlearn.sessions.learner import Array, Learner
-from privlearn.sessions.points import PointList, point_bytes, point_from_bytes
+from privlearn.sessions.points import PointList, numbers_from_bytes, numbers_to_bytes
 from privlearn.sessions.state import Record
-
-_DRAW = struct.Struct("<q")
 
 
 class FunctionSession:
-    """The path so far, and how it goes on: each point is remembered with its draw and its row of the factor."""
+    """The paths so far, and how they go on: each point is remembered with its draws and its row of the factor."""
 
     largest_batch = BLOCK
     exhausted = False
@@ -28,15 +24,16 @@ class FunctionSession:
         self._learner = learner
         self._randomness = randomness
         self._points = PointList()
-        self._path = GaussianPath()
+        self._functions = mechanism.facts.task.problems
+        self._paths = GaussianPaths(self._functions)
 
     def recall(self, record: Record) -> None:
         """Take up an answer that is durable."""
-        self._points.add(point_from_bytes(record.point))
+        self._points.add(numbers_from_bytes(record.point))
         if record.memory:
-            draw = _DRAW.unpack_from(record.memory)[0]
-            row = np.frombuffer(record.memory, dtype="<f8", offset=_DRAW.size)
-            self._path.remember(row, draw)
+            draws = np.frombuffer(record.memory, dtype="<i8", count=self._functions)
+            row = numbers_from_bytes(record.memory[draws.nbytes :])
+            self._paths.remember(row, draws.tolist())
 
     def answer(self, points: Array) -> list[Record]:
         """Answers at new points, different from each other and from all before; `recall` them once they are durable."""
@@ -47,19 +44,16 @@ class FunctionSession:
             )
         values = self._learner.values(points)
         steps = self._steps(points)
-        return [
-            Record(
-                point_bytes(point),
-                self._mechanism.answer(float(value), step.noise),
-                "noisy",
-                _DRAW.pack(step.draw) + step.row.astype("<f8").tobytes() if len(step.row) else b"",
-            )
-            for point, value, step in zip(points, values, steps, strict=True)
-        ]
+        return [self._record(*answered) for answered in zip(points, values, steps, strict=True)]
+
+    def _record(self, point: Array, values: Array, step: PathStep) -> Record:
+        scores = map(self._mechanism.answer, values.tolist(), step.noises)
+        memory = np.array(step.draws, dtype="<i8").tobytes() + numbers_to_bytes(step.row)
+        return Record(numbers_to_bytes(point), np.array(list(scores)), "noisy", memory)
 
     def _steps(self, points: Array) -> list[PathStep]:
         if not self._mechanism.guarantee.is_private:
-            return [PathStep(np.empty(0), 0, 0)] * len(points)
+            return [PathStep(np.empty(0), (), (0,) * self._functions)] * len(points)
         past = self._points.rows
         cross = self._learner.similarity(points, past) if len(past) else np.empty((len(points), 0))
-        return self._path.draw(cross, self._learner.similarity(points, points), self._randomness)
+        return self._paths.draw(cross, self._learner.similarity(points, points), self._randomness)

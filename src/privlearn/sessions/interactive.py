@@ -23,7 +23,7 @@ from privlearn.sessions.answers import Answer, Answers
 from privlearn.sessions.function_session import FunctionSession
 from privlearn.sessions.learner import Array, Learner
 from privlearn.sessions.pinp_session import PinpSession
-from privlearn.sessions.points import point_bytes
+from privlearn.sessions.points import numbers_to_bytes
 from privlearn.sessions.state import Record, SessionState
 
 MECHANISMS = ("function_release", "pinp")
@@ -108,21 +108,21 @@ class InteractivePredictor:
         return session
 
     def predict(self, z: Any) -> Any:
-        """The label of one point, or an array of labels of many.
+        """The label or number of one point, or an array of those of many.
 
         Parameters
         ----------
         z : array of shape (features,) or (n, features), mapping from columns to values, or table
             As the learner's encoder takes them.
         """
-        return self.decide(z).labels
+        return self.decide(z).predictions
 
     def decide(self, z: Any) -> Answers:
-        """Scores, labels, and where each answer comes from."""
+        """Scores, predictions, and where each answer comes from."""
         data, single = _as_rows(z)
         points = self._learner.encode(data)
         with self._lock:
-            return Answers.of(self._answer(points), self._learner.classes_, single=single)
+            return Answers.of(self._answer(points), self._learner.predicted, single=single)
 
     @property
     def exhausted(self) -> bool:
@@ -166,7 +166,7 @@ class InteractivePredictor:
             raise SessionError(
                 "answers could not be made durable: close the session and reopen it from its state"
             )
-        keys = [point_bytes(point) for point in points]
+        keys = [numbers_to_bytes(point) for point in points]
         new = {key: place for place, key in enumerate(keys) if key not in self._known}
         places = sorted(new.values())
         size = self._session.largest_batch
@@ -183,7 +183,7 @@ class InteractivePredictor:
         self._broken = False
 
     def _recall(self, record: Record) -> None:
-        self._known[record.point] = Answer(record.score, record.source)
+        self._known[record.point] = Answer(record.scores, record.source)
         self._session.recall(record)
 
 

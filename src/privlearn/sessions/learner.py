@@ -14,18 +14,16 @@ Array = NDArray[np.float64]
 
 
 class Learner(Protocol):
-    """A fitted function in a kernel's space, such as `privlearn.estimators.kernel_learner.KernelLearner`.
+    """Fitted functions in a kernel's space, such as `privlearn.estimators.kernel_learner.KernelLearner`.
 
     The public half may be shown to anyone, the private half to the session alone.
     """
 
-    classes_: NDArray[Any]
-
     def facts(self, neighbours: Neighbours) -> KernelTask:
-        """Public: what the mechanisms are calibrated by."""
+        """Public: what the mechanisms are calibrated by; a problem is a function."""
 
     def describe(self) -> dict[str, Any]:
-        """Public: encoding, kernel and labels, as plain JSON values."""
+        """Public: encoding, kernel, and labels or bounds of what is predicted, as plain JSON values."""
 
     def encode(self, data: Any) -> Array:
         """Public: points as rows of norm at most 1; refuses points beyond the kernel's bound."""
@@ -33,11 +31,14 @@ class Learner(Protocol):
     def similarity(self, points: Array, others: Array) -> Array:
         """Public: the kernel, divided by its bound."""
 
+    def predicted(self, scores: Array) -> NDArray[Any]:
+        """Public: the labels or numbers that scores stand for; a row a point, a column a function."""
+
     def values(self, points: Array) -> Array:
-        """PRIVATE: the function at encoded points."""
+        """PRIVATE: the functions at encoded points; a row a point, a column a function."""
 
     def function_bytes(self) -> bytes:
-        """PRIVATE: the function's coefficients."""
+        """PRIVATE: the functions' coefficients."""
 
     def training_digest(self) -> str:
         """PRIVATE: a digest of the training rows and labels."""

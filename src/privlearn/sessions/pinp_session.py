@@ -10,7 +10,7 @@ from privlearn.mechanisms.pinp import PaperPINP, TightPINP
 from privlearn.randomness import Randomness
 from privlearn.sessions.answers import Source
 from privlearn.sessions.learner import Array, Learner
-from privlearn.sessions.points import PointList, point_bytes, point_from_bytes
+from privlearn.sessions.points import PointList, numbers_from_bytes, numbers_to_bytes
 from privlearn.sessions.state import Record
 
 _UPDATE = struct.Struct("<dq")  # the correction, and the noisy threshold from here on
@@ -44,7 +44,7 @@ class PinpSession:
         self._asked += 1
         if record.memory:
             correction, self._threshold = _UPDATE.unpack(record.memory)
-            self._points.add(point_from_bytes(record.point))
+            self._points.add(numbers_from_bytes(record.point))
             self._corrections.append(correction)
 
     def answer(self, points: Array) -> list[Record]:
@@ -52,15 +52,15 @@ class PinpSession:
         return [self._decide(points)]
 
     def _decide(self, point: Array) -> Record:
-        guess, key = self._guess(point), point_bytes(point[0])
+        guess, key = self._guess(point), numbers_to_bytes(point[0])
         if self.exhausted:
             return _public(key, guess, "exhausted")
-        value = float(self._learner.values(point)[0])
+        value = float(self._learner.values(point)[0, 0])
         verdict = self._mechanism.ask(value, guess, self._threshold, self._randomness)
         if verdict.score is None:
             return _public(key, guess, "guess")
         fresh = self._mechanism.draw_threshold(self._randomness)
-        return Record(key, verdict.score, "noisy", _UPDATE.pack(verdict.correction, fresh))
+        return Record(key, np.array([verdict.score]), "noisy", _UPDATE.pack(verdict.correction, fresh))
 
     def _guess(self, point: Array) -> float:
         if not self._corrections:
@@ -69,4 +69,4 @@ class PinpSession:
 
 
 def _public(key: bytes, guess: float, source: Source) -> Record:
-    return Record(key, guess, source, b"")
+    return Record(key, np.array([guess]), source, b"")

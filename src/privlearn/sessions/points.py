@@ -1,4 +1,4 @@
-"""The points asked so far, compared by their encoded bytes."""
+"""Points and numbers as bytes, and the points asked so far."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-def point_bytes(point: Array) -> bytes:
+def numbers_to_bytes(numbers: Array) -> bytes:
     """The same bytes for the same numbers, whatever the machine: little-endian, and 0.0 for -0.0."""
-    return (point + 0.0).astype("<f8").tobytes()
+    return (numbers + 0.0).astype("<f8").tobytes()
 
 
-def point_from_bytes(content: bytes) -> Array:
+def numbers_from_bytes(content: bytes) -> Array:
     return np.frombuffer(content, dtype="<f8").astype(np.float64)
 
 

@@ -20,15 +20,16 @@ from urllib.parse import quote
 
 from privlearn.errors import SessionError
 from privlearn.sessions.answers import Source
+from privlearn.sessions.points import Array, numbers_from_bytes, numbers_to_bytes
 
-FORMAT = 1
+FORMAT = 2
 BUSY_SECONDS = 2.0
 SYNCHRONOUS = "EXTRA"
 
 _TABLES = (
     "CREATE TABLE session (id INTEGER PRIMARY KEY CHECK (id = 1), format INTEGER NOT NULL, header TEXT NOT NULL,"
     " function BLOB NOT NULL)",
-    "CREATE TABLE answers (id INTEGER PRIMARY KEY, point BLOB NOT NULL UNIQUE, score REAL NOT NULL,"
+    "CREATE TABLE answers (id INTEGER PRIMARY KEY, point BLOB NOT NULL UNIQUE, scores BLOB NOT NULL,"
     " source TEXT NOT NULL, memory BLOB NOT NULL)",
     *(
         f"CREATE TRIGGER {table}_{action.lower()} BEFORE {action} ON {table} "
@@ -41,10 +42,10 @@ _TABLES = (
 
 @dataclass(frozen=True)
 class Record:
-    """One answered point, and what the mechanism has to remember of it."""
+    """One answered point, its score for each function, and what the mechanism has to remember of it."""
 
     point: bytes
-    score: float
+    scores: Array
     source: Source
     memory: bytes
 
@@ -104,17 +105,17 @@ class SessionState:
         """Make answers durable, all or none; only afterwards may they leave."""
         with self._explained(), self._transaction() as connection:
             connection.executemany(
-                "INSERT INTO answers (point, score, source, memory) VALUES (?, ?, ?, ?)",
-                [(record.point, record.score, record.source, record.memory) for record in records],
+                "INSERT INTO answers (point, scores, source, memory) VALUES (?, ?, ?, ?)",
+                [(r.point, numbers_to_bytes(r.scores), r.source, r.memory) for r in records],
             )
 
     def records(self) -> Iterator[Record]:
         """All answers, in the order they were given."""
         with self._explained():
             for row in self._connection.execute(
-                "SELECT point, score, source, memory FROM answers ORDER BY id"
+                "SELECT point, scores, source, memory FROM answers ORDER BY id"
             ):
-                yield Record(*row)
+                yield Record(row[0], numbers_from_bytes(row[1]), *row[2:])
 
     def close(self) -> None:
         if os.getpid() == self._process:

@@ -1,0 +1,52 @@
+"""The public facts of a session's learner, and a regularization that is good without tuning."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from privlearn.accounting import gaussian_ratio
+from privlearn.erm import Loss
+from privlearn.errors import InvalidParameter
+from privlearn.estimators.plan import check_regularization
+from privlearn.estimators.session_goal import Goal
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.task import Task
+
+_PLAIN = 0.25  # N Lambda without noise, as for linear models
+_NOISE = 2.5  # N Lambda a unit of noise in the sum of gradients; best of 1 to 5 on Adult, epsilon 0.1 to 4
+
+
+def session_task(goal: Goal, loss: Loss, regularization: Any, guarantee: Guarantee | None) -> Task:
+    """What the session's mechanism is calibrated by; ``regularization="auto"`` depends on the guarantee."""
+    rows = goal.rows
+    task = Task(
+        loss=loss,
+        total=rows.total,
+        dimension=1,
+        problems=len(goal.signs),
+        regularization=1.0,
+        tolerance=1.0,
+        neighbours="replace_one" if guarantee is None else guarantee.neighbours,
+        weight_bound=goal.weight_bound,
+        rows_per_person=rows.rows_per_person,
+        averaged=rows.person_weights is not None,
+    )
+    if isinstance(regularization, str) and regularization == "auto":
+        return dataclasses.replace(task, regularization=_balanced(task, guarantee))
+    return dataclasses.replace(task, regularization=check_regularization(regularization))
+
+
+def _balanced(task: Task, guarantee: Guarantee | None) -> float:
+    """N Lambda in proportion to the noise in the sum of gradients, so that noise and shrinkage balance."""
+    if guarantee is None:
+        raise InvalidParameter(
+            "regularization='auto' depends on the promise: pass guarantee=Guarantee(epsilon, delta), the same "
+            "as for the session, or a number"
+        )
+    if not guarantee.is_private:
+        return _PLAIN / task.total
+    ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)
+    noise = math.sqrt(task.problems) * task.gradient_sensitivity / ratio
+    return max(_NOISE * noise, _PLAIN) / task.total
