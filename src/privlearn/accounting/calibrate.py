@@ -26,7 +26,7 @@ def gaussian_ratio(
     ``times`` that of several runs with independent noise. Without any it is the calibration of Balle and Wang (2018).
     """
     epsilon, delta = epsilon * (1.0 - MARGIN), delta * (1.0 - MARGIN)
-    return _largest(
+    return largest(
         lambda ratio: (
             composed_delta(GaussianObjectiveCurve(ratio, slack, free_directions), times, epsilon) <= delta
         )
@@ -36,7 +36,7 @@ def gaussian_ratio(
 def zcdp_budget(epsilon: float, delta: float) -> float:
     """Largest rho such that every rho-zCDP mechanism is (epsilon, delta)-private by `zcdp_delta`."""
     epsilon, delta = epsilon * (1.0 - MARGIN), delta * (1.0 - MARGIN)
-    return _largest(lambda rho: zcdp_delta(rho, epsilon) <= delta)
+    return largest(lambda rho: zcdp_delta(rho, epsilon) <= delta)
 
 
 def ra12_noise_scale(epsilon: float, delta: float, sensitivity: float, dimension: int) -> float:
@@ -50,7 +50,7 @@ def ra12_noise_scale(epsilon: float, delta: float, sensitivity: float, dimension
     return sensitivity * (quantile + math.sqrt(quantile**2 + 2.0 * epsilon)) / (2.0 * epsilon)
 
 
-def _largest(holds: Callable[[float], bool]) -> float:
+def largest(holds: Callable[[float], bool]) -> float:
     """Largest number, to 30 bits, for which a condition that holds near zero holds; always on the safe side."""
     low, high = 1e-12, 1.0
     if not holds(low):

@@ -40,7 +40,7 @@ def choose_row(scores: Array, randomness: Randomness) -> int:
     shares = [int(count) << int(kind - kinds[0]) for kind, count in zip(kinds, counts, strict=True)]
     while True:
         rows = np.flatnonzero(exponents == kinds[_choose_share(shares, randomness)])
-        row = int(rows[_below(len(rows), randomness)])
+        row = int(rows[draw_below(len(rows), randomness)])
         if randomness.bits(_MANTISSA_BITS) < int(math.ldexp(mantissas[row], _MANTISSA_BITS)):
             return row
 
@@ -71,7 +71,7 @@ def choose_in_ball(vector: Array, rate: float, randomness: Randomness) -> Array:
 
 
 def _choose_share(shares: list[int], randomness: Randomness) -> int:
-    drawn = _below(sum(shares), randomness)
+    drawn = draw_below(sum(shares), randomness)
     for index, share in enumerate(shares):
         if drawn < share:
             return index
@@ -79,7 +79,8 @@ def _choose_share(shares: list[int], randomness: Randomness) -> int:
     raise AssertionError("a draw below the sum falls into one of the shares")
 
 
-def _below(bound: int, randomness: Randomness) -> int:
+def draw_below(bound: int, randomness: Randomness) -> int:
+    """A uniform draw from 0 to bound - 1, exactly."""
     while True:
         drawn = randomness.bits((bound - 1).bit_length())
         if drawn < bound:
