@@ -10,7 +10,8 @@ from doc_pages import ROOT
 
 LAYERS = (
     "errors", "guarantee", "randomness", "data", "features", "erm", "accounting",
-    "mechanisms", "bounds", "release", "ledger", "estimators", "sessions", "multiparty", "cli",
+    "mechanisms", "bounds", "release", "ledger", "splitting", "discovery",
+    "estimators", "planning", "sessions", "multiparty", "cli",
 )  # fmt: skip
 PACKAGE = ROOT / "src" / "privlearn"
 ABOVE_ALL = {"__init__", "__main__"}

@@ -135,7 +135,8 @@ class _Split:
 
     def majority_error(self) -> float:
         encoder = SchemaEncoder(self.schema)
-        most_frequent = np.bincount(encoder.encode_labels(self.training[self.target])).argmax()
+        labels = encoder.encode_labels(self.training[self.target])
+        most_frequent = np.bincount(labels[labels >= 0]).argmax()
         return float(np.mean(encoder.encode_labels(self.test[self.target]) != most_frequent))
 
 

@@ -48,6 +48,25 @@ def codes(column: Any, values: Sequence[Value], label: str) -> NDArray[np.int64]
     return np.asarray(result, dtype=np.int64)
 
 
+def tally(column: Any, label: str) -> tuple[list[Value], NDArray[np.int64]]:
+    """The different values of a column of categories, and the number of cells that hold each.
+
+    Missing cells are not counted. A column of floats counts its whole numbers: pandas stores integers with gaps so.
+    """
+    column = _whole_numbers(_plain(column))
+    if not (_is_text(column.type) or pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)):
+        if not pa.types.is_null(column.type):
+            raise DataError(
+                f"{label} holds {type_name(column.type)}: categories are text, whole numbers or true/false"
+            )
+        return [], np.zeros(0, dtype=np.int64)
+    counted = pc.value_counts(column.drop_null())
+    values = quietly(
+        lambda: counted.field("values").to_pylist(), f"{label} holds text that is not UTF-8: convert it"
+    )
+    return values, np.asarray(counted.field("counts").to_numpy(), dtype=np.int64)
+
+
 def texts(column: Any, label: str) -> Any:
     """The column as large strings, null where a cell is missing."""
     column = _plain(column)
@@ -121,6 +140,15 @@ def _fits(value: Value, kind: Any) -> bool:
         limits = np.iinfo(kind.to_pandas_dtype())
         return bool(limits.min <= int(value) <= limits.max)
     return True
+
+
+def _whole_numbers(column: Any) -> Any:
+    """Floats and decimals as the integers among them; other columns as they are."""
+    if not _is_number(column.type) or pa.types.is_integer(column.type):
+        return column
+    cells = column.cast(pa.float64(), safe=False).to_numpy()
+    whole = cells[np.isfinite(cells) & (np.abs(cells) <= 2**53)]
+    return pa.chunked_array([pa.array(whole[whole == np.rint(whole)].astype(np.int64))])
 
 
 def _missing(column: Any) -> NDArray[np.bool_]:

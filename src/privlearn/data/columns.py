@@ -26,6 +26,9 @@ Rule = Literal["refuse", "zero"]
 ``refuse``: an error that names the column. ``zero``: the column contributes the zero vector for that row.
 """
 
+BUY = "buy"
+"""Stands in a `SchemaDraft` where a bound or a list is not known publicly and shall be bought."""
+
 
 class NumberColumn(PublicModel):
     """A number between public bounds; what lies outside is clamped to them.
@@ -70,21 +73,34 @@ class CategoryColumn(PublicModel):
     ----------
     values : tuple of str, int or bool
         All values that may occur, of one type; the list is public, so it is never read from the data.
-    unknown : {"refuse", "zero"}, default="refuse"
-        Rule for cells outside the list.
+    unknown : {"refuse", "zero", "other"}, default="refuse"
+        Rule for cells outside the list; ``other`` counts them all as one more value.
     missing : {"refuse", "zero"}, default="refuse"
         Rule for missing cells.
     """
 
     type: Literal["category"] = "category"
     values: tuple[Value, ...]
-    unknown: Rule = "refuse"
+    unknown: Rule | Literal["other"] = "refuse"
     missing: Rule = "refuse"
+
+    @field_validator("values", mode="before")
+    @classmethod
+    def _are_listed(cls, values: Any) -> Any:
+        return not_to_be_bought(values)
 
     @field_validator("values")
     @classmethod
     def _are_distinct(cls, values: tuple[Value, ...]) -> tuple[Value, ...]:
         return distinct_values(values, "values: [Female, Male]")
+
+    @model_validator(mode="after")
+    def _tell_something_apart(self) -> CategoryColumn:
+        if len(self.values) + (self.unknown == "other") < 2:
+            raise ValueError(
+                "values: needs at least two, e.g. values: [Female, Male]; or one and unknown: other"
+            )
+        return self
 
 
 class TextColumn(PublicModel):
@@ -114,12 +130,15 @@ class Target(PublicModel):
     name : str
     classes : tuple of str, int or bool
         For a classifier: all labels that may occur, of one type.
+    unknown : {"refuse", "zero"}, default="refuse"
+        Rule for labels outside the list; with ``zero`` a row that has one weighs nothing in training.
     lower, upper : float
         For a regression: public bounds; what lies outside is clamped to them.
     """
 
     name: Annotated[StrictStr, Field(min_length=1)]
     classes: tuple[Value, ...] = ()
+    unknown: Rule = "refuse"
     lower: float | None = None
     upper: float | None = None
 
@@ -130,10 +149,18 @@ class Target(PublicModel):
             raise ValueError("still empty: fill in the name of the column to predict")
         return name
 
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _are_listed(cls, classes: Any) -> Any:
+        return not_to_be_bought(classes)
+
     @field_validator("classes")
     @classmethod
     def _are_distinct(cls, classes: tuple[Value, ...]) -> tuple[Value, ...]:
-        return distinct_values(classes, "classes: [healthy, ill]")
+        example = "classes: [healthy, ill]"
+        if len(distinct_values(classes, example)) < 2:
+            raise ValueError(f"needs at least two, e.g. {example}")
+        return classes
 
     @field_validator("lower", "upper", mode="before")
     @classmethod
@@ -147,6 +174,8 @@ class Target(PublicModel):
             raise ValueError("needs either classes, or lower and upper for a number: give one of the two")
         if len(given) == 1:
             raise ValueError("a number needs both bounds: fill in lower and upper")
+        if given and self.unknown != "refuse":
+            raise ValueError("unknown: remove it: it speaks of classes, and the target is a number")
         if given:
             check_bounds(*given)
         return self
@@ -160,17 +189,27 @@ class Target(PublicModel):
     def _of_its_kind(self) -> dict[str, Any]:
         """Without the other kind's empty settings."""
         if self.bounds is None:
-            return {"name": self.name, "classes": list(self.classes)}
+            rule = {} if self.unknown == "refuse" else {"unknown": self.unknown}
+            return {"name": self.name, "classes": list(self.classes)} | rule
         return {"name": self.name, "lower": self.lower, "upper": self.upper}
 
 
 def filled_in_bound(bound: Any) -> Any:
     """Refuse a bound left empty in a template, and true or false, which Python would read as 1 or 0."""
     if bound is None:
-        raise ValueError("still empty: fill in a public bound, e.g. lower: 0 and upper: 120")
+        raise ValueError("still empty: fill in a public bound, e.g. lower: 0 and upper: 120; or write: buy")
     if isinstance(bound, bool):
         raise ValueError("must be a number, not true or false")
-    return bound
+    return not_to_be_bought(bound)
+
+
+def not_to_be_bought(part: Any) -> Any:
+    """Refuse the mark of what is still to be bought."""
+    if isinstance(part, str) and part == BUY:
+        raise ValueError(
+            "is still to be bought: run `privlearn discover` (Python: privlearn.discover) and take its schema"
+        )
+    return part
 
 
 def check_bounds(lower: float, upper: float) -> None:
@@ -182,9 +221,9 @@ def check_bounds(lower: float, upper: float) -> None:
 
 
 def distinct_values(values: tuple[Value, ...], example: str) -> tuple[Value, ...]:
-    """Check a public list of values: at least two, all different, all of one type."""
+    """Check a public list of values: not empty, all different, all of one type."""
     if not values:
-        raise ValueError(f"still empty: list every value that may occur, e.g. {example}")
+        raise ValueError(f"still empty: list every value that may occur, e.g. {example}; or write: buy")
     if len({type(value) for value in values}) > 1:
         raise ValueError(
             "must all be of one type (text, whole numbers, or true/false): "
@@ -192,6 +231,4 @@ def distinct_values(values: tuple[Value, ...], example: str) -> tuple[Value, ...
         )
     if len(set(values)) < len(values):
         raise ValueError("must all be different: remove the repeated ones")
-    if len(values) < 2:
-        raise ValueError(f"needs at least two, e.g. {example}")
     return values

@@ -104,7 +104,7 @@ class SchemaEncoder:
         return rows
 
     def encode_labels(self, values: Any) -> NDArray[np.int64]:
-        """Position of each label in the schema's classes."""
+        """Position of each label in the schema's classes; UNKNOWN where the schema has ``unknown: zero`` for it."""
         target = self._target()
         label = f"target {target.name!r}"
         if not target.classes:
@@ -112,8 +112,11 @@ class SchemaEncoder:
         places = codes(as_array(values, label), target.classes, label)
         if np.any(places == MISSING):
             raise DataError(f"{label} has missing labels: drop those rows")
-        if np.any(places == UNKNOWN):
-            raise DataError(f"{label} has labels that the schema does not list: correct the rows or the list")
+        if target.unknown == "refuse" and np.any(places == UNKNOWN):
+            raise DataError(
+                f"{label} has labels that the schema does not list: correct the rows or the list, or set "
+                "unknown: zero for it in the schema"
+            )
         return places
 
     def encode_targets(self, values: Any) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from privlearn.data.blocks import blocks
 from privlearn.data.cells import MISSING, UNKNOWN, codes, numbers, texts
-from privlearn.data.columns import CategoryColumn, NumberColumn, Rule, TextColumn
+from privlearn.data.columns import CategoryColumn, NumberColumn, TextColumn
 from privlearn.data.quiet import quietly
 from privlearn.data.splines import spline_basis
 from privlearn.errors import DataError
@@ -98,19 +98,25 @@ class NumberGroup(DenseGroup):
 
 
 class CategoryGroup(DenseGroup):
-    """A category as its indicator vector minus 1/k in every coordinate (squared norm 1 - 1/k)."""
+    """A category as its indicator vector minus 1/k in every coordinate (squared norm 1 - 1/k).
+
+    With ``unknown: other`` the last of the k coordinates stands for all values that are not listed.
+    """
 
     def __init__(self, name: str, column: CategoryColumn) -> None:
         self.name = name
         self._column = column
-        self.width = len(column.values)
+        self.width = len(column.values) + (column.unknown == "other")
 
     @property
     def feature_names(self) -> list[str]:
-        return [f"{self.name}={value}" for value in self._column.values]
+        names = [f"{self.name}={value}" for value in self._column.values]
+        return [*names, f"{self.name}: other"] if self._column.unknown == "other" else names
 
     def cells(self, column: Any) -> NDArray[np.int64]:
         places = codes(column, self._column.values, f"column {self.name!r}")
+        if self._column.unknown == "other":
+            places[places == UNKNOWN] = len(self._column.values)
         _refuse(places == MISSING, self._column.missing, self.name, "missing", "missing cells")
         _refuse(
             places == UNKNOWN,
@@ -169,7 +175,7 @@ def _one_by_one(cells: Any) -> Iterator[str]:
         yield from cells.slice(rows.start, rows.stop - rows.start).to_pylist()
 
 
-def _refuse(cells: NDArray[np.bool_], rule: Rule, name: str, setting: str, what: str) -> None:
+def _refuse(cells: NDArray[np.bool_], rule: str, name: str, setting: str, what: str) -> None:
     if rule == "refuse" and cells.any():
         raise DataError(
             f"column {name!r} has {what}: "

@@ -8,11 +8,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, StrictInt, StrictStr, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    StrictInt,
+    StrictStr,
+    model_serializer,
+    model_validator,
+)
 
 from privlearn.data.columns import Column, Target
 from privlearn.data.documents import read_document, write_document
 from privlearn.data.public_model import PublicModel
+from privlearn.data.purchase import Purchase
 from privlearn.errors import SchemaError
 
 Name = Annotated[StrictStr, Field(min_length=1)]
@@ -36,6 +44,8 @@ class Schema(PublicModel):
     rows_per_person : int, default=1
         Largest number of rows a person may have where no column identifies them: the guarantee for a
         person then follows by group privacy.
+    bought : tuple of Purchase, default=()
+        What parts of this schema were bought from the private rows, and their price; `privlearn.discover` writes it.
 
     Examples
     --------
@@ -54,6 +64,7 @@ class Schema(PublicModel):
     target: Target | None = None
     person: Name | None = None
     rows_per_person: Annotated[StrictInt, Field(ge=1)] = 1
+    bought: tuple[Purchase, ...] = ()
 
     @model_validator(mode="after")
     def _roles_do_not_overlap(self) -> Schema:
@@ -68,6 +79,13 @@ class Schema(PublicModel):
                 "rows_per_person: remove it: the rows of a person are found by the person column and averaged"
             )
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_empty_receipt(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = serialize(self)
+        if not self.bought:
+            del content["bought"]
+        return content
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -91,5 +109,10 @@ class Schema(PublicModel):
     @property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON form; the order of columns counts, since it fixes the features."""
-        text = json.dumps(self.to_dict(), ensure_ascii=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode("ascii")).hexdigest()
+        return content_digest(self.to_dict())
+
+
+def content_digest(content: Mapping[str, Any]) -> str:
+    """SHA-256 of plain JSON values in one canonical form."""
+    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

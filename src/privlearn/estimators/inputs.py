@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from privlearn.data import BoundedRows, Schema, SchemaEncoder, Target, as_table
+from privlearn.data.cells import UNKNOWN
 from privlearn.data.quiet import quietly
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.release.encoders import Encoder
@@ -40,10 +41,14 @@ class EncodedRows:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingSet(EncodedRows):
-    """Rows with the number of each one's class among the declared ones."""
+    """Rows with the number of each one's class among the declared ones.
+
+    ``ignored`` marks rows whose label is not declared, where the schema lets them pass: they weigh nothing.
+    """
 
     labels: NDArray[np.int64]
     classes: NDArray[Any]
+    ignored: NDArray[np.bool_] | None = None
 
 
 def read_table(schema: Schema, X: Any, y: Any, fit_intercept: bool) -> TrainingSet:
@@ -52,7 +57,10 @@ def read_table(schema: Schema, X: Any, y: Any, fit_intercept: bool) -> TrainingS
     target, answers = target_column(schema, X, y)
     labels = encoder.encode_labels(answers)
     return TrainingSet(
-        labels=labels, classes=np.array(target.classes), **encode_table(encoder, X, len(labels))
+        labels=np.maximum(labels, 0),
+        classes=np.array(target.classes),
+        ignored=labels == UNKNOWN if target.unknown == "zero" else None,
+        **encode_table(encoder, X, len(labels)),
     )
 
 

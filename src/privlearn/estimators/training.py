@@ -89,11 +89,14 @@ def class_signs(rows: TrainingSet) -> list[Array]:
 
 
 def row_weights(rows: TrainingSet, class_weights: Array | None) -> Array | None:
-    """What each row counts: its class's weight times its share of its person."""
-    if class_weights is None:
-        return rows.person_weights
-    weights = class_weights[rows.labels]
-    return weights if rows.person_weights is None else weights * rows.person_weights
+    """What each row counts: its class's weight times its share of its person; nothing if its label is not listed."""
+    factors = [
+        None if class_weights is None else class_weights[rows.labels],
+        rows.person_weights,
+        None if rows.ignored is None else (~rows.ignored).astype(np.float64),
+    ]
+    given = [factor for factor in factors if factor is not None]
+    return np.asarray(np.prod(given, axis=0)) if given else None
 
 
 def _counted(progress: Progress | None, index: int, count: int) -> Callable[[int, float], None] | None:

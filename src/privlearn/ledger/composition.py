@@ -120,9 +120,13 @@ def difference(whole: float, parts: Iterable[float]) -> float:
     """Whole minus parts, subtracted exactly and rounded once, downwards: what is shown as left does fit."""
     with localcontext() as context:
         context.prec = _DIGITS
-        rest = exact(whole) - exact_sum(parts)
-        nearest = float(rest)
-        return nearest if exact(nearest) <= rest else math.nextafter(nearest, -math.inf)
+        return rounded_down(exact(whole) - exact_sum(parts))
+
+
+def rounded_down(number: Decimal) -> float:
+    """The nearest float that, as people write it, is not above the number."""
+    nearest = float(number)
+    return nearest if exact(nearest) <= number else math.nextafter(nearest, -math.inf)
 
 
 # Doubles reach from 1e-324 to 1e309 and need 17 digits: no sum of fewer than 10^300 of them has more digits.

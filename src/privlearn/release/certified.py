@@ -10,12 +10,17 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, ClassVar, Self
 
+from privlearn.data import Purchase
 from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import Task
 from privlearn.randomness import Randomness, SecureRandomness
+from privlearn.release.receipts import check_receipt, read_receipts
 
+_BOUGHT = (
+    " Of the schema, what was bought from the records is not public: it cost its own price, stated beside it."
+)
 _VERSIONED = ("privlearn", "numpy", "scipy", "opendp", "dp-accounting")
 
 
@@ -53,8 +58,21 @@ class Certified(ABC):
 
     @property
     def is_private(self) -> bool:
-        """True if there is a promise and the random bits behind it were secret."""
-        return self.guarantee.is_private and self.secure
+        """True if there is a promise and the random bits behind it, and behind a bought schema, were secret."""
+        return self.guarantee.is_private and self.secure and all(part.secure for part in self.bought)
+
+    @property
+    def bought(self) -> tuple[Purchase, ...]:
+        """What parts of the schema cost, if they were bought from the same records."""
+        return read_receipts(self.subject.get("encoding", self.subject))
+
+    @property
+    def together(self) -> Guarantee:
+        """The promise of this release and of the schema that was bought for it, by basic composition.
+
+        Raises InvalidParameter if they count different neighbours.
+        """
+        return sum((part.guarantee for part in self.bought), start=self.guarantee)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, from which `from_dict` recomputes the guarantee."""
@@ -62,7 +80,7 @@ class Certified(ABC):
         return {
             **self._heading(),
             "claim": self.guarantee.to_dict() | {"epsilon": _write_number(self.guarantee.epsilon)},
-            "covers": self._covers,
+            "covers": self._covered(),
             "theorem": self._theorem(),
             "task": {"loss": task.loss.to_dict()} | {name: getattr(task, name) for name in self._task_fields},
             "constants": self.mechanism.constants(),
@@ -103,6 +121,8 @@ class Certified(ABC):
             raise VerificationError(
                 f"the noise supports {mechanism.spends()}, less than the claim {mechanism.guarantee}"
             )
+        for receipt in self.bought:
+            check_receipt(receipt)
 
     @classmethod
     @abstractmethod
@@ -125,6 +145,13 @@ class Certified(ABC):
     def _described(self) -> dict[str, str]:
         """The subject in words, a line a fact."""
 
+    def _adds_up(self) -> bool:
+        """Whether something was bought, for the same neighbours."""
+        return {part.neighbours for part in self.bought} == {self.guarantee.neighbours}
+
+    def _covered(self) -> str:
+        return self._covers + (_BOUGHT if self.bought else "")
+
     def _heading(self) -> dict[str, Any]:
         return {}
 
@@ -143,10 +170,11 @@ class Certified(ABC):
             **{name: in_words(value) for name, value in self._solver().items()},
             "randomness": self.randomness,
             "floating point": self._floating_point(),
-            "covers": self._covers,
+            "covers": self._covered(),
+            **({"with the bought schema": str(self.together)} if self._adds_up() else {}),
         }
         title = str(self.guarantee)
-        if self.guarantee.is_private and not self.secure:
+        if self.guarantee.is_private and not self.is_private:
             title = f"NOT PRIVATE (seeded generator); with secret noise it would be {title}"
         return "\n".join([title, *(f"  {name:<26}{fact}" for name, fact in facts.items())])
 

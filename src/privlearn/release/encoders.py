@@ -116,6 +116,8 @@ def describe_encoding(encoder: Encoder) -> dict[str, Any]:
     described: dict[str, Any] = {}
     if isinstance(base, SchemaEncoder):
         described = {"dataset": base.schema.name, "schema_sha256": base.schema.digest}
+        if base.schema.bought:
+            described["bought"] = base.schema.to_dict()["bought"]
     elif base is not None:
         described = {"norm_bound": base.clip_bound, "features": base.n_features}
     if isinstance(encoder, FourierEncoder):

@@ -1,0 +1,156 @@
+"""A schema with gaps: bounds and lists that nobody knows publicly, marked ``buy``."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from privlearn.data.columns import BUY, Value
+from privlearn.data.documents import read_document
+from privlearn.data.purchase import Purchase
+from privlearn.data.schema import Schema, content_digest
+from privlearn.errors import SchemaError
+
+_LISTS = ("values", "classes")
+_STAND_IN = ("a value", "another value")
+
+
+class Bound(NamedTuple):
+    """One end of a number column, or of a number to predict."""
+
+    column: str
+    side: str
+
+    def __str__(self) -> str:
+        return f"{self.column} {self.side}"
+
+
+class SchemaDraft:
+    """A schema in which ``lower``, ``upper``, ``values`` or ``classes`` may be the word ``buy``.
+
+    `privlearn.discover` completes it, at a price. Nothing else takes a draft: whatever reads rows wants a `Schema`.
+
+    Attributes
+    ----------
+    bounds : tuple of Bound
+        The bounds to buy, in the order of the schema.
+    lists : tuple of str
+        The columns (or the target) whose values or classes to buy.
+    stand_in : Schema
+        The same schema with made-up bounds and values in the gaps: for reading and checking a table, not for training.
+
+    Examples
+    --------
+    >>> draft = SchemaDraft.from_dict({
+    ...     "name": "clinic",
+    ...     "columns": {"age": {"type": "number", "lower": 0, "upper": "buy"}},
+    ...     "target": {"name": "outcome", "classes": "buy"},
+    ... })
+    >>> [str(bound) for bound in draft.bounds], draft.lists
+    (['age upper'], ('outcome',))
+    """
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self._content = copy.deepcopy(dict(content)) if isinstance(content, Mapping) else content
+        marks = [
+            (name, part, key) for name, part in _parts(self._content) for key in part if part[key] == BUY
+        ]
+        self.bounds = tuple(Bound(name, key) for name, _, key in marks if key in ("lower", "upper"))
+        self.lists = tuple(name for name, _, key in marks if key in _LISTS)
+        for name, part, key in marks:
+            if key in _LISTS and part.get("unknown") == "refuse":
+                raise SchemaError(
+                    f"{name}: unknown: a bought list lacks rare values: write zero, or leave it out"
+                )
+        made_up = {bound: float(bound.side == "upper") for bound in self.bounds}
+        self.stand_in = Schema.from_dict(self._filled(made_up, dict.fromkeys(self.lists, _STAND_IN)))
+
+    @classmethod
+    def load(cls, path: str | Path) -> SchemaDraft:
+        """Read a draft, or a complete schema, from a .yaml, .yml or .json file."""
+        return cls(read_document(path))
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> SchemaDraft:
+        return cls(content)
+
+    @property
+    def is_complete(self) -> bool:
+        """True if nothing is marked: ``stand_in`` is then the schema itself."""
+        return not self.bounds and not self.lists
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the stand-in and the marks."""
+        marks = [*map(str, self.bounds), *self.lists]
+        return content_digest({"schema": self.stand_in.to_dict(), "buy": marks})
+
+    def complete(
+        self, bounds: Mapping[Bound, float], lists: Mapping[str, Sequence[Value]], purchase: Purchase
+    ) -> Schema:
+        """The schema with what was bought, and its price beside what was bought earlier.
+
+        Bought bounds that cross or meet are put in order and apart. A column whose list came out too short to tell
+        anything apart is left out.
+        """
+        content = self._filled(bounds, lists)
+        content["bought"] = [*content.get("bought", ()), purchase.model_dump(mode="json")]
+        for name in self.lists:
+            part = content["columns"].get(name)
+            if part is not None and len(part["values"]) + (part["unknown"] == "other") < 2:
+                del content["columns"][name]
+        if not content["columns"]:
+            raise SchemaError("no column is left: no value was frequent enough. Spend more, or list values")
+        if (
+            content.get("target")
+            and content["target"]["name"] in self.lists
+            and len(content["target"]["classes"]) < 2
+        ):
+            raise SchemaError(
+                "fewer than two classes were frequent enough to be listed: spend more, or list the classes"
+            )
+        return Schema.from_dict(content)
+
+    def _filled(self, bounds: Mapping[Bound, float], lists: Mapping[str, Sequence[Value]]) -> Any:
+        content = copy.deepcopy(self._content)
+        for name, part in _parts(content):
+            if name in self.lists:
+                key = "values" if "values" in part else "classes"
+                part[key] = list(lists[name])
+                part.setdefault("unknown", "other" if key == "values" else "zero")
+            bought = {bound.side: bounds[bound] for bound in self.bounds if bound.column == name}
+            if bought:
+                part.update(_in_order(part, bought))
+        return content
+
+
+def _parts(content: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and settings of each column and of the target; what is malformed is left for `Schema` to refuse."""
+    if not isinstance(content, Mapping):
+        return
+    columns, target = content.get("columns"), content.get("target")
+    if isinstance(columns, Mapping):
+        yield from ((name, part) for name, part in columns.items() if isinstance(part, dict))
+    if isinstance(target, dict) and isinstance(target.get("name"), str):
+        yield target["name"], target
+
+
+def _in_order(part: Mapping[str, Any], bought: Mapping[str, float]) -> dict[str, float]:
+    """The bought ends of one column, moved so that lower < upper; a public end stays where it is."""
+    lower, upper = (bought.get(side, part.get(side)) for side in ("lower", "upper"))
+    if not (isinstance(lower, float | int) and isinstance(upper, float | int)):
+        return dict(bought)  # the public end is malformed: `Schema` says so
+    if len(bought) == 2:
+        lower, upper = min(lower, upper), max(lower, upper)
+    if lower >= upper and "upper" in bought:
+        upper = lower + _apart(lower)
+    elif lower >= upper:
+        lower = upper - _apart(upper)
+    return {side: {"lower": lower, "upper": upper}[side] for side in bought}
+
+
+def _apart(bound: float) -> float:
+    """A distance that is visible beside the bound."""
+    return abs(bound) / 1024 or 1.0

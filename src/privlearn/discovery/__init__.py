@@ -1,0 +1,5 @@
+"""What nobody knows publicly about a table, bought from its rows at a stated price."""
+
+from privlearn.discovery.discover import discover
+
+__all__ = ["discover"]

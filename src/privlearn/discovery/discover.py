@@ -1,0 +1,171 @@
+"""Buy the bounds and lists that a draft of a schema marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.data import Purchase, Schema, SchemaDraft, SchemaEncoder, as_table
+from privlearn.data.blocks import blocks
+from privlearn.data.cells import numbers, owners, tally
+from privlearn.data.columns import Value
+from privlearn.data.draft import Bound
+from privlearn.errors import DataError, InvalidParameter
+from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.ledger import Cost, Ledger
+from privlearn.mechanisms.discovery import Discovery
+from privlearn.mechanisms.histogram import frequent
+from privlearn.mechanisms.quantile import SHARE_UNIT, choose_quantile
+from privlearn.randomness import Randomness, randomness_from
+
+
+def discover(
+    table: Any,
+    draft: SchemaDraft,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    neighbours: Neighbours = "replace_one",
+    ledger: Ledger | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> Schema:
+    """Buy everything that a draft marks ``buy``: one price for all columns, charged before anything is computed.
+
+    A lower and an upper bound are private quantiles, as near to the ends as the price allows; cells outside are
+    clamped, as always. A list holds the values that many people share; all others together become the value "other",
+    and rows whose label is not listed weigh nothing. See docs/theory/discovery.md.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table, or dict of arrays
+        The private rows; all columns of the draft, its target included, are checked before anything is paid.
+    draft : SchemaDraft
+    epsilon : float
+        The price of all bounds and lists together.
+    delta : float, default=0.0
+        Above 0 it makes bounds more accurate; lists need it.
+    neighbours : {"replace_one", "zero_out"}, default="replace_one"
+    ledger : Ledger, optional
+        Budget to charge. A Renyi ledger takes bounds only, not lists.
+    random_state : None, int or numpy generator, default=None
+        ``None`` draws secure bits. Anything else is for tests, and the schema says "not secure".
+
+    Returns
+    -------
+    Schema
+        Complete, with a receipt in ``bought``: certificates of models trained with it state its price.
+
+    Examples
+    --------
+    >>> from privlearn.data.simulated import simulated_census
+    >>> draft = SchemaDraft.from_dict({
+    ...     "name": "census",
+    ...     "columns": {"age": {"type": "number", "lower": "buy", "upper": "buy"}},
+    ... })
+    >>> schema = discover(simulated_census(20_000, seed=1), draft, epsilon=0.5)
+    >>> 17 < schema.columns["age"].lower < 24 and 75 < schema.columns["age"].upper < 92
+    True
+    >>> print(schema.bought[0].guarantee)
+    (epsilon = 0.5)-differential privacy, neighbours: replace_one
+    """
+    guarantee, randomness = Guarantee(epsilon, delta, neighbours), randomness_from(random_state)
+    if draft.is_complete:
+        raise InvalidParameter(
+            "nothing is marked: write `buy` where a bound or a list is not known, e.g. lower: buy"
+        )
+    records = _one_row_a_person(_checked(table, draft.stand_in), draft.stand_in)
+    plan = Discovery.calibrate(
+        guarantee,
+        records=records.num_rows,
+        rows_per_person=draft.stand_in.rows_per_person,
+        quantiles=len(draft.bounds),
+        lists=len(draft.lists),
+    )
+    compute = _reader(records, draft, plan, randomness)
+    bounds, lists = _charged(ledger, plan, draft, compute)
+    return draft.complete(bounds, lists, _receipt(draft, plan, randomness))
+
+
+Bought = tuple[dict[Bound, float], dict[str, list[Value]]]
+
+
+def _checked(table: Any, schema: Schema) -> Any:
+    """The table, once every row could be encoded: what would stop the training later must not be paid for now."""
+    target = [] if schema.target is None else [schema.target.name]
+    person = [] if schema.person is None else [schema.person]
+    rows, encoder = as_table(table, [*schema.columns, *target, *person]), SchemaEncoder(schema)
+    if rows.num_rows == 0:
+        raise DataError("the table has no rows: give at least one")
+    for part in blocks(rows.num_rows):
+        encoder.encode(rows.slice(part.start, part.stop - part.start))
+    if schema.target is not None:
+        encode = encoder.encode_labels if schema.target.classes else encoder.encode_targets
+        encode(rows.column(schema.target.name))
+    return rows
+
+
+def _one_row_a_person(rows: Any, schema: Schema) -> Any:
+    """Each person's first row, where a column tells persons apart: a person then counts once."""
+    if schema.person is None:
+        return rows
+    owner = owners(rows.column(schema.person), f"column {schema.person!r}")
+    return rows.take(np.unique(owner, return_index=True)[1])
+
+
+def _reader(
+    records: Any, draft: SchemaDraft, plan: Discovery, randomness: Randomness
+) -> Callable[[], Bought]:
+    """What touches the data, once all columns could be read."""
+    cells = {name: numbers(records.column(name), f"column {name!r}") for name, _ in draft.bounds}
+    tallies = {name: tally(records.column(name), f"column {name!r}") for name in draft.lists}
+
+    def read() -> Bought:
+        bounds = {bound: _quantile(cells[bound.column], bound, plan, randomness) for bound in draft.bounds}
+        return bounds, {name: _listed(*tallies[name], plan, randomness) for name in draft.lists}
+
+    return read
+
+
+def _quantile(cells: NDArray[np.float64], bound: Bound, plan: Discovery, randomness: Randomness) -> float:
+    share = plan.lower_share if bound.side == "lower" else SHARE_UNIT - plan.lower_share
+    return choose_quantile(cells, share, plan.quantile_epsilon, plan.rows_per_person, randomness)
+
+
+def _listed(
+    values: list[Value], counts: NDArray[np.int64], plan: Discovery, randomness: Randomness
+) -> list[Value]:
+    """The frequent values, sorted: their order in the table is nobody's business."""
+    shown = frequent(counts, plan.noise_scale, plan.threshold, randomness)
+    return sorted(value for value, is_shown in zip(values, shown, strict=True) if is_shown)
+
+
+def _charged(
+    ledger: Ledger | None, plan: Discovery, draft: SchemaDraft, compute: Callable[[], Bought]
+) -> Bought:
+    """Reserve, compute, commit: nothing is kept before its cost is durable."""
+    if ledger is None:
+        return compute()
+    cost = Cost(plan.guarantee, None if plan.lists else plan.renyi)
+    purpose = f"discover: {plan.quantiles} bounds, {plan.lists} lists"
+    with ledger.reserve(cost, purpose, draft.digest) as reservation:
+        bought = compute()
+        reservation.commit()
+    return bought
+
+
+def _receipt(draft: SchemaDraft, plan: Discovery, randomness: Randomness) -> Purchase:
+    return Purchase(
+        bounds=tuple(map(str, draft.bounds)),
+        lists=draft.lists,
+        **plan.guarantee.to_dict(),
+        records=plan.records,
+        rows_per_person=plan.rows_per_person,
+        quantile_epsilon=plan.quantile_epsilon or None,
+        noise_scale=plan.noise_scale or None,
+        threshold=plan.threshold or None,
+        randomness=randomness.description,
+        secure=randomness.secure,
+    )
