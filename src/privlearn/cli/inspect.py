@@ -11,7 +11,7 @@ from rich.text import Text
 
 from privlearn.cli.options import CertifiedFile
 from privlearn.cli.terminal import output
-from privlearn.cli.words import in_words
+from privlearn.cli.words import in_words, listed
 
 if TYPE_CHECKING:
     from privlearn.release import Model
@@ -79,7 +79,7 @@ def _answers(model: Model) -> str:
     """What the model predicts."""
     bounds = getattr(model, "target_bounds", None)
     if bounds is None:
-        return f"classes {_listed(_labels(model))}"
+        return f"classes {listed(_labels(model))}"
     return f"numbers from {bounds[0]:g} to {bounds[1]:g}"
 
 
@@ -91,13 +91,8 @@ def _column(column: Any) -> str:
     if column.type == "number":
         return f"number from {column.lower:g} to {column.upper:g}, {column.scale} scale"
     if column.type == "category":
-        return f"one of {_listed(column.values)}"
+        return f"one of {listed(column.values)}{', or other' if column.unknown == 'other' else ''}"
     return f"text in {column.features} hash buckets"
-
-
-def _listed(values: Any, most: int = 8) -> str:
-    shown = ", ".join(str(value) for value in values[:most])
-    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
 
 
 def _coefficients(model: Model, count: int) -> Table:

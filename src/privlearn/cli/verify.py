@@ -39,6 +39,8 @@ def verify(
     proven = check(model, None if signer is None else read_public_key(signer))
     typer.echo(f"claimed     {proven.claimed}")
     typer.echo(f"recomputed  {proven.recomputed}")
+    if proven.certificate.adds_up:
+        typer.echo(f"with schema {proven.certificate.together}, the price of what was bought of it included")
     typer.echo(f"randomness  {proven.certificate.randomness}")
     typer.echo(f"signer      {proven.signer or 'not signed'}")
     if not proven.is_private:

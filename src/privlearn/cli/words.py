@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 from privlearn.guarantee import Guarantee
 
@@ -20,3 +22,9 @@ def in_words(guarantee: Guarantee) -> str:
         f"Whatever anyone concludes from it is at most {factor:.3g} times likelier than with one person's "
         f"record {_OTHERWISE[guarantee.neighbours]}{exception}."
     )
+
+
+def listed(values: Sequence[Any], most: int = 8) -> str:
+    """The first values of a list, and how many more there are."""
+    shown = ", ".join(str(value) for value in values[:most])
+    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"

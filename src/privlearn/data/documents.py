@@ -17,20 +17,20 @@ _YAML_SUFFIXES = {".yaml", ".yml"}
 def read_document(path: str | Path) -> Any:
     """Read a YAML or JSON file, told apart by its suffix."""
     path = Path(path)
-    is_yaml = _is_yaml(path)
+    yaml_expected = is_yaml(path)
     try:
         text = path.read_text(encoding="utf-8")
-        return parse_yaml(text) if is_yaml else parse_json(text)
+        return parse_yaml(text) if yaml_expected else parse_json(text)
     except OSError as error:
         raise SchemaError(f"{path} cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise SchemaError(f"{path} is not valid {'YAML' if is_yaml else 'JSON'}: {error}") from error
+        raise SchemaError(f"{path} is not valid {'YAML' if yaml_expected else 'JSON'}: {error}") from error
 
 
 def write_document(path: str | Path, content: dict[str, Any]) -> None:
     """Write a YAML or JSON file, told apart by its suffix."""
     path = Path(path)
-    if _is_yaml(path):
+    if is_yaml(path):
         text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
         if parse_yaml(text) != content:  # rare line separators do not survive unescaped
             text = yaml.safe_dump(content, sort_keys=False, allow_unicode=False)
@@ -47,7 +47,8 @@ def parse_json(text: str) -> Any:
     return json.loads(text, object_pairs_hook=_unique_pairs)
 
 
-def _is_yaml(path: Path) -> bool:
+def is_yaml(path: Path) -> bool:
+    """True for YAML, False for JSON; any other name is refused."""
     if path.suffix.lower() in _YAML_SUFFIXES:
         return True
     if path.suffix.lower() == ".json":

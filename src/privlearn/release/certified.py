@@ -67,6 +67,11 @@ class Certified(ABC):
         return read_receipts(self.subject.get("encoding", self.subject))
 
     @property
+    def adds_up(self) -> bool:
+        """True if parts of the schema were bought, for the same neighbours: `together` then says what all costs."""
+        return {part.neighbours for part in self.bought} == {self.guarantee.neighbours}
+
+    @property
     def together(self) -> Guarantee:
         """The promise of this release and of the schema that was bought for it, by basic composition.
 
@@ -145,10 +150,6 @@ class Certified(ABC):
     def _described(self) -> dict[str, str]:
         """The subject in words, a line a fact."""
 
-    def _adds_up(self) -> bool:
-        """Whether something was bought, for the same neighbours."""
-        return {part.neighbours for part in self.bought} == {self.guarantee.neighbours}
-
     def _covered(self) -> str:
         return self._covers + (_BOUGHT if self.bought else "")
 
@@ -171,7 +172,7 @@ class Certified(ABC):
             "randomness": self.randomness,
             "floating point": self._floating_point(),
             "covers": self._covered(),
-            **({"with the bought schema": str(self.together)} if self._adds_up() else {}),
+            **({"with the bought schema": str(self.together)} if self.adds_up else {}),
         }
         title = str(self.guarantee)
         if self.guarantee.is_private and not self.is_private:
@@ -236,6 +237,8 @@ def _same(stated: Any, recomputed: Any) -> bool:
     """Equal, floats to nine digits: another machine's libraries may round the last ones differently."""
     if isinstance(stated, Mapping) and isinstance(recomputed, Mapping):
         return stated.keys() == recomputed.keys() and all(_same(stated[k], recomputed[k]) for k in stated)
+    if isinstance(stated, list) and isinstance(recomputed, list):
+        return len(stated) == len(recomputed) and all(map(_same, stated, recomputed))
     if isinstance(stated, float) and isinstance(recomputed, float | int):
         return math.isclose(stated, recomputed, rel_tol=1e-9)
     return bool(stated == recomputed)

@@ -1,0 +1,51 @@
+"""The ledger that a command charges, and whether a whole pipeline fits into it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from privlearn.errors import BudgetExceeded, InvalidParameter
+from privlearn.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from privlearn.ledger import Ledger
+
+ChargedLedger = Annotated[
+    Path | None, typer.Option("--ledger", help="Charge the budget in this file.", show_default=False)
+]
+ChargedDataset = Annotated[
+    str | None,
+    typer.Option("--dataset", help="The data set's name in the ledger.", show_default="the schema's name"),
+]
+
+
+def open_ledger(path: Path | None, dataset: str | None, schema_name: str) -> Ledger | None:
+    """The ledger asked for, under the schema's name unless another is given."""
+    if path is None:
+        if dataset is not None:
+            raise InvalidParameter("--dataset names a budget: say where it is, with --ledger PATH")
+        return None
+    from privlearn.ledger import Ledger
+
+    return Ledger.open(path, schema_name if dataset is None else dataset)
+
+
+def check_room(ledger: Ledger | None, total: Guarantee) -> None:
+    """Refuse before a pipeline's first stage what would not fit at its last; a Renyi ledger can only tell then."""
+    if ledger is None:
+        return
+    statement = ledger.statement()
+    left = statement.left
+    if statement.composition == "basic" and (total.epsilon > left.epsilon or total.delta > left.delta):
+        raise BudgetExceeded(
+            f"the budget of data set {ledger.dataset!r} has {left} left, less than {total}: ask for less"
+        )
+
+
+def say_what_is_left(ledger: Ledger | None) -> None:
+    if ledger is not None:
+        statement = ledger.statement()
+        typer.echo(f"Budget of {ledger.dataset!r}: spent {statement.spent}; left {statement.left}.")
