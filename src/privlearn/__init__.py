@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
     from privlearn.release import Certificate, Release, verify
+    from privlearn.selection import PrivateGridSearch
     from privlearn.sessions import InteractivePredictor
 
 __version__ = "0.1.0"
@@ -47,6 +48,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "Logistic",
+    "PrivateGridSearch",
     "PrivateLogisticRegression",
     "PrivateRegressor",
     "PrivateSVC",
@@ -63,7 +65,7 @@ __all__ = [
     "verify",
 ]
 
-_PARTS = ("errors", "guarantee", "data", "erm", "release", "ledger", "estimators", "sessions")
+_PARTS = ("errors", "guarantee", "data", "erm", "release", "ledger", "estimators", "selection", "sessions")
 
 if not TYPE_CHECKING:  # for a type checker the imports above say more
 

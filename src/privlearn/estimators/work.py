@@ -76,6 +76,10 @@ class Work:
         """The same work on other rows of the same space."""
         return dataclasses.replace(self, rows=rows)
 
+    def of(self, estimator: Any) -> Work:
+        """The work of another estimator, one that reads and lifts rows alike, on the same rows."""
+        return dataclasses.replace(self, estimator=estimator, loss=estimator._chosen_loss())
+
 
 def charged(owner: Any, mechanism: Any, compute: Callable[[], Result]) -> Result:
     """Reserve, compute, commit: nothing is kept before its cost is durable in the owner's ledger."""

@@ -30,6 +30,11 @@ class PublicTuning(Search):
     name: ClassVar[str] = "public"
     title: ClassVar[str] = "tuned on public rows, which costs nothing"
     floating_point: ClassVar[str] = "the choice saw no record"
+    covers: ClassVar[str] = (
+        "Everything in this file that depends on the records: the coefficients. The candidate was chosen on public "
+        "rows, free of charge; the error shown is that on them. Number of records, schema, class labels, the "
+        "candidates' parameters and the solver's tolerance are public and enter as such."
+    )
     chosen_constants: ClassVar[tuple[str, ...]] = ("public_rows",)
 
     def __post_init__(self) -> None:

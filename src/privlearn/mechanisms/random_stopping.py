@@ -31,7 +31,7 @@ Output = TypeVar("Output")
 SCORE_SHARE = 0.1
 """The score's part of a trial: of epsilon for Laplace noise, of rho (in zCDP) beside the fit's for Gaussian noise."""
 
-_STEP, _HALVINGS = 1.3, 8  # of the search for a candidate's epsilon: to 1.3^(1/256), a thousandth
+_STEP, _HALVINGS = 1.3, 6  # of the search for a candidate's epsilon: to 1.3^(1/64), half a percent
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def _scale(ratio: float, candidates: Sequence[Candidate]) -> float:
 
 
 def _calibrated(plan: Plan, rho: float, orders: Sequence[float], whole: Guarantee) -> Candidate:
-    """The candidate with the least noise, to a thousandth, whose divergences are those of rho-zCDP at the orders."""
+    """The candidate with the least noise, to half a percent, whose divergences are those of rho-zCDP at the orders."""
 
     def kept(epsilon: float) -> Candidate | None:
         candidate = plan(Guarantee(epsilon, whole.delta, whole.neighbours))

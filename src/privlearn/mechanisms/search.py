@@ -50,6 +50,11 @@ class Search(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     floating_point: ClassVar[str]
+    covers: ClassVar[str] = (
+        "The whole search and everything in this file that depends on the records: which candidate was chosen, the "
+        "error that is shown, the coefficients. Number of records, schema, class labels, the candidates' parameters "
+        "and the solver's tolerance are public and enter as such. Not covered: how long the search took."
+    )
     chosen_constants: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:

@@ -32,6 +32,7 @@ from privlearn.release.atomic import read_whole, write_atomically
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import KernelEncoder, describe_encoding
 from privlearn.release.regression import Model, model_from_dict
+from privlearn.release.search_certificate import read_certificate
 
 FORMAT = "privlearn release 1"
 _JSON_MEMBERS = ("certificate.json", "model.json")
@@ -98,7 +99,7 @@ class Release:
                 raise VerificationError(f"{name} was changed after the release was written")
         loaded = {name: _read_array(members[member]) for name, member in arrays.items()}
         model = model_from_dict(json.loads(members["model.json"]), loaded, kernel)
-        certificate = Certificate.from_dict(json.loads(members["certificate.json"]))
+        certificate = read_certificate(json.loads(members["certificate.json"]))
         _check_agreement(model, certificate)
         signature = json.loads(members["signature.json"]) if "signature.json" in members else None
         return cls(model, certificate, signature)
@@ -124,7 +125,7 @@ class Release:
 
 def _check_agreement(model: Model, certificate: Certificate) -> None:
     """The certificate must speak of this model."""
-    task = certificate.mechanism.task
+    task = certificate.task
     size = task.problems * task.dimension
     # A landmark model keeps a coefficient a public point; its task counts the independent ones among them.
     fits = (

@@ -1,0 +1,117 @@
+"""From a grid of parameters to candidates; whatever is wrong with it is said before a record is read."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import ParameterGrid
+
+from privlearn.errors import InvalidParameter
+from privlearn.estimators.base import PrivateLinearModel
+
+PROMISED = ("epsilon", "delta", "neighbours", "ledger", "random_state")
+"""The search's own: they are the guarantee, or keep its books."""
+
+_DECLARED = ("schema", "classes", "target_bounds", "progress")
+
+Parameters = dict[str, Any]
+
+
+def candidates_of(estimator: Any, param_grid: Any) -> list[Parameters]:
+    """The grid's points, each a dict of parameters; refuses a grid that cannot be searched."""
+    if not isinstance(estimator, PrivateLinearModel):
+        raise InvalidParameter(
+            "PrivateGridSearch tunes privlearn's estimators: PrivateLogisticRegression, PrivateSVC, PrivateRegressor"
+        )
+    if estimator.ledger is not None or estimator.random_state is not None:
+        raise InvalidParameter(
+            "give ledger and random_state to PrivateGridSearch, not to its estimator: the whole search is charged once"
+        )
+    parts = [param_grid] if isinstance(param_grid, Mapping) else param_grid
+    if isinstance(parts, str) or not isinstance(parts, Iterable):
+        raise InvalidParameter(
+            "param_grid must be a dict of lists, e.g. {'regularization': [0.001, 0.01]}, or a list of such dicts"
+        )
+    parts = list(parts)
+    for part in parts:
+        _check_part(estimator, part)
+    candidates = list(ParameterGrid(parts)) if parts else []
+    _check_number(candidates)
+    return candidates
+
+
+def same_value(first: Any, second: Any) -> bool:
+    """Whether two parameters are the same; arrays are compared as a whole."""
+    if first is second:
+        return True
+    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+        return np.array_equal(first, second)
+    return type(first) is type(second) and bool(first == second)
+
+
+def plain(value: Any) -> Any:
+    """The parameter as a certificate can state it: a number, a word or a dict of them as it is, else its kind."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value) if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    return plain(value.to_dict()) if hasattr(value, "to_dict") else type(value).__name__
+
+
+def _check_part(estimator: Any, part: Any) -> None:
+    if not isinstance(part, Mapping):
+        raise InvalidParameter("param_grid must be a dict of lists, or a list of such dicts")
+    known = set(estimator.get_params(deep=False)) - {*PROMISED, *_DECLARED}
+    for name, values in part.items():
+        if name in PROMISED:
+            raise InvalidParameter(
+                f"{name} is no candidate: the promise covers the whole search. Give it to PrivateGridSearch"
+            )
+        if name in _DECLARED:
+            raise InvalidParameter(
+                f"{name} is no candidate: it says what is public. Give it to the estimator"
+            )
+        if name not in known:
+            raise InvalidParameter(
+                f"{type(estimator).__name__} has no parameter {name!r} to tune; it has {', '.join(sorted(known))}"
+            )
+        _check_values(name, values)
+
+
+def _check_values(name: str, values: Any) -> None:
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        raise InvalidParameter(f"the grid's {name} must be a list of values, e.g. {name}=[...]")
+    values = list(values)
+    if not values:
+        raise InvalidParameter(f"the grid's {name} is empty: list at least one value")
+    if any(isinstance(value, numbers.Real) and math.isnan(value) for value in values):
+        raise InvalidParameter(f"the grid's {name} has a NaN: take it out")
+
+
+def _check_number(candidates: list[Parameters]) -> None:
+    if not any(candidates):
+        raise InvalidParameter(
+            "param_grid is empty: list the values to try, e.g. {'regularization': [0.001, 0.01]}"
+        )
+    if len(candidates) == 1:
+        raise InvalidParameter(
+            "param_grid has one candidate, so there is nothing to choose: set its values on the estimator and fit it "
+            "directly, with the whole epsilon"
+        )
+    for place, candidate in enumerate(candidates):
+        if any(_same(candidate, other) for other in candidates[:place]):
+            raise InvalidParameter(
+                "param_grid lists a candidate twice: take the repetition out, it would cost budget"
+            )
+
+
+def _same(first: Parameters, second: Parameters) -> bool:
+    return first.keys() == second.keys() and all(same_value(first[name], second[name]) for name in first)

@@ -1,0 +1,206 @@
+"""Private grid search with scikit-learn's protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from privlearn.errors import InvalidParameter
+from privlearn.estimators.work import charged
+from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.ledger import Ledger
+from privlearn.mechanisms.answers import whole_number
+from privlearn.mechanisms.search import Searched
+from privlearn.randomness import Randomness, randomness_from
+from privlearn.release.encoders import describe_encoding
+from privlearn.release.search_certificate import SearchCertificate
+from privlearn.selection.grid import candidates_of, plain
+from privlearn.selection.ways import Way, partition, public_tuning, random_stopping
+from privlearn.selection.workshop import Workshop
+
+METHODS = ("random_stopping", "partition")
+
+
+class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Choose hyperparameters and fit, all under one guarantee that is charged once.
+
+    First ask whether you need it: the estimators' ``regularization="auto"`` costs nothing and is hard to beat
+    (docs/how-to/tuning.md). Candidates are compared by their mistakes (for a regression, by absolute errors).
+
+    Parameters
+    ----------
+    estimator : PrivateLogisticRegression, PrivateSVC or PrivateRegressor
+        With its schema, or its other public declarations. Its epsilon, delta and neighbours are not used.
+    param_grid : dict of lists, or list of such dicts
+        Candidates, from public knowledge: any parameter except the promise and what the table's description says.
+    epsilon, delta, neighbours
+        What the whole search promises: choice, revealed score and model together. See `Guarantee`.
+    method : {"random_stopping", "partition"}, default="random_stopping"
+        ``"random_stopping"``: fit random candidates on all records, a random number of times, with less epsilon each,
+        and release the best with its noisy score. ``"partition"`` (CMS11 Algorithm 4): a part of the records for each
+        candidate with the whole epsilon, and one more part to choose by; it reveals no score.
+    expected_trials : int, optional
+        Of ``"random_stopping"``; three times the number of candidates by default. More trials find the best candidate
+        more surely, and leave less epsilon for each.
+    public_validation : (X, y), or a table if there is a schema, optional
+        Public rows like the records. The choice is then made on them, whatever ``method``, and is free of charge: only
+        the chosen candidate is fitted on the records, with the whole epsilon.
+    ledger : Ledger, optional
+        Budget to charge, once, before the data is used.
+    random_state : None, int or numpy generator, default=None
+        ``None`` draws secure bits. Anything else is for tests and experiments, and the release says "not private".
+
+    Attributes
+    ----------
+    best_params_ : dict
+    best_estimator_ : estimator
+        Fitted; to predict, the search itself will do.
+    best_score_ : float or None
+        1 minus the share of mistakes, or minus the mean absolute error as a part of the target's range. With
+        ``"random_stopping"`` on the records, noise included, and flattering: it is the best of several. With
+        ``public_validation`` on the public rows. ``None`` with ``"partition"``.
+    certificate_ : SearchCertificate
+        The whole procedure, with every candidate's constants.
+    release_ : Release
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privlearn import PrivateGridSearch, PrivateLogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(5000, 2))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> model = PrivateLogisticRegression(norm_bound=3.0, classes=[0, 1], mechanism="output")
+    >>> search = PrivateGridSearch(model, {"regularization": [0.003, 0.03]}, epsilon=2.0, delta=1e-6)
+    >>> bool(search.fit(X, y).score(X, y) > 0.8)
+    True
+    >>> print(search.certificate_.guarantee)
+    (epsilon = 2, delta = 1e-06)-differential privacy, neighbours: replace_one
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        neighbours: Neighbours = "replace_one",
+        method: str = "random_stopping",
+        expected_trials: int | None = None,
+        public_validation: Any = None,
+        ledger: Ledger | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.neighbours = neighbours
+        self.method = method
+        self.expected_trials = expected_trials
+        self.public_validation = public_validation
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> PrivateGridSearch:
+        """Check and plan everything, charge the ledger once, then choose and fit.
+
+        Parameters
+        ----------
+        X, y
+            As for the estimator's own ``fit``.
+        """
+        guarantee = self._promise()
+        parameters = candidates_of(self.estimator, self.param_grid)
+        randomness = randomness_from(self.random_state)
+        estimators = [self._candidate(candidate) for candidate in parameters]
+        shop = Workshop(estimators, parameters, X, y)
+        way = self._way(shop, parameters, guarantee, randomness)
+        outcome = charged(self, way.search, way.run)
+        best, work = estimators[outcome.chosen], shop.work(outcome.chosen)
+        searched = Searched(way.search, tuple(map(plain, parameters)), outcome.chosen, outcome.error)
+        model = work.model(outcome.coefficients)
+        best.publish(model, SearchCertificate.issue(searched, randomness, describe_encoding(model.encoder)))
+        self.best_estimator_ = best
+        self.best_params_ = parameters[outcome.chosen]
+        self.best_score_ = None if outcome.error is None else 1.0 - outcome.error
+        self.certificate_, self.release_ = best.certificate_, best.release_
+        return self
+
+    @property
+    def schema(self) -> Any:
+        """The estimator's."""
+        return self.estimator.schema
+
+    @property
+    def classes_(self) -> Any:
+        """The classifier's declared labels."""
+        return self._best().classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        return self._best().n_features_in_  # type: ignore[no-any-return]
+
+    def predict(self, X: Any) -> Any:
+        """The best estimator's prediction for each row."""
+        return self._best().predict(X)
+
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """The best estimator's probability of each class."""
+        return self._best().predict_proba(X)
+
+    @available_if(lambda self: hasattr(self.estimator, "decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
+        """The best estimator's scores."""
+        return self._best().decision_function(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The best estimator's score; on private rows a fact about them that no ledger has seen."""
+        return self._best().score(X, y)  # type: ignore[no-any-return]
+
+    def _promise(self) -> Guarantee:
+        guarantee = Guarantee(self.epsilon, self.delta, self.neighbours)
+        if not guarantee.is_private:
+            raise InvalidParameter(
+                "without privacy there is nothing to pay for: take scikit-learn's GridSearchCV"
+            )
+        if self.method not in METHODS:
+            raise InvalidParameter(f"method must be {' or '.join(map(repr, METHODS))}, not {self.method!r}")
+        if self.expected_trials is not None:
+            whole_number(self.expected_trials, "expected_trials")
+        return guarantee
+
+    def _candidate(self, parameters: dict[str, Any]) -> Any:
+        """An estimator with a candidate's parameters; objects are shared, since estimators only store them."""
+        promise = {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
+        return type(self.estimator)(**self.estimator.get_params(deep=False) | promise | parameters)
+
+    def _way(
+        self, shop: Workshop, parameters: list[dict[str, Any]], guarantee: Guarantee, randomness: Randomness
+    ) -> Way:
+        if self.public_validation is not None:
+            given = self.public_validation
+            X, y = given if isinstance(given, tuple) else (given, None)
+            public = Workshop([self._candidate(candidate) for candidate in parameters], parameters, X, y)
+            return public_tuning(shop, guarantee, randomness, public)
+        if self.method == "partition":
+            return partition(shop, guarantee, randomness)
+        return random_stopping(shop, guarantee, randomness, self.expected_trials)
+
+    def _best(self) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.input_tags.sparse = inner.input_tags.sparse
+        return tags

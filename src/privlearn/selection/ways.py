@@ -1,0 +1,124 @@
+"""The three ways to choose: what is planned before a record is used, and what is then done with the records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.errors import DataError
+from privlearn.estimators.work import Work
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.partition import Partition, split_places
+from privlearn.mechanisms.public_tuning import PublicTuning
+from privlearn.mechanisms.random_stopping import RandomStopping
+from privlearn.mechanisms.search import Plan, Search
+from privlearn.randomness import Randomness
+from privlearn.selection.mistakes import count_mistakes
+from privlearn.selection.workshop import Workshop, take
+
+Array = NDArray[np.float64]
+
+FOLDS = 5
+TRIALS_PER_CANDIDATE = 3
+"""Each candidate is then tried at all with a probability of about 0.78."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What may leave: the chosen candidate, its coefficients, and its share of mistakes where it is revealed."""
+
+    chosen: int
+    coefficients: Array
+    error: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A planned search, and how to carry it out."""
+
+    search: Search
+    run: Callable[[], Outcome]
+
+
+def random_stopping(
+    shop: Workshop, guarantee: Guarantee, randomness: Randomness, expected_trials: int | None
+) -> Way:
+    """Each trial is fitted and scored on all records."""
+    if shop.work(0).rows.total < len(shop):
+        raise DataError("param_grid has more candidates than there are records: give fewer")
+    trials = TRIALS_PER_CANDIDATE * len(shop) if expected_trials is None else expected_trials
+    search = RandomStopping.calibrate(guarantee, shop.plans(), trials)
+
+    def run() -> Outcome:
+        def trial(place: int) -> tuple[Array, float]:
+            work = shop.work(place)
+            return _trained_and_scored(work, work, search.candidates[place], randomness)
+
+        best = search.run(trial, randomness)
+        return Outcome(best.candidate, best.output, best.mistakes / search.candidates[0].task.total)
+
+    return Way(search, run)
+
+
+def partition(shop: Workshop, guarantee: Guarantee, randomness: Randomness) -> Way:
+    """Candidate i is fitted on part i, and all are scored on the last part, which no candidate is fitted on."""
+    *parts, last = split_places(shop.work(0).rows.features.shape[0], len(shop) + 1, randomness)
+
+    def plan(place: int) -> Plan:
+        return lambda promise: take(shop.work(place), parts[place]).plan(promise)
+
+    search = Partition.calibrate(guarantee, [plan(place) for place in range(len(shop))], len(last))
+
+    def run() -> Outcome:
+        def trial(place: int) -> tuple[Array, float]:
+            work = shop.work(place)
+            train, score = take(work, parts[place]), take(work, last)
+            return _trained_and_scored(train, score, search.candidates[place], randomness)
+
+        chosen, coefficients = search.run(trial, randomness)
+        return Outcome(chosen, coefficients, None)
+
+    return Way(search, run)
+
+
+def public_tuning(shop: Workshop, guarantee: Guarantee, randomness: Randomness, public: Workshop) -> Way:
+    """Candidates are compared on public rows; only the best is fitted on the records.
+
+    On the public rows each candidate is fitted with the very mechanism that it would have on the records: the same
+    noise, the same regularization, for the number of the records. Public rows stand in for the records' mean loss only.
+    """
+    count = public.work(0).rows.features.shape[0]
+    if count < 2 * FOLDS:
+        raise DataError(f"public_validation needs at least {2 * FOLDS} rows")
+    search = PublicTuning.calibrate(guarantee, shop.plans(), count)
+    folds = split_places(count, FOLDS, randomness)
+
+    def mistakes(place: int) -> float:
+        work = public.work(place)
+        found = 0.0
+        for fold in folds:
+            rest = np.setdiff1d(np.arange(count), fold)
+            train, score = take(work, rest), take(work, fold)
+            found += _trained_and_scored(train, score, search.candidates[place], randomness)[1]
+        return found
+
+    counts = [mistakes(place) for place in range(len(shop))]
+    chosen = int(np.argmin(counts))
+
+    def run() -> Outcome:
+        mechanism: Any = search.candidates[chosen]
+        coefficients = shop.work(chosen).run(mechanism, randomness)
+        return Outcome(chosen, coefficients, counts[chosen] / count)
+
+    return Way(search, run)
+
+
+def _trained_and_scored(
+    train: Work, score: Work, mechanism: Any, randomness: Randomness
+) -> tuple[Array, float]:
+    coefficients = train.run(mechanism, randomness)
+    return coefficients, count_mistakes(score, coefficients)
