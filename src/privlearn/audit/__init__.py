@@ -1,0 +1,21 @@
+"""Checks that a sceptic can run: replay, exact curves, empirical epsilon, tests of the samplers."""
+
+from privlearn.audit.black_box import audit_estimator, audit_fits
+from privlearn.audit.empirical import EpsilonBound, epsilon_bound
+from privlearn.audit.mechanisms import AUDITED, audit_mechanism
+from privlearn.audit.release_file import audit_release
+from privlearn.audit.report import AuditReport, Finding
+from privlearn.audit.samplers import audit_samplers
+
+__all__ = [
+    "AUDITED",
+    "AuditReport",
+    "EpsilonBound",
+    "Finding",
+    "audit_estimator",
+    "audit_fits",
+    "audit_mechanism",
+    "audit_release",
+    "audit_samplers",
+    "epsilon_bound",
+]

@@ -1,0 +1,152 @@
+"""Lower bounds on epsilon from runs on two neighbouring inputs: what an attacker would have seen.
+
+If outputs of P (one input) and Q (its neighbour) are (epsilon, delta)-indistinguishable, every event E has
+P(E) <= exp(epsilon) Q(E) + delta. So epsilon >= log((P(E) - delta) / Q(E)), and confidence limits for both
+probabilities give a limit for epsilon. The event is chosen on one half of the runs and counted on the other, so
+the choice costs no confidence. See docs/theory/audit.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from privlearn.errors import InvalidParameter
+
+Array = NDArray[np.float64]
+
+KNOTS = 65
+"""Quantiles of a statistic between which an event's ends are chosen."""
+
+FEWEST_RUNS = 8
+
+
+@dataclass(frozen=True)
+class EpsilonBound:
+    """With probability ``confidence`` over the runs, the true epsilon is at least ``epsilon``.
+
+    Attributes
+    ----------
+    epsilon, confidence, delta : float
+    runs : int
+        On each of the two inputs, those for choosing the event included.
+    """
+
+    epsilon: float
+    confidence: float
+    delta: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class _Event:
+    """low <= statistic <= high, where the statistic is <direction, output>, or the output's norm."""
+
+    direction: Array | None
+    low: float
+    high: float
+
+    def count(self, outputs: Array) -> int:
+        values = _statistic(outputs, self.direction)
+        return int(np.count_nonzero((values >= self.low) & (values <= self.high)))
+
+
+def epsilon_bound(one: Array, other: Array, *, delta: float = 0.0, confidence: float = 0.999) -> EpsilonBound:
+    """The largest epsilon that the outputs on two inputs refute, in both directions.
+
+    Parameters
+    ----------
+    one, other : array of shape (runs, k)
+        What left, a row a run, on an input and on its neighbour; runs independent.
+    delta : float, default=0.0
+        Probability mass that the promise leaves open.
+    confidence : float, default=0.999
+        Whatever the mechanism, a bound above its true epsilon has at most probability 1 - confidence.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> one, other = rng.laplace(0, 1, (4000, 1)), rng.laplace(2, 1, (4000, 1))  # epsilon is 2
+    >>> round(epsilon_bound(one, other).epsilon, 1)
+    1.6
+    >>> epsilon_bound(one, rng.laplace(0, 1, (4000, 1))).epsilon
+    0.0
+    """
+    _check(one, other, delta, confidence)
+    risk = (1.0 - confidence) / 4.0  # two directions, two probabilities each
+    half = min(len(one), len(other)) // 2
+    bounds = []
+    for first, second in ((one, other), (other, one)):
+        event = _best_event(first[:half], second[:half], delta, risk)
+        hits, misses = event.count(first[half:]), event.count(second[half:])
+        bounds.append(_bound(hits, len(first) - half, misses, len(second) - half, delta, risk))
+    return EpsilonBound(max(float(bound) for bound in bounds), confidence, delta, min(len(one), len(other)))
+
+
+def _best_event(first: Array, second: Array, delta: float, risk: float) -> _Event:
+    """The interval of a statistic that would prove most on these runs."""
+    best, event = -1.0, _Event(None, -np.inf, np.inf)
+    for direction in _directions(first, second):
+        mine, theirs = (np.sort(_statistic(outputs, direction)) for outputs in (first, second))
+        knots = np.unique(
+            np.quantile(np.append(mine, theirs), np.linspace(0.0, 1.0, KNOTS), method="nearest")
+        )
+        ends = np.concatenate([[-np.inf], knots, [np.inf]])
+        low, high = np.triu_indices(len(ends))
+        hits, misses = (
+            np.searchsorted(sample, ends[high], "right") - np.searchsorted(sample, ends[low], "left")
+            for sample in (mine, theirs)
+        )
+        bounds = _bound(hits, len(mine), misses, len(theirs), delta, risk)
+        place = int(np.argmax(bounds))
+        if bounds[place] > best:
+            best, event = float(bounds[place]), _Event(direction, ends[low[place]], ends[high[place]])
+    return event
+
+
+def _directions(first: Array, second: Array) -> Iterator[Array | None]:
+    """Each coordinate, the direction that tells the means apart best, and the norm."""
+    dimension = first.shape[1]
+    yield from np.eye(dimension)
+    if dimension > 1:
+        spread = np.atleast_2d(np.cov(first.T)) + np.atleast_2d(np.cov(second.T))
+        scale = np.trace(spread) / dimension or 1.0
+        yield np.linalg.solve(
+            spread + 1e-9 * scale * np.eye(dimension), first.mean(axis=0) - second.mean(axis=0)
+        )
+        yield None
+
+
+def _statistic(outputs: Array, direction: Array | None) -> Array:
+    return np.asarray(np.linalg.norm(outputs, axis=1) if direction is None else outputs @ direction)
+
+
+def _bound(hits: Any, of: int, misses: Any, among: int, delta: float, risk: float) -> Array:
+    """log((P - delta) / Q), P at its lower and Q at its upper Clopper-Pearson limit; 0 where that says nothing."""
+    at_least, at_most = _limits(of, risk)[0][hits], _limits(among, risk)[1][misses]
+    return np.asarray(np.log(np.maximum(at_least - delta, at_most) / at_most))
+
+
+@lru_cache(maxsize=16)
+def _limits(trials: int, risk: float) -> tuple[Array, Array]:
+    """Clopper-Pearson: for each number of hits, the lower and the upper limit of their probability."""
+    hits = np.arange(1, trials + 1)
+    lower = np.append(0.0, betaincinv(hits, trials - hits + 1, risk))
+    return lower, 1.0 - lower[::-1]
+
+
+def _check(one: Array, other: Array, delta: float, confidence: float) -> None:
+    if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
+        raise InvalidParameter("outputs must be two matrices with a row a run and the same columns")
+    if min(len(one), len(other)) < FEWEST_RUNS:
+        raise InvalidParameter(f"a bound needs at least {FEWEST_RUNS} runs on each input")
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        raise InvalidParameter("outputs must be finite")
+    if not 0 < confidence < 1 or not 0 <= delta < 1:
+        raise InvalidParameter("confidence must be between 0 and 1, delta in [0, 1)")

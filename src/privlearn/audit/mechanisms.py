@@ -1,0 +1,212 @@
+"""The whole audit of this library's own mechanisms, on tiny tasks where every law can be integrated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from privlearn.audit.curves import check_curve
+from privlearn.audit.empirical import epsilon_bound
+from privlearn.audit.laws import exact_laws
+from privlearn.audit.neighbours import Pair, Records, worst_pairs
+from privlearn.audit.replay import check_replay, fit_on
+from privlearn.audit.report import AuditReport, Finding, judged
+from privlearn.audit.samplers import LEVEL, judge_p_values, noise_p_values
+from privlearn.erm import Huber, HuberHinge, Logistic
+from privlearn.errors import InvalidParameter
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms import KERNEL_MECHANISMS, MECHANISMS, Task
+from privlearn.mechanisms.output import Fit
+from privlearn.randomness import Randomness, SeededRandomness
+
+Array = NDArray[np.float64]
+Progress = Callable[[str], None]
+"""Called with the case that comes next."""
+
+AUDITED = tuple(MECHANISMS | KERNEL_MECHANISMS)
+NET = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.6]])
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A calibrated mechanism on a tiny task; ``probes`` are the public points of those that answer questions."""
+
+    name: str
+    mechanism: Any
+    probes: Array | None = None
+    sampled: bool = True
+
+
+def audit_mechanism(
+    name: str,
+    *,
+    epsilon: float = 1.0,
+    delta: float = 0.01,
+    neighbours: Any = "replace_one",
+    runs: int = 2000,
+    confidence: float = 0.999,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> AuditReport:
+    """Audit one of this library's mechanisms, with every noise and calibration it has.
+
+    Parameters
+    ----------
+    name : {"objective", "output", "tddl", "tdil"}
+    epsilon, delta, neighbours
+        What the mechanism is calibrated to. Mechanisms with pure noise promise delta 0. A large delta is easier to
+        measure; the theorems are the same.
+    runs : int, default=2000
+        Runs on each of two neighbours, for the empirical bound.
+    confidence : float, default=0.999
+        Of each empirical bound.
+    seed : int, default=0
+        The draws come from a seeded generator; audit ``samplers`` tests the secure one.
+
+    Examples
+    --------
+    >>> from privlearn.audit import audit_mechanism
+    >>> audit_mechanism("output", runs=400).passed
+    True
+    """
+    findings: list[Finding] = []
+    for case in cases(name, Guarantee(epsilon, delta, neighbours)):
+        if progress is not None:
+            progress(case.name)
+        found = audit_case(case, runs=runs, confidence=confidence, seed=seed)
+        findings += [_named(finding, case) for finding in found]
+    return AuditReport.of(f"mechanism {name}", findings)
+
+
+def cases(name: str, guarantee: Guarantee) -> Iterator[Case]:
+    """Every noise and calibration, on a line, in the plane and (where classes add up) for three classes."""
+    if name not in AUDITED:
+        raise InvalidParameter(f"mechanism must be one of {', '.join(AUDITED)}, not {name!r}")
+    kind: Any = (MECHANISMS | KERNEL_MECHANISMS)[name]
+    for calibration, noises in kind.combinations.items():
+        for noise in noises:
+            promise = guarantee if noise == "gaussian" or name in KERNEL_MECHANISMS else _pure(guarantee)
+            for place, task, probes, sampled in _tasks(name, guarantee.neighbours):
+                if kind.explain_refusal(task, noise) is not None:
+                    continue
+                settings = {"tddl": {"probes_count": len(NET)}, "tdil": {"rounds": 1}}.get(name, {})
+                if name == "tddl" and probes is not None:
+                    settings = {"probes_count": len(probes)}
+                mechanism = kind.calibrate(task, promise, noise, calibration, **settings)
+                yield Case(f"{noise}, {calibration}, {place}", mechanism, probes, sampled)
+
+
+def audit_case(case: Case, *, runs: int, confidence: float, seed: int) -> Iterator[Finding]:
+    """All checks that apply to one calibrated mechanism."""
+    mechanism, promise = case.mechanism, case.mechanism.guarantee
+    spent = mechanism.spends()
+    yield judged(
+        "certificate",
+        "guarantee recomputed from the constants",
+        spent.epsilon <= promise.epsilon and spent.delta <= promise.delta,
+        "the noise is too small for the promise",
+        {"epsilon": spent.epsilon, "delta": spent.delta},
+    )
+    yield from check_replay(mechanism, probes=case.probes, seed=seed)
+    exact = mechanism.task.problems == 1 and mechanism.task.dimension <= 2
+    if exact:
+        yield from check_curve(mechanism, case.probes)
+    randomness = SeededRandomness(seed + 1)
+    if mechanism.name in MECHANISMS:
+        yield _released_noise(mechanism, randomness, runs)
+    if case.sampled:
+        yield _empirical(case, randomness, runs, confidence)
+
+
+def released(
+    mechanism: Any, records: Records, randomness: Randomness, runs: int, probes: Array | None = None
+) -> Array:
+    """What leaves, a row a run."""
+    fit, asks = fit_on(mechanism.task, records), {} if probes is None else {"probes": probes}
+    if mechanism.name != "objective":  # the others solve the same problem in every run
+        fit = _solved_once(fit, mechanism.effective_regularization)
+    return np.array([mechanism.run(fit, randomness, **asks).ravel() for _ in range(runs)])
+
+
+def _solved_once(fit: Fit, regularization: float) -> Fit:
+    found = fit(None, regularization)
+    return lambda linear, regularization: found
+
+
+def _released_noise(mechanism: Any, randomness: Randomness, runs: int) -> Finding:
+    """With silent records the release is noise alone; under objective perturbation, -b / (N Lambda)."""
+    task, scale = mechanism.task, mechanism.noise_scale
+    if mechanism.name == "objective":
+        scale /= task.total * mechanism.effective_regularization
+    silent = Records.of(np.zeros((1, task.dimension)))
+    sample = released(mechanism, silent, randomness, max(50, runs // 10)).reshape(
+        -1, task.problems, task.dimension
+    )
+    p_values = {
+        f"{what} of problem {k}": p
+        for k in range(task.problems)
+        for what, p in noise_p_values(mechanism.noise, sample[:, k], scale).items()
+    }
+    for k in range(1, task.problems):
+        p_values[f"noise of problem {k} beside the one before"] = float(
+            stats.spearmanr(sample[:, k, 0], sample[:, k - 1, 0]).pvalue
+        )
+    return judge_p_values("released noise", "silent records", p_values, LEVEL)
+
+
+def _empirical(case: Case, randomness: Randomness, runs: int, confidence: float) -> Finding:
+    mechanism, promise = case.mechanism, case.mechanism.guarantee
+    pair = _most_telling_pair(mechanism, case.probes)
+    one, other = (
+        released(mechanism, records, randomness, runs, case.probes) for records in (pair.one, pair.other)
+    )
+    return judge_bound(
+        epsilon_bound(one, other, delta=promise.delta, confidence=confidence), promise.epsilon, pair.name
+    )
+
+
+def judge_bound(bound: Any, promised: float, pair: str) -> Finding:
+    """An empirical bound against a promise."""
+    return judged(
+        "empirical epsilon",
+        f"{bound.runs} runs on each of two neighbours ({pair}), confidence {bound.confidence:g}, delta {bound.delta:g}",
+        bound.epsilon <= promised,
+        "the runs refute the promise: who sees outputs tells the neighbours apart more often than it allows",
+        {"at least": bound.epsilon, "promised": promised},
+    )
+
+
+def _most_telling_pair(mechanism: Any, probes: Array | None) -> Pair:
+    half = mechanism.guarantee.epsilon / 2.0
+    return max(worst_pairs(mechanism.task), key=lambda pair: exact_laws(mechanism, pair, probes).delta(half))
+
+
+def _tasks(name: str, neighbours: Any) -> Iterator[tuple[str, Task, Array | None, bool]]:
+    """Tiny tasks: description, facts, public points, and whether to sample from them."""
+
+    def task(loss: Any, total: int, dimension: int, problems: int, regularization: float) -> Task:
+        return Task(loss, total, dimension, problems, regularization, 1e-10, neighbours)
+
+    if name in KERNEL_MECHANISMS:
+        yield "in the plane", task(HuberHinge(), 4, 2, 1, 1.0), NET[1:] if name == "tddl" else NET, True
+        return
+    yield "on a line, Huber hinge", task(HuberHinge(), 3, 1, 1, 50.0), None, True
+    yield "on a line, logistic, weak regularization", task(Logistic(), 3, 1, 1, 0.2), None, False
+    yield "on a line, residuals", task(Huber(0.2), 3, 1, 1, 3.0), None, False
+    yield "in the plane, Huber hinge", task(HuberHinge(), 5, 2, 1, 50.0), None, False
+    yield "three classes", task(HuberHinge(), 20, 3, 3, 1.0), None, False
+
+
+def _pure(guarantee: Guarantee) -> Guarantee:
+    return Guarantee(guarantee.epsilon, 0.0, guarantee.neighbours)
+
+
+def _named(finding: Finding, case: Case) -> Finding:
+    return Finding(
+        finding.check, finding.status, f"{case.name}: {finding.what}", finding.why, finding.numbers
+    )

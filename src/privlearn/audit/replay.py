@@ -1,0 +1,215 @@
+"""Run a mechanism on neighbouring data sets with the same random draws, and look inside.
+
+With the randomness frozen, whatever differs between the two runs comes from one person's record. The theorems allow
+that of a few intermediate values, each by a stated amount, and of nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.audit.laws import gradient_sum, log_jacobian, solve
+from privlearn.audit.neighbours import Records, worst_pairs
+from privlearn.audit.recording import RecordingFit, RecordingRandomness
+from privlearn.audit.report import Finding, judged
+from privlearn.mechanisms import Task
+from privlearn.mechanisms.noise import GRID_BITS, grid_step
+from privlearn.mechanisms.output import Fit
+
+Array = NDArray[np.float64]
+
+CHECK = "replay"
+ROUNDING = 1e-9
+"""What floating point may add to a distance that theory bounds, relative."""
+
+NOISE_GRID = 2.0**-36
+"""How far two sums with the same noise may differ from it, in parts of the noise's scale: their grid, and rounding."""
+
+REJECTION_SAMPLERS = ("tdil",)
+"""Mechanisms that draw until a draw is accepted: how often depends on the data, and stays inside."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run: its data, what it drew, what its solver was asked and found, what it released."""
+
+    records: Records
+    draws: list[Any]
+    fit: RecordingFit
+    released: Array
+
+
+def fit_on(task: Task, records: Records) -> Fit:
+    """What a mechanism calls to touch the data; all problems but the first see the opposite label."""
+
+    def fit(linear: Array | None, regularization: float) -> Array:
+        signs = [1.0] + [-1.0] * (task.problems - 1)
+        turned = [Records(sign * records.rows, records.offsets) for sign in signs]
+        return np.array(
+            [
+                solve(task, data, regularization, None if linear is None else linear[k])
+                for k, data in enumerate(turned)
+            ]
+        )
+
+    return fit
+
+
+def run_recorded(mechanism: Any, records: Records, seed: int, asks: dict[str, Any]) -> Run:
+    randomness, fit = RecordingRandomness(seed), RecordingFit(fit_on(mechanism.task, records))
+    released = mechanism.run(fit, randomness, **asks)
+    return Run(records, randomness.draws, fit, released)
+
+
+def check_replay(mechanism: Any, *, probes: Array | None = None, seed: int = 0) -> Iterator[Finding]:
+    """Replay the worst neighbours; a finding for each thing that may, or may not, depend on a record."""
+    asks = {} if probes is None else {"probes": probes}
+    runs = [
+        tuple(run_recorded(mechanism, records, seed, asks) for records in (pair.one, pair.other))
+        for pair in worst_pairs(mechanism.task)
+    ]
+    yield _same_draws(mechanism, runs)
+    yield _enough_draws(mechanism, runs[0][0])
+    yield judged(
+        CHECK,
+        f"what the solver is asked, {len(runs)} pairs of neighbours",
+        all(one.fit.asked_the_same(other.fit) for one, other in runs),
+        "perturbation or regularization depend on the data",
+    )
+    yield judged(
+        CHECK,
+        "shape and type of what leaves",
+        all(_form(one.released) == _form(other.released) for one, other in runs),
+        "the form of the release depends on the data",
+    )
+    yield from _moved(mechanism, runs)
+
+
+def _same_draws(mechanism: Any, runs: list[Any]) -> Finding:
+    what = f"random draws: kinds, scales and order, {len(runs)} pairs of neighbours"
+    if all(one.draws == other.draws for one, other in runs):
+        return Finding(CHECK, "passed", what, numbers={"draws": len(runs[0][0].draws)})
+    if mechanism.name in REJECTION_SAMPLERS:
+        why = "the number of draws depends on the data: its sampler rejects. Only its running time shows it"
+        return Finding(CHECK, "noted", what, why)
+    return Finding(CHECK, "failed", what, "scale, number or order of random draws depend on the data")
+
+
+def _enough_draws(mechanism: Any, run: Run) -> Finding:
+    """As many integers as numbers are protected, at the certificate's scales."""
+    drawn: Counter[tuple[str, float]] = Counter()
+    for kind, *parameters in run.draws:
+        if kind != "bits":  # those choose, they are not noise
+            drawn[kind, parameters[0]] += parameters[1]
+    return judged(
+        CHECK,
+        "noise draws against the certificate's scales, as many as numbers are protected",
+        drawn == _expected_draws(mechanism),
+        "noise is missing, shared between numbers, or not of the scale that the certificate states",
+        {"draws": sum(drawn.values())},
+    )
+
+
+def _expected_draws(mechanism: Any) -> Counter[tuple[str, float]]:
+    task = mechanism.task
+    a_problem = {"tddl": "probes_count", "tdil": "rounds"}.get(mechanism.name)
+    size = task.problems * (task.dimension if a_problem is None else getattr(mechanism, a_problem))
+    scales = [mechanism.noise_scale]
+    if mechanism.name == "objective":
+        scales.append(mechanism.tolerance_noise_scale)
+    expected: Counter[tuple[str, float]] = Counter()
+    for scale in scales:
+        if mechanism.noise == "norm_gamma":  # a direction and a length, at a scale of their own
+            expected["discrete_gaussian", 2.0**GRID_BITS] += size
+            expected["discrete_laplace", 2.0**GRID_BITS] += size
+        else:
+            expected[f"discrete_{mechanism.noise}", scale / grid_step(scale)] += size
+    return expected
+
+
+def _form(released: Any) -> tuple[Any, ...]:
+    return type(released), np.shape(released), np.asarray(released).dtype
+
+
+def _moved(mechanism: Any, runs: list[Any]) -> Iterator[Finding]:
+    """Each intermediate value against what the certificate's constants allow."""
+    constants, task = mechanism.constants(), mechanism.task
+    found = [(np.array(one.fit.found), np.array(other.fit.found)) for one, other in runs]
+    distance = max(float(np.max(np.linalg.norm(one - other, axis=-1))) for one, other in found)
+    if "sensitivity" in constants:
+        yield _bounded("minimiser", distance, constants["sensitivity"], "how far one person moves it")
+    else:
+        kappa = task.total * mechanism.effective_regularization
+        allowed = constants["gradient_sensitivity"] / kappa + 2.0 * constants["solver_distance"]
+        yield _bounded("perturbed minimiser", distance, allowed, "gradient sensitivity over N Lambda")
+        points = _places(task.dimension)
+        yield _bounded(
+            "sum of gradients",
+            max(float(_gradients_apart(task, one, other, points)) for one, other in runs),
+            constants["gradient_sensitivity"],
+            "how far one person moves it, at any w",
+        )
+        slack = mechanism.slack
+        yield _bounded(
+            "log-determinant of the Jacobian",
+            max(_jacobians_apart(mechanism, one, other, points) for one, other in runs),
+            slack,
+            "the slack",
+        )
+    if mechanism.name in ("output", "objective"):
+        yield _noise_is_only_added(mechanism, runs)
+
+
+def _bounded(what: str, moved: float, allowed: float, meaning: str) -> Finding:
+    return judged(
+        CHECK,
+        what,
+        moved <= allowed * (1.0 + ROUNDING),
+        f"one person moves it further than the certificate says ({meaning})",
+        {"moved": moved, "allowed": allowed},
+    )
+
+
+def _places(dimension: int) -> Array:
+    """Where slopes and curvatures are compared: the centre, along the first axis and along the diagonal."""
+    sizes = np.concatenate([-np.geomspace(30.0, 0.1, 12), [0.0], np.geomspace(0.1, 30.0, 12)])[:, np.newaxis]
+    diagonal = np.full(dimension, dimension**-0.5)
+    return np.vstack([sizes * np.eye(dimension)[0], sizes * diagonal])
+
+
+def _gradients_apart(task: Any, one: Run, other: Run, points: Array) -> float:
+    apart = gradient_sum(task, one.records, points) - gradient_sum(task, other.records, points)
+    return float(np.max(np.linalg.norm(apart, axis=1)))
+
+
+def _jacobians_apart(mechanism: Any, one: Run, other: Run, points: Array) -> float:
+    first, second = (
+        log_jacobian(mechanism.task, run.records, points, mechanism.effective_regularization)
+        for run in (one, other)
+    )
+    return float(np.max(np.abs(first - second)))
+
+
+def _noise_is_only_added(mechanism: Any, runs: list[Any]) -> Finding:
+    """Released minus minimiser is the last noise; on both sides the same, to the grid that both are rounded to."""
+    scale = getattr(mechanism, "tolerance_noise_scale", mechanism.noise_scale)
+    apart = max(
+        float(np.max(np.abs((one.released - one.fit.found[-1]) - (other.released - other.fit.found[-1]))))
+        for one, other in runs
+    )
+    size = max(float(np.max(np.abs(run.released))) for pair in runs for run in pair)
+    allowed = NOISE_GRID * scale + 2.0**-50 * size
+    return judged(
+        CHECK,
+        "added noise, the same draws on both sides",
+        apart <= allowed and math.isfinite(apart),
+        "the noise that is added depends on the data",
+        {"apart": apart, "allowed": allowed},
+    )

@@ -1,0 +1,262 @@
+"""Statistical tests of every sampler: p-values of independent facts about its law, judged together.
+
+Each test takes a source of randomness, draws, and returns the p-values of what it compared. A sampler passes if none of
+them is below its share of the family-wise level, so a correct library fails with at most that probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.integrate import quad
+
+from privlearn.audit.report import AuditReport, Finding, judged
+from privlearn.mechanisms.gaussian_path import FACTOR_JITTER, PATH_BITS, VALUE_JITTER, GaussianPaths
+from privlearn.mechanisms.noise import add_gaussian, add_laplace, add_norm_gamma
+from privlearn.mechanisms.selection import choose_in_ball, choose_row
+from privlearn.randomness import Randomness, SecureRandomness
+
+Array = NDArray[np.float64]
+PValues = dict[str, float]
+
+LEVEL = 1e-5
+"""Probability that a correct library fails one of all these tests."""
+
+SCALE = 0.37  # not a power of two, so that the grid is finer than the bare minimum
+
+
+def audit_samplers(
+    randomness: Randomness | None = None,
+    *,
+    draws: int = 4000,
+    level: float = LEVEL,
+    progress: Callable[[str], None] | None = None,
+) -> AuditReport:
+    """Test every sampler, one finding each.
+
+    Parameters
+    ----------
+    randomness : Randomness, optional
+        The secure source by default.
+    draws : int, default=4000
+        Numbers drawn for a test, about.
+    level : float, default=1e-5
+        Probability that a correct library fails any of the tests.
+    progress : callable, optional
+        Called with the sampler that comes next.
+    """
+    source = SecureRandomness() if randomness is None else randomness
+    tests = {name: test for name, test in SAMPLERS.items() if source.secure or name not in _SECURE_ONLY}
+    findings = []
+    for name, test in tests.items():
+        if progress is not None:
+            progress(name)
+        findings.append(judge_p_values("sampler", name, test(source, draws), level / len(tests)))
+    return AuditReport.of(f"samplers: {source.description}", findings)
+
+
+def judge_p_values(check: str, what: str, p_values: PValues, level: float) -> Finding:
+    """Failed if the least of the p-values is too small, counted as many times as there are (Bonferroni)."""
+    worst = min(p_values, key=p_values.__getitem__)
+    adjusted = min(1.0, p_values[worst] * len(p_values))
+    return judged(
+        check,
+        f"{what}, {len(p_values)} tests of its law",
+        adjusted > level,
+        f"does not follow its law: {worst}",
+        {"least p-value (adjusted)": adjusted, "level": level},
+    )
+
+
+def noise_p_values(noise: str, sample: Array, scale: float) -> PValues:
+    """Of vectors, one a row, that should be noise of a kind at a scale; the sum is sufficient for the scale."""
+    if noise == "gaussian":
+        found = {"values": _follows(sample.ravel(), stats.norm(scale=scale))}
+        found["scale"] = _two_sided(float(np.sum((sample / scale) ** 2)), stats.chi2(sample.size))
+        return found | {"mean": _normal(float(np.sum(sample)) / (scale * math.sqrt(sample.size)))}
+    if noise == "laplace":
+        found = {"values": _follows(sample.ravel(), stats.laplace(scale=scale))}
+        found["scale"] = _two_sided(float(np.sum(np.abs(sample))) / scale, stats.gamma(sample.size))
+        return found | {"signs": _normal(float(np.sum(np.sign(sample))) / math.sqrt(sample.size))}
+    norms = np.linalg.norm(sample, axis=1)
+    found = {"norms": _follows(norms, stats.gamma(sample.shape[1], scale=scale))}
+    found["scale"] = _two_sided(float(np.sum(norms)) / scale, stats.gamma(sample.size))
+    return found | _direction_p_values(sample / norms[:, np.newaxis], norms)
+
+
+def _direction_p_values(directions: Array, norms: Array) -> PValues:
+    """Of unit vectors that should be uniform on the sphere and independent of the norms."""
+    rows, dimension = directions.shape
+    resultant = rows * dimension * float(np.sum(np.mean(directions, axis=0) ** 2))
+    found = {"resultant direction": float(stats.chi2(dimension).sf(resultant))}
+    if dimension < 3:
+        return found
+    half = (dimension - 1) / 2.0
+    for axis, coordinate in enumerate(directions.T):
+        found[f"coordinate {axis}"] = _follows(coordinate, stats.beta(half, half, -1.0, 2.0))
+        found[f"norm beside coordinate {axis}"] = float(stats.spearmanr(norms, coordinate).pvalue)
+        product = directions[:, axis] * directions[:, axis - 1]  # its variance is 1 / (d (d + 2))
+        found[f"product {axis}"] = _normal(
+            float(np.mean(product)) * math.sqrt(rows * dimension * (dimension + 2))
+        )
+    return found
+
+
+def _gaussian(randomness: Randomness, draws: int) -> PValues:
+    return noise_p_values("gaussian", add_gaussian(np.zeros((draws, 1)), SCALE, randomness), SCALE)
+
+
+def _laplace(randomness: Randomness, draws: int) -> PValues:
+    return noise_p_values("laplace", add_laplace(np.zeros((draws, 1)), SCALE, randomness), SCALE)
+
+
+def _norm_gamma(dimension: int) -> Callable[[Randomness, int], PValues]:
+    def test(randomness: Randomness, draws: int) -> PValues:
+        sample = add_norm_gamma(np.zeros((draws // dimension, dimension)), SCALE, randomness)
+        return noise_p_values("norm_gamma", sample, SCALE)
+
+    return test
+
+
+def _discrete(law: str) -> Callable[[Randomness, int], PValues]:
+    """At scales so small that a rounded continuous draw would be seen."""
+
+    def test(randomness: Randomness, draws: int) -> PValues:
+        found = {}
+        for scale in (1.0, 3.7):
+            sample = getattr(randomness, f"discrete_{law}")(scale, draws)
+            support = np.arange(-60, 61)
+            exponents = support**2 / (2.0 * scale**2) if law == "gaussian" else np.abs(support) / scale
+            weights = np.exp(-exponents)
+            counts = np.array([np.count_nonzero(sample == k) for k in support])
+            found[f"counts at scale {scale:g}"] = _counts(counts, draws * weights / weights.sum())
+        return found
+
+    return test
+
+
+def _bits(randomness: Randomness, draws: int) -> PValues:
+    chunks = np.bincount([randomness.bits(6) for _ in range(draws)], minlength=64)
+    mantissas = np.array([randomness.bits(53) for _ in range(draws)])
+    ones = [int(np.count_nonzero(mantissas >> place & 1)) for place in range(53)]
+    fair = {f"bit {place}": float(stats.binomtest(count, draws).pvalue) for place, count in enumerate(ones)}
+    return {"chunks of 6": float(stats.chisquare(chunks).pvalue)} | fair
+
+
+def _choose_row(randomness: Randomness, draws: int) -> PValues:
+    found = {}
+    for scores in ([1.0, 0.0, -1.0, 0.5], [0.0, -3.0, 2.0, 2.0, -1.0, 1.99]):
+        values = np.array(scores)
+        drawn = np.bincount(
+            [choose_row(values, randomness) for _ in range(draws // 2)], minlength=len(values)
+        )
+        weights = np.exp(values)
+        found[f"{len(values)} rows"] = float(
+            stats.chisquare(drawn, drawn.sum() * weights / weights.sum()).pvalue
+        )
+    return found
+
+
+class HeightLaw:
+    """t = <z, u> for z of the d-ball with density exp(k |<z, u>|): slices are (d-1)-balls of radius sqrt(1 - t^2)."""
+
+    def __init__(self, dimension: int, concentration: float, knots: Array | None = None) -> None:
+        self.dimension, self.concentration = dimension, concentration
+        self.knots = np.linspace(0.0, 1.0, 401) if knots is None else knots
+        pieces = [quad(self._height, a, b)[0] for a, b in zip(self.knots, self.knots[1:], strict=False)]
+        self._sums = np.append(0.0, np.cumsum(pieces))
+
+    def _height(self, t: float) -> float:
+        # relative to t = 1: the largest exponent, so that nothing overflows
+        return float((1.0 - t * t) ** ((self.dimension - 1) / 2) * math.exp(self.concentration * (t - 1.0)))
+
+    def cdf(self, t: Array) -> Array:
+        return np.asarray(np.interp(t, self.knots, self._sums / self._sums[-1]))
+
+
+def _choose_in_ball(dimension: int) -> Callable[[Randomness, int], PValues]:
+    def test(randomness: Randomness, draws: int) -> PValues:
+        concentration, vector = 6.0, np.linspace(1.0, 3.0, dimension)  # neither an axis nor of length 1
+        length = float(np.linalg.norm(vector))
+        points = np.array(
+            [choose_in_ball(vector, concentration / length, randomness) for _ in range(draws // 4)]
+        )
+        along = points @ (vector / length)
+        across = np.linalg.norm(points - along[:, np.newaxis] * (vector / length), axis=1)
+        # uniform in a (d-1)-ball: the radius to the power d - 1 is uniform, and independent of the height
+        radii = (across / np.sqrt(1.0 - along**2)) ** (dimension - 1)
+        return {
+            "height": _follows(np.abs(along), HeightLaw(dimension, concentration)),
+            "side": _normal(float(np.sum(np.sign(along))) / math.sqrt(len(along))),
+            "radius in the slice": _follows(radii, stats.uniform()),
+            "radius beside height": float(stats.spearmanr(radii, np.abs(along)).pvalue),
+        }
+
+    return test
+
+
+def _gaussian_paths(randomness: Randomness, draws: int) -> PValues:
+    """Independent paths at points that are near to each other and far apart, asked in two batches."""
+    places = np.array([0.0, 0.01, 0.5, 2.0])
+    kernel = np.exp(-(np.subtract.outer(places, places) ** 2))
+    paths = GaussianPaths(draws // 16)
+    first = paths.draw(np.zeros((2, 0)), kernel[:2, :2], randomness)
+    for step in first:
+        paths.remember(step.row, step.draws)
+    steps = [*first, *paths.draw(kernel[2:, :2], kernel[2:, 2:], randomness)]
+    noises = np.ldexp(np.array([step.noises for step in steps], dtype=float), -PATH_BITS)
+    covariance = kernel + (FACTOR_JITTER + VALUE_JITTER) * np.eye(len(places))
+    white = np.linalg.solve(np.linalg.cholesky(covariance), noises)
+    correlations = {
+        f"points {i} and {j}": float(stats.pearsonr(white[i], white[j]).pvalue)
+        for i in range(len(places))
+        for j in range(i)
+    }
+    return noise_p_values("gaussian", white.T, 1.0) | correlations
+
+
+SAMPLERS: dict[str, Callable[[Randomness, int], PValues]] = {
+    "gaussian noise": _gaussian,
+    "laplace noise": _laplace,
+    "norm-Gamma noise, 1 dimension": _norm_gamma(1),
+    "norm-Gamma noise, 3 dimensions": _norm_gamma(3),
+    "discrete gaussian": _discrete("gaussian"),
+    "discrete laplace": _discrete("laplace"),
+    "uniform bits": _bits,
+    "exponential mechanism over a net": _choose_row,
+    "exponential mechanism over the ball, 2 dimensions": _choose_in_ball(2),
+    "exponential mechanism over the ball, 5 dimensions": _choose_in_ball(5),
+    "gaussian process, path by path": _gaussian_paths,
+}
+"""Every sampler that noise or choices come from."""
+
+_SECURE_ONLY = ("discrete gaussian", "discrete laplace")
+"""The seeded source rounds continuous draws; at these small scales that is another law."""
+
+
+def _follows(sample: Array, law: Any) -> float:
+    return float(stats.kstest(sample, law.cdf).pvalue)
+
+
+def _two_sided(value: float, law: Any) -> float:
+    return float(min(1.0, 2.0 * min(law.cdf(value), law.sf(value))))
+
+
+def _normal(value: float) -> float:
+    return _two_sided(value, stats.norm)
+
+
+def _counts(counts: NDArray[np.int64], expected: Array) -> float:
+    """Chi-square test; cells that hardly anything falls into are put together."""
+    full = expected >= 10.0
+    observed = np.append(counts[full], counts.sum() - counts[full].sum())
+    wanted = np.append(expected[full], counts.sum() - expected[full].sum())
+    keep = wanted > 1.0
+    return float(
+        stats.chisquare(observed[keep], wanted[keep] * observed[keep].sum() / wanted[keep].sum()).pvalue
+    )
