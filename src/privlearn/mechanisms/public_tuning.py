@@ -32,7 +32,7 @@ class PublicTuning(Search):
     floating_point: ClassVar[str] = "the choice saw no record"
     covers: ClassVar[str] = (
         "Everything in this file that depends on the records: the coefficients. The candidate was chosen on public "
-        "rows, free of charge; the error shown is that on them. Number of records, schema, class labels, the "
+        "rows, free of charge; the error shown is expected from them. Number of records, schema, class labels, the "
         "candidates' parameters and the solver's tolerance are public and enter as such."
     )
     chosen_constants: ClassVar[tuple[str, ...]] = ("public_rows",)

@@ -63,7 +63,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     best_score_ : float or None
         1 minus the share of mistakes, or minus the mean absolute error as a part of the target's range. With
         ``"random_stopping"`` on the records, noise included, and flattering: it is the best of several. With
-        ``public_validation`` on the public rows. ``None`` with ``"partition"``.
+        ``public_validation`` what the public rows let expect. ``None`` with ``"partition"``.
     certificate_ : SearchCertificate
         The whole procedure, with every candidate's constants.
     release_ : Release
