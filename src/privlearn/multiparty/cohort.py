@@ -64,7 +64,7 @@ class Cohort:
     def colluding_with_liar(self) -> int:
         """How many parties may help a coordinator that tells the parties different stories about who is missing.
 
-        Such a coordinator opens a vector with ``threshold`` shares of both kinds. A colluding party gives two, an honest
-        one only one, so it needs 2 threshold <= K + colluding.
+        Such a coordinator opens a vector with ``threshold`` shares of both its secrets. A colluding party gives two
+        shares, an honest one only one, so it needs 2 threshold <= K + colluding.
         """
         return min(self.colluding, 2 * self.threshold - self.parties - 1)

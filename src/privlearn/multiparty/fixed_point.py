@@ -85,4 +85,4 @@ class FixedPoint:
 
     def decode(self, total: Words) -> Array:
         """The sum as real numbers: words in the upper half of the range are negative."""
-        return total.astype(np.int64) * self.step
+        return total.astype(np.int64).astype(np.float64) * self.step

@@ -105,8 +105,8 @@ class NoiseShare:
     def zcdp(self, sensitivity: float, dimension: int) -> float:
         """The rho of one noisy sum that a neighbour moves by at most ``sensitivity`` in L2.
 
-        A neighbour changes one party's vector only; rounding moves each of its coordinates by at most half a step, before
-        and after: sqrt(d) steps more.
+        A neighbour changes one party's vector only. Rounding moves each of its coordinates by at most half a step,
+        on either side: sqrt(d) steps more.
         """
         distance = sensitivity / self.step + math.sqrt(dimension)
         return distributed_zcdp(distance, self.share_scale / self.step, self.cohort.honest, dimension)

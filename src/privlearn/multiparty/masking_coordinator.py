@@ -1,0 +1,147 @@
+"""The coordinator's side of the secure sum, without a transport: bytes in, bytes out.
+
+    roster -> inboxes          once a session
+    survivors -> total         once a round
+
+Before each of these, what the parties sent goes through `accept`, one message at a time: what is not in order is
+refused, its sender counts as missing, and the rest go on as long as they are enough.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from privlearn.errors import InvalidParameter, ProtocolError, TooFewParties
+from privlearn.multiparty.envelope import COORDINATOR, Letter, Step, from_party, seal
+from privlearn.multiparty.fixed_point import Words
+from privlearn.multiparty.key_book import KeyBook
+from privlearn.multiparty.masking_party import NUMBER, box_size
+from privlearn.multiparty.masks import WORD_BYTES, pair_masks, self_mask
+from privlearn.multiparty.opening import open_secrets
+from privlearn.multiparty.shamir import SHARE_BYTES
+from privlearn.multiparty.sum_session import SumSession
+
+
+class MaskingCoordinator:
+    """Carries the parties' messages and learns the sum.
+
+    Parameters
+    ----------
+    session : SumSession
+    identity : Ed25519PrivateKey
+        Its long-lived key, whose public half is in the session.
+    """
+
+    def __init__(self, session: SumSession, identity: Ed25519PrivateKey) -> None:
+        if session.coordinator != identity.public_key().public_bytes_raw():
+            raise InvalidParameter("the identity key is not that of the coordinator in the plan")
+        self._session = session
+        self._identity = identity
+        self._keys: dict[int, KeyBook] = {}
+        self._masked: dict[int, Words] = {}
+        self._begin(Step.KEYS, 0, set(range(session.cohort.parties)))
+
+    @property
+    def round(self) -> int:
+        """The round that is under way, or the next one."""
+        return self._round
+
+    @property
+    def heard(self) -> list[int]:
+        """Who has answered in the present step."""
+        return sorted(self._messages)
+
+    def accept(self, message: bytes) -> int:
+        """Take one party's message of the present step; returns its sender. Refused messages change nothing."""
+        letter = from_party(message, self._session, self._step)
+        self._check(letter)
+        self._messages[letter.sender] = message
+        self._bodies[letter.sender] = letter.body
+        return letter.sender
+
+    def roster(self) -> bytes:
+        """For every party: who takes part, with their keys."""
+        bodies = self._close(Step.KEYS)
+        self._keys = {n: KeyBook.from_bytes(body, self._session.rounds) for n, body in bodies.items()}
+        message = self._seal(Step.ROSTER, b"".join(self._messages[number] for number in bodies))
+        self._begin(Step.SHARES, 0, set(bodies))
+        return message
+
+    def inboxes(self) -> dict[int, bytes]:
+        """For each party: the boxes that the others locked for it."""
+        bodies = self._close(Step.SHARES)
+        size = box_size(self._session.rounds)
+        inboxes = dict.fromkeys(bodies, b"")
+        for sender, body in bodies.items():
+            receivers = [number for number in sorted(self._keys) if number != sender]
+            for place, receiver in enumerate(receivers):
+                if receiver in inboxes:
+                    inboxes[receiver] += NUMBER.pack(sender) + body[place * size : (place + 1) * size]
+        self._begin(Step.MASKED, 0, set(bodies))
+        return {receiver: self._seal(Step.INBOX, inbox) for receiver, inbox in inboxes.items()}
+
+    def survivors(self) -> bytes:
+        """For every party: whose vectors arrived in this round."""
+        bodies = self._close(Step.MASKED)
+        self._masked = {n: np.frombuffer(body, dtype="<u8").astype(np.uint64) for n, body in bodies.items()}
+        message = self._seal(Step.SURVIVORS, b"".join(map(NUMBER.pack, bodies)))
+        self._begin(Step.REVEALED, self._round, self._members)
+        return message
+
+    def total(self) -> Words:
+        """The sum of the vectors that arrived; the next round may begin."""
+        answers = self._close(Step.REVEALED)
+        session, round = self._session, self._round
+        keys = {number: self._keys[number].rounds[round] for number in sorted(self._members)}
+        publics = {number: key.own if number in self._masked else key.pair for number, key in keys.items()}
+        secrets = open_secrets(answers, publics, session.cohort.threshold)
+        total = np.zeros(session.dimension, dtype=np.uint64)
+        for number, masked in self._masked.items():
+            total += masked - self_mask(secrets[number], session, round, number)
+        survivors = {number: keys[number].pair for number in self._masked}
+        for number in self._members - set(survivors):
+            total += pair_masks(secrets[number], survivors, session, round, number)
+        self._masked = {}
+        self._begin(Step.MASKED, round + 1, self._members)
+        return total
+
+    def _begin(self, step: Step, round: int, members: set[int]) -> None:
+        self._step, self._round, self._members = step, round, members
+        self._messages: dict[int, bytes] = {}
+        self._bodies: dict[int, bytes] = {}
+
+    def _check(self, letter: Letter) -> None:
+        if letter.round != self._round:
+            raise ProtocolError(f"the message is for round {letter.round}, this is round {self._round}")
+        if letter.sender not in self._members:
+            raise ProtocolError(f"party {letter.sender} does not take part in this session any more")
+        if letter.sender in self._bodies:
+            raise ProtocolError(f"party {letter.sender} has answered this step already")
+        if len(letter.body) != self._body_size():
+            raise ProtocolError(f"the message of party {letter.sender} has the wrong size for this step")
+
+    def _body_size(self) -> int:
+        session = self._session
+        return {
+            Step.KEYS: KeyBook.size(session.rounds),
+            Step.SHARES: (len(self._members) - 1) * box_size(session.rounds),
+            Step.MASKED: session.dimension * WORD_BYTES,
+            Step.REVEALED: len(self._members) * SHARE_BYTES,
+        }[self._step]
+
+    def _close(self, step: Step) -> dict[int, bytes]:
+        """The bodies of a step, by sender, if there are enough; else more messages may still come."""
+        if self._step != step:
+            raise ProtocolError(
+                f"it is not the time for this: the parties' messages of {self._step.name} are due"
+            )
+        threshold = self._session.cohort.threshold
+        if len(self._bodies) < threshold:
+            raise TooFewParties(
+                f"{len(self._bodies)} parties answered, the plan asks for {threshold}: the sum stays closed"
+            )
+        return dict(sorted(self._bodies.items()))
+
+    def _seal(self, step: Step, body: bytes) -> bytes:
+        return seal(self._identity, self._session, step, COORDINATOR, body, self._round)
