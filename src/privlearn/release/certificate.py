@@ -9,9 +9,20 @@ from typing import Any, ClassVar
 
 from privlearn.erm.hinge import GAP_TOLERANCE
 from privlearn.errors import VerificationError
-from privlearn.mechanisms import KERNEL_MECHANISMS, MECHANISMS, AnyMechanism, Task
+from privlearn.mechanisms import (
+    KERNEL_MECHANISMS,
+    MECHANISMS,
+    MULTIPARTY_MECHANISMS,
+    AnyMechanism,
+    MultipartyMechanism,
+    Task,
+)
 from privlearn.release.certified import Certified, in_words, read_chosen, read_guarantee, read_task
 
+_COVERS = (
+    "Everything in this file that depends on the records: the coefficients. Number of records, schema, class "
+    "labels, parameters and the solver's tolerance are public and enter as such."
+)
 _FLOATING_POINT = {
     "gaussian": "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee",
     "laplace": "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee",
@@ -23,6 +34,9 @@ _TITLES = {
     "output": "output perturbation",
     "tddl": "test data dependent learner (TDDL)",
     "tdil": "test data independent learner (TDIL)",
+    "noisy_descent": "noisy gradient descent over a secure sum",
+    "local_aggregation": "local aggregation over a secure sum",
+    "psgd": "private stochastic gradient descent (PSGD) over a secure sum",
 }
 
 
@@ -34,16 +48,17 @@ class Certificate(Certified):
     that depends on the records.
     """
 
-    mechanism: AnyMechanism
+    mechanism: AnyMechanism | MultipartyMechanism
 
-    _covers: ClassVar[str] = (
-        "Everything in this file that depends on the records: the coefficients. Number of records, schema, class "
-        "labels, parameters and the solver's tolerance are public and enter as such."
-    )
     _subject: ClassVar[str] = "encoding"
     _task_fields: ClassVar[tuple[str, ...]] = (
         "total", "dimension", "problems", "regularization", "tolerance", "weight_bound", "rows_per_person", "averaged",
     )  # fmt: skip
+
+    @property
+    def _covers(self) -> str:  # type: ignore[override]
+        """What the mechanism itself says, where the file is not all that leaves."""
+        return getattr(self.mechanism, "covers", _COVERS)
 
     @property
     def task(self) -> Task:
@@ -55,11 +70,11 @@ class Certificate(Certified):
         return self.subject
 
     @classmethod
-    def _read_mechanism(cls, record: Mapping[str, Any]) -> AnyMechanism:
+    def _read_mechanism(cls, record: Mapping[str, Any]) -> AnyMechanism | MultipartyMechanism:
         theorem = record["theorem"]
         guarantee = read_guarantee(record["claim"])
         task = read_task(record, guarantee)
-        kind: Any = (MECHANISMS | KERNEL_MECHANISMS)[theorem["mechanism"]]
+        kind: Any = (MECHANISMS | KERNEL_MECHANISMS | MULTIPARTY_MECHANISMS)[theorem["mechanism"]]
         reason = kind.explain_refusal(task, theorem["noise"])
         if reason or theorem["noise"] not in kind.combinations[theorem["calibration"]]:
             raise VerificationError(f"no theorem covers this combination{': ' + reason if reason else ''}")
@@ -72,11 +87,13 @@ class Certificate(Certified):
             "mechanism": mechanism.name,
             "noise": mechanism.noise,
             "calibration": mechanism.calibration,
-            "page": f"docs/theory/{mechanism.name}.md",
+            "page": f"docs/theory/{getattr(mechanism, 'page', mechanism.name)}.md",
         }
 
     def _solver(self) -> dict[str, Any]:
-        """What the solver had to certify before it returned; the hinge has no gradient."""
+        """What the solver had to certify before it returned; the hinge has no gradient, and descent no solver."""
+        if not getattr(self.mechanism, "uses_solver", True):
+            return {}
         smooth = math.isfinite(self.task.loss.smoothness)
         bound = (
             {"gradient_norm_at_most": self.task.tolerance}

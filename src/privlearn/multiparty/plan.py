@@ -1,0 +1,240 @@
+"""What several parties agree on before anything leaves: a public value that each can read, check and sign."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import Field, StrictInt, StrictStr, model_validator
+
+from privlearn.data import Schema, SchemaEncoder
+from privlearn.data.public_model import PublicModel
+from privlearn.erm import Loss, loss_from_name
+from privlearn.errors import InvalidParameter, SchemaError
+from privlearn.estimators.default_regularization import default_regularization
+from privlearn.features import Kernel, kernel_from_name
+from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.mechanisms import LocalAggregation, MultipartyMechanism, NoisyDescent, PrivateSGD, Task
+from privlearn.multiparty.cohort import Cohort
+from privlearn.multiparty.shared_features import (
+    EncodedFeatures,
+    SharedFourierFeatures,
+    SharedLandmarkFeatures,
+)
+
+Algorithm = Literal["descent", "aggregation", "uniform_aggregation", "psgd"]
+Name = Annotated[StrictStr, Field(min_length=1)]
+TOLERANCE = 1e-10
+_KINDS: dict[str, Any] = {
+    "descent": NoisyDescent,
+    "aggregation": LocalAggregation,
+    "uniform_aggregation": LocalAggregation,
+    "psgd": PrivateSGD,
+}
+
+
+class KernelSettings(PublicModel):
+    """A kernel that all parties expand in the same public features.
+
+    Parameters
+    ----------
+    name : {"rbf", "laplacian", "cauchy", "polynomial", "linear"}
+    gamma, degree, coef0
+        As in scikit-learn, always numbers.
+    fourier_pairs, seed : int
+        Random Fourier features of the first three kernels.
+    public_rows : list of dict, optional
+        Rows of public, unlabelled points, columns as in the schema: landmark features, for any kernel, instead.
+    """
+
+    name: Literal["rbf", "laplacian", "cauchy", "polynomial", "linear"]
+    gamma: Annotated[float, Field(gt=0)] = 1.0
+    degree: Annotated[StrictInt, Field(ge=1)] = 3
+    coef0: Annotated[float, Field(ge=0)] = 1.0
+    fourier_pairs: Annotated[StrictInt, Field(ge=1)] = 500
+    seed: Annotated[StrictInt, Field(ge=0)] = 0
+    public_rows: tuple[dict[str, Any], ...] | None = None
+
+    def features(self, base: SchemaEncoder) -> EncodedFeatures:
+        """The feature map over the schema's encoding."""
+        kernel: Kernel = kernel_from_name(self.name, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        if self.public_rows is not None:
+            return SharedLandmarkFeatures(base, kernel, self.public_rows)
+        return SharedFourierFeatures(base, kernel, self.fourier_pairs, self.seed)
+
+
+class MultipartyPlan(PublicModel):
+    """Schema, model, guarantee, algorithm and parties of one joint training; nothing in it depends on a record.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of everybody's table, with its target's classes; in Python the attribute is ``table_schema``.
+    parties : dict of str to int
+        Each party's name and its number of records (of persons, if the schema has a person column), declared
+        beforehand: public, like N in every guarantee here.
+    epsilon, delta, neighbours
+        The promise, for everything the coordinator sees. With ``algorithm="psgd"`` it is RA12's claim for the limit
+        only; `guarantee` is what the run really costs.
+    algorithm : {"descent", "aggregation", "uniform_aggregation", "psgd"}, default="descent"
+        `NoisyDescent`; `LocalAggregation`, weighted or as Pathak et al. have it; RA12's `PrivateSGD`.
+    loss : {"logistic", "huber_hinge", "smoothed_hinge"}, default="logistic"
+    width : float, optional
+        Of the two hinges.
+    kernel : KernelSettings, optional
+        Linear in the encoded columns if left out.
+    rounds : int, optional
+        Gradients asked; by default chosen from public numbers.
+    regularization : float, optional
+        Lambda; by default chosen from public numbers, as for a single holder.
+    dropouts : int, default=0
+        How many parties may be missing from a round.
+    colluding : int, default=1
+        How many parties may pool what they know with the coordinator's; see `Cohort`.
+    """
+
+    table_schema: Annotated[Schema, Field(alias="schema")]
+    parties: Annotated[dict[Name, Annotated[StrictInt, Field(ge=1)]], Field(min_length=2)]
+    epsilon: Annotated[float, Field(gt=0)]
+    delta: Annotated[float, Field(ge=0, lt=1)]
+    neighbours: Neighbours = "replace_one"
+    algorithm: Algorithm = "descent"
+    loss: Literal["logistic", "huber_hinge", "smoothed_hinge"] = "logistic"
+    width: Annotated[float, Field(gt=0)] | None = None
+    kernel: KernelSettings | None = None
+    rounds: Annotated[StrictInt, Field(ge=1)] | None = None
+    regularization: Annotated[float, Field(gt=0)] | None = None
+    dropouts: Annotated[StrictInt, Field(ge=0)] = 0
+    colluding: Annotated[StrictInt, Field(ge=0)] = 1
+
+    @model_validator(mode="after")
+    def _can_be_carried_out(self) -> MultipartyPlan:
+        """Calibrating now means that nobody signs a plan that would be refused later."""
+        if self.table_schema.target is None or not self.table_schema.target.classes:
+            raise ValueError("schema.target: several parties train a classifier: list its classes")
+        if self.rounds is not None and "aggregation" in self.algorithm:
+            raise ValueError("rounds: aggregation has one round: remove it")
+        try:
+            self.mechanism  # noqa: B018
+        except InvalidParameter as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path) -> MultipartyPlan:
+        """Read a plan from .toml or .json; ``schema`` may name its file, relative to the plan's."""
+        path = Path(path)
+        if path.suffix not in (".toml", ".json"):
+            raise SchemaError(f"{path}: the name of a plan must end in .toml or .json")
+        try:
+            text = path.read_text(encoding="utf-8")
+            content = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        except OSError as error:
+            raise SchemaError(f"{path} cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise SchemaError(f"{path} is not valid {path.suffix[1:].upper()}: {error}") from None
+        if isinstance(content, dict) and isinstance(content.get("schema"), str):
+            content["schema"] = Schema.load(path.parent / content["schema"])
+        return cls.from_dict(content)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> MultipartyPlan:
+        if not isinstance(content, Mapping) or not all(isinstance(key, str) for key in content):
+            raise SchemaError("a plan is a mapping with the keys schema, parties, epsilon and delta")
+        return cls(**content)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting, defaults included, as plain JSON values."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    def canonical(self) -> bytes:
+        """The bytes that parties sign: the order of columns and of parties counts."""
+        return json.dumps(self.to_dict(), ensure_ascii=True, separators=(",", ":")).encode("ascii")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of `canonical`."""
+        return hashlib.sha256(self.canonical()).hexdigest()
+
+    @property
+    def total(self) -> int:
+        """N, the records of all parties."""
+        return sum(self.parties.values())
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the whole run costs each person: the promise, or for PSGD what composition gives."""
+        return self.mechanism.guarantee
+
+    @cached_property
+    def cohort(self) -> Cohort:
+        return Cohort(len(self.parties), self.dropouts, self.colluding)
+
+    @cached_property
+    def features(self) -> EncodedFeatures:
+        """How each party maps its rows, with the encoder that a release holds."""
+        base = SchemaEncoder(self.table_schema)
+        return EncodedFeatures(base) if self.kernel is None else self.kernel.features(base)
+
+    @cached_property
+    def smooth_loss(self) -> Loss:
+        return loss_from_name(self.loss, self.width)
+
+    @cached_property
+    def mechanism(self) -> MultipartyMechanism:
+        """The calibrated algorithm; it has not seen a row."""
+        kind = _KINDS[self.algorithm]
+        promise = Guarantee(self.epsilon, self.delta, self.neighbours)
+        task = self._task(promise)
+        noise = (
+            "norm_gamma"
+            if kind is PrivateSGD or (kind is LocalAggregation and not self.delta)
+            else "gaussian"
+        )
+        if reason := kind.explain_refusal(task, noise):
+            raise InvalidParameter(f"algorithm: {reason}")
+        members = {"parties": self.cohort.parties, "shares": self.cohort.honest}
+        if kind is LocalAggregation:
+            asked = {"smallest_party": min(self.parties.values())}
+        else:
+            asked = {"rounds": cast(int, self.rounds)}
+        calibrated = kind.calibrate(
+            task, promise, noise, self._calibration(task, promise), **members, **asked
+        )
+        return cast(MultipartyMechanism, calibrated)
+
+    def weight(self, party: str) -> float:
+        """What a party's own minimiser counts in an aggregation."""
+        if self.algorithm == "uniform_aggregation":
+            return 1.0 / len(self.parties)
+        return self.parties[party] / self.total
+
+    def _calibration(self, task: Task, promise: Guarantee) -> str:
+        if self.algorithm == "descent":
+            return NoisyDescent.better_calibration(task, promise)
+        return {"aggregation": "weighted", "uniform_aggregation": "uniform", "psgd": "ra12"}[self.algorithm]
+
+    def _task(self, promise: Guarantee) -> Task:
+        classes = len(cast(Any, self.table_schema.target).classes)
+        draft = Task(
+            loss=self.smooth_loss,
+            total=self.total,
+            dimension=self.features.dimension,
+            problems=1 if classes == 2 else classes,
+            regularization=1.0,
+            tolerance=TOLERANCE,
+            neighbours=self.neighbours,
+            rows_per_person=self.table_schema.rows_per_person,
+            averaged=self.table_schema.person is not None,
+        )
+        if self.regularization is not None:
+            return replace(draft, regularization=self.regularization)
+        place = "output" if "aggregation" in self.algorithm else "objective"
+        noise = "gaussian" if self.delta else "norm_gamma"
+        return replace(draft, regularization=default_regularization(draft, promise, place, noise))
