@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from privlearn.estimators import KernelLearner, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
+    from privlearn.planning import Plan, plan
     from privlearn.release import Certificate, Release, verify
     from privlearn.selection import PrivateGridSearch
     from privlearn.sessions import InteractivePredictor
@@ -48,6 +49,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "Logistic",
+    "Plan",
     "PrivateGridSearch",
     "PrivateLogisticRegression",
     "PrivateRegressor",
@@ -62,10 +64,23 @@ __all__ = [
     "SmoothedHinge",
     "SolverError",
     "VerificationError",
+    "plan",
     "verify",
 ]
 
-_PARTS = ("errors", "guarantee", "data", "erm", "release", "ledger", "estimators", "selection", "sessions")
+# planning before estimators: those have a module that is called plan, too
+_PARTS = (
+    "errors",
+    "guarantee",
+    "data",
+    "erm",
+    "release",
+    "ledger",
+    "planning",
+    "estimators",
+    "selection",
+    "sessions",
+)
 
 if not TYPE_CHECKING:  # for a type checker the imports above say more
 

@@ -10,6 +10,7 @@ from cli_support import Run
 
 COMMANDS = [
     ("schema",),
+    ("plan",),
     ("train",),
     ("predict",),
     ("verify",),

@@ -13,6 +13,7 @@ from privlearn.cli.budget import budget
 from privlearn.cli.compare import compare
 from privlearn.cli.demo import demo
 from privlearn.cli.inspect import inspect
+from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
 from privlearn.cli.schema import schema
 from privlearn.cli.terminal import explain_errors
@@ -58,6 +59,7 @@ def describe(
 
 
 app.command()(schema)
+app.command()(plan)
 app.command()(train)
 app.command()(predict)
 app.command()(verify)

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privlearn.cli.options import Force, check_writable
-from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from privlearn.cli.bounds_table import Case
-
-_KINDS = ("svg", "png", "pdf")
 
 
 def bounds(
@@ -56,10 +53,9 @@ def bounds(
 
 def _draw(case: Case, out: Path, force: bool) -> None:
     from privlearn.cli.bounds_figure import draw_bounds
+    from privlearn.cli.figure import kind_of_image
     from privlearn.release.atomic import write_atomically
 
-    kind = out.suffix.removeprefix(".").lower()
-    if kind not in _KINDS:
-        raise InvalidParameter(f"--out must end in .{', .'.join(_KINDS)}, not {out.name!r}")
+    kind = kind_of_image(out)
     check_writable(out, force)
     write_atomically(out, draw_bounds(case, kind))

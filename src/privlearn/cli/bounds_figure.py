@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import numpy as np
 
 from privlearn.cli.bounds_table import Case
-from privlearn.cli.figure import NO_METADATA, STYLE, require_matplotlib
+from privlearn.cli.figure import STYLE, image_of, require_matplotlib
 
 POINTS = 200
 
@@ -26,9 +25,7 @@ def draw_bounds(case: Case, kind: str) -> bytes:
             f"{case.accuracy:g}, except with probability {case.failure:g}",
             fontsize=10,
         )
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, metadata=NO_METADATA if kind == "svg" else None, dpi=150)
-    return buffer.getvalue()
+        return image_of(figure, kind)
 
 
 def _draw_privacy(axes: Any, case: Case) -> None:

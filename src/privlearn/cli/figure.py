@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from privlearn.cli.comparison import METHODS, Comparison
-from privlearn.errors import PrivlearnError
+from privlearn.errors import InvalidParameter, PrivlearnError
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; markers say the same once more.
 _COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#8A7A00", "#D55E00", "#E69F00", "#CC79A7")
@@ -21,7 +22,8 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
-NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+_NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+_KINDS = ("svg", "png", "pdf")
 
 
 def draw(comparison: Comparison, model: str) -> str:
@@ -33,9 +35,8 @@ def draw(comparison: Comparison, model: str) -> str:
         _draw_curves(axes, comparison, model)
         _draw_axes(axes, comparison)
         figure.legend(loc="outside lower center", ncols=1, frameon=False, fontsize=9, handlelength=3)
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata=NO_METADATA)
-    return _inline(buffer.getvalue(), _described(comparison, model))
+        svg = image_of(figure, "svg").decode()
+    return _inline(svg, _described(comparison, model))
 
 
 def require_matplotlib() -> Any:
@@ -45,6 +46,21 @@ def require_matplotlib() -> Any:
     except ImportError:
         raise PrivlearnError("drawing needs matplotlib: pip install 'privlearn[plots]'") from None
     return matplotlib
+
+
+def image_of(figure: Any, kind: str) -> bytes:
+    """A drawing as the content of a file of that kind, the same bytes at every run."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, metadata=_NO_METADATA if kind == "svg" else None, dpi=150)
+    return buffer.getvalue()
+
+
+def kind_of_image(path: Path) -> str:
+    """svg, png or pdf, by the name's ending."""
+    kind = path.suffix.removeprefix(".").lower()
+    if kind not in _KINDS:
+        raise InvalidParameter(f"--out must end in .{', .'.join(_KINDS)}, not {path.name!r}")
+    return kind
 
 
 def _draw_curves(axes: Any, comparison: Comparison, model: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privlearn.cli.models import Gamma, KernelName, LossName, ModelName, make_estimator
 from privlearn.cli.options import Force, Neighbouring, SchemaFile, TableFile, check_writable
 from privlearn.cli.terminal import LateProgress, warn
 from privlearn.cli.words import in_words
@@ -27,18 +28,10 @@ def train(
     target: Annotated[
         str | None, typer.Option(help="Column to predict; must be the schema's target.", show_default=False)
     ] = None,
-    model: Annotated[str, typer.Option(help="logistic, svm or regression.")] = "logistic",
-    loss: Annotated[
-        str | None,
-        typer.Option(
-            help="logistic, multinomial; svm: huber_hinge, smoothed_hinge, hinge; regression: huber, clipped_square.",
-            show_default="the first",
-        ),
-    ] = None,
-    kernel: Annotated[
-        str, typer.Option(help="svm, regression: linear, rbf, laplacian, cauchy or polynomial.")
-    ] = "linear",
-    gamma: Annotated[float, typer.Option(help="Of the kernel, as in scikit-learn.")] = 1.0,
+    model: ModelName = "logistic",
+    loss: LossName = None,
+    kernel: KernelName = "linear",
+    gamma: Gamma = 1.0,
     degree: Annotated[int, typer.Option(help="Of the polynomial kernel.")] = 3,
     coef0: Annotated[float, typer.Option(help="Of the polynomial kernel.")] = 1.0,
     public_points: Annotated[
@@ -101,14 +94,11 @@ def train(
         "fit_intercept": intercept,
         "random_state": seed,
     }
-    if model != "logistic":
-        settings |= {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
-        settings["public_points"] = _public_rows(public_points, description)
-    elif kernel != "linear" or public_points is not None:
-        raise InvalidParameter("--kernel and --public-points go with --model svm or --model regression")
+    kernel_settings = {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
+    kernel_settings["public_points"] = _public_rows(public_points, description)
     with LateProgress(f"reading {table}") as progress:
         settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
-        estimator = _estimator(model, settings)
+        estimator = make_estimator(model, settings, kernel_settings)
         rows = read_table(table, description)
         progress.describe("training")
         release: Release = estimator.fit(rows).release_
@@ -153,15 +143,6 @@ def _regularization(text: str) -> str | float:
         return float(text)
     except ValueError:
         return text
-
-
-def _estimator(model: str, settings: dict[str, Any]) -> Any:
-    from privlearn.estimators import PrivateLogisticRegression, PrivateRegressor, PrivateSVC
-
-    known = {"logistic": PrivateLogisticRegression, "svm": PrivateSVC, "regression": PrivateRegressor}
-    if model not in known:
-        raise InvalidParameter(f"--model must be {' or '.join(known)}, not {model}")
-    return known[model](**settings)
 
 
 def _shown(progress: LateProgress) -> Any:

@@ -67,4 +67,11 @@ def _norm_gamma(dimension: int, scale: float, randomness: Randomness) -> Array:
     return np.asarray(direction / np.linalg.norm(direction) * math.fsum(exponentials) * scale)
 
 
+def coordinate_deviation(noise: str, scale: float, dimension: int) -> float:
+    """Standard deviation of one coordinate of a noise vector, and of its component along any unit vector."""
+    return (
+        scale * {"gaussian": 1.0, "laplace": math.sqrt(2.0), "norm_gamma": math.sqrt(dimension + 1.0)}[noise]
+    )
+
+
 ADD_NOISE = {"gaussian": add_gaussian, "laplace": add_laplace, "norm_gamma": add_norm_gamma}

@@ -1,0 +1,96 @@
+"""`privlearn plan`: will the signal survive the noise? Asked before any budget is spent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from privlearn.cli.models import Gamma, KernelName, LossName, ModelName, make_estimator
+from privlearn.cli.options import Force, Neighbouring, check_writable
+from privlearn.cli.terminal import LateProgress, output
+from privlearn.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from privlearn.planning import Plan
+
+_STYLES = {"clear": "bold green", "noisy": "bold yellow", "drowned": "bold red"}
+
+
+def plan(
+    rows: Annotated[int, typer.Option(help="Records to train on, or persons.", show_default=False)],
+    epsilon: Annotated[float, typer.Option(help="Privacy loss.", show_default=False)],
+    schema: Annotated[
+        Path | None,
+        typer.Option(help="What is public about the table: .yaml or .json.", show_default=False),
+    ] = None,
+    columns: Annotated[
+        int | None,
+        typer.Option(help="Instead of a schema: columns of numbers in a plain array.", show_default=False),
+    ] = None,
+    classes: Annotated[int, typer.Option(help="With --columns: number of classes.", min=2)] = 2,
+    delta: Annotated[float, typer.Option(help="Above 0 (say 1e-6) it buys Gaussian noise.")] = 0.0,
+    model: ModelName = "logistic",
+    loss: LossName = None,
+    kernel: KernelName = "linear",
+    gamma: Gamma = 1.0,
+    neighbours: Neighbouring = "replace_one",
+    out: Annotated[
+        Path | None, typer.Option(help="Also draw: .svg, .png or .pdf.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+    force: Force = False,
+) -> None:
+    """Tell what training would be worth, before any budget is spent.
+
+    Compares the noise in a prediction with the size of typical margins, warns of a
+    signal that would drown, and names the smallest number of records and the smallest
+    epsilon that would help. Reads no data: the schema, or the number of columns, is enough.
+
+    \b
+    Example:
+      privlearn plan --schema census.schema.yaml --rows 30000 --epsilon 1 --delta 1e-6
+      privlearn plan --columns 20 --rows 5000 --epsilon 0.5 --delta 1e-6 --out plan.svg
+    """
+    from privlearn.planning import plan as make_plan
+
+    settings = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "loss": loss}
+    settings |= _described(schema, columns, classes, model)
+    estimator = make_estimator(model, settings, {"kernel": kernel, "gamma": gamma})
+    with LateProgress("planning"):
+        made = make_plan(estimator, rows, columns)
+        if out is not None:
+            _draw(made, out, force)
+        told = json.dumps(made.to_dict(), indent=2) if as_json else str(made)
+    if as_json:
+        typer.echo(told)
+        return
+    for line in told.splitlines():
+        output.print(Text(line, style=_STYLES.get(line.split(":")[0].lower(), "")), soft_wrap=True)
+    if out is not None:
+        typer.echo(f"Wrote {out}.")
+
+
+def _described(schema: Path | None, columns: int | None, classes: int, model: str) -> dict[str, Any]:
+    """What the estimator is told about the rows."""
+    if (schema is None) == (columns is None):
+        raise InvalidParameter("describe the rows in one way: --schema FILE, or --columns NUMBER")
+    if schema is not None:
+        from privlearn.data import Schema
+
+        return {"schema": Schema.load(schema)}
+    declared = {"target_bounds": (-1.0, 1.0)} if model == "regression" else {"classes": list(range(classes))}
+    return {"norm_bound": 1.0, **declared}
+
+
+def _draw(made: Plan, out: Path, force: bool) -> None:
+    from privlearn.cli.figure import kind_of_image
+    from privlearn.cli.plan_figure import draw_plan
+    from privlearn.release.atomic import write_atomically
+
+    kind = kind_of_image(out)
+    check_writable(out, force)
+    write_atomically(out, draw_plan(made, kind))

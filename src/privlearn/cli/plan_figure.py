@@ -1,0 +1,82 @@
+"""A plan as a drawing: noise and margins against epsilon, and against the number of records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from privlearn.cli.figure import STYLE, image_of, require_matplotlib
+from privlearn.planning import Plan
+from privlearn.planning.planner import LEAST_EPSILON, MOST_EPSILON, MOST_ROWS
+from privlearn.planning.verdict import LARGEST_RATIO
+
+POINTS = 25
+_REACH = 30.0  # how far around what was asked for
+
+
+def draw_plan(plan: Plan, kind: str) -> bytes:
+    """An image of that kind, svg, png or pdf."""
+    matplotlib = require_matplotlib()
+    rows, epsilon = plan.rows, plan.guarantee.epsilon
+    with matplotlib.rc_context(STYLE | {"svg.hashsalt": "plan"}):
+        figure = matplotlib.figure.Figure(figsize=(9.6, 4.8), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True)
+        epsilons = _around(epsilon, LEAST_EPSILON, MOST_EPSILON)
+        _draw_panel(left, epsilons, lambda at: plan.at(epsilon=at), epsilon)
+        left.set_xlabel(f"epsilon, with {rows:,} records")
+        left.set_ylabel("size in a prediction")
+        sizes = np.unique(np.round(_around(float(rows), 1.0, float(MOST_ROWS))))
+        _draw_panel(right, sizes, lambda at: plan.at(rows=int(at)), float(rows))
+        right.set_xlabel(f"records, at epsilon {epsilon:g}")
+        handles, labels = left.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+        figure.suptitle(
+            f"{plan.verdict}: noise {plan.noise:.2g} against margins of {plan.margin:.2g} "
+            f"with {rows:,} records at {_promise(plan)}",
+            fontsize=10,
+        )
+        return image_of(figure, kind)
+
+
+def _draw_panel(axes: Any, places: Any, plan_at: Callable[[float], Plan], asked: float) -> None:
+    plans = [plan_at(float(place)) for place in places]
+    noise, margin = np.array([made.noise for made in plans]), np.array([made.margin for made in plans])
+    axes.plot(places, margin, color="#009E73", linewidth=2, linestyle="--", label="typical margin")
+    axes.plot(places, noise, color="#0072B2", linewidth=2.5, label="noise in a prediction, estimated")
+    worst = [made.worst_case for made in plans]
+    axes.plot(places, worst, color="#0072B2", linewidth=1, linestyle=":", label="noise at worst, proven")
+    ratio = np.array([made.ratio for made in plans])
+    _shade(axes, places, ratio > LARGEST_RATIO["noisy"], "#D55E00", "drowned")
+    _shade(axes, places, ratio <= LARGEST_RATIO["clear"], "#009E73", "clear")
+    axes.axvline(asked, color="#777777", linestyle=":", label="asked for")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(places[0], places[-1])
+    axes.grid(color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _shade(axes: Any, places: Any, where: Any, colour: str, label: str) -> None:
+    """The part of the axis to which a verdict applies."""
+    axes.fill_between(
+        places,
+        0.0,
+        1.0,
+        where=where,
+        transform=axes.get_xaxis_transform(),
+        color=colour,
+        alpha=0.12,
+        linewidth=0,
+        label=label,
+    )
+
+
+def _around(asked: float, low: float, high: float) -> Any:
+    return np.geomspace(max(asked / _REACH, low), min(asked * _REACH, high), POINTS)
+
+
+def _promise(plan: Plan) -> str:
+    delta = f", delta {plan.guarantee.delta:g}" if plan.guarantee.delta else ""
+    return f"epsilon {plan.guarantee.epsilon:g}{delta}"

@@ -1,0 +1,119 @@
+"""`privlearn plan` reads no data, tells a verdict and draws."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from cli_support import Census, Run
+
+from privlearn.data import Schema
+
+GAUSSIAN = ("--delta", "1e-6")
+
+
+@pytest.fixture
+def schema_only(census: Census) -> Census:
+    """Nothing but the schema is there."""
+    census.table.unlink()
+    census.new_rows.unlink()
+    return census
+
+
+def test_a_schema_is_enough(run: Run, schema_only: Census) -> None:
+    told = run("plan", "--schema", schema_only.schema, "--rows", 30_000, "--epsilon", 1, *GAUSSIAN)
+    assert told.code == 0, told.stderr
+    assert "CLEAR" in told.stdout
+    assert "82 features" in told.stdout
+    assert "Smallest that is clear" in told.stdout
+
+
+def test_a_drowned_signal_is_advice_not_an_error(run: Run) -> None:
+    told = run("plan", "--columns", 20, "--rows", 100, "--epsilon", 0.1, *GAUSSIAN)
+    assert told.code == 0
+    assert "DROWNED" in told.stdout
+    assert "21 features" in told.stdout
+
+
+@pytest.mark.parametrize(
+    "model", [("svm",), ("svm", "--kernel", "rbf"), ("regression",), ("logistic", "--loss", "multinomial")]
+)
+def test_every_model(run: Run, model: tuple[str, ...]) -> None:
+    told = run("plan", "--columns", 5, "--rows", 5000, "--epsilon", 1, *GAUSSIAN, "--model", *model)
+    assert told.code == 0, told.stderr
+    assert "noise / margin" in told.stdout
+
+
+def test_numbers_for_programs(run: Run) -> None:
+    usual = ("plan", "--columns", 5, "--rows", 5000, "--epsilon", 1, *GAUSSIAN, "--json")
+    told, several = json.loads(run(*usual).stdout), json.loads(run(*usual, "--model", "svm").stdout)
+    assert told["rows"] == 5000
+    assert told["verdict"] in ("clear", "noisy")
+    assert several["margin"] != told["margin"]
+
+
+def test_the_figure_is_a_drawing_with_readable_text(run: Run, schema_only: Census) -> None:
+    out = schema_only / "plan.svg"
+    usual = (
+        "plan",
+        "--schema",
+        schema_only.schema,
+        "--rows",
+        2000,
+        "--epsilon",
+        0.5,
+        *GAUSSIAN,
+        "--out",
+        out,
+    )
+    told = run(*usual)
+    assert told.code == 0, told.stderr
+    text = " ".join(ElementTree.parse(out).getroot().itertext())
+    assert "epsilon, with 2,000 records" in text
+    assert "records, at epsilon 0.5" in text
+    assert "typical margin" in text
+    drawn = out.read_bytes()
+    assert run(*usual).code == 2  # it exists
+    assert run(*usual, "--force").code == 0
+    assert out.read_bytes() == drawn
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (("--rows", 0, "--columns", 5, "--epsilon", 1), "rows must be a whole number"),
+        (("--rows", 10, "--columns", 0, "--epsilon", 1), "columns must be a whole number"),
+        (("--rows", 10, "--columns", 5, "--epsilon", -1), "epsilon must be a number above 0"),
+        (("--rows", 10, "--columns", 5, "--epsilon", "inf"), "finite epsilon"),
+        (("--rows", 10, "--columns", 5, "--epsilon", 1, "--delta", 2), "delta must be"),
+        (("--rows", 10, "--epsilon", 1), "--schema FILE, or --columns NUMBER"),
+        (("--rows", 10, "--columns", 5, "--epsilon", 1, "--model", "forest"), "--model must be"),
+        (("--rows", 10, "--columns", 5, "--epsilon", 1, "--kernel", "rbf"), "go with --model svm"),
+        (("--rows", 10, "--columns", 5, "--epsilon", 1, "--out", "plan.doc"), "--out must end in"),
+        (("--columns", 5, "--epsilon", 1), "--rows"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "typed",
+)
+def test_wrong_usage_says_what_to_type(run: Run, typed: tuple[object, ...], told: str) -> None:
+    refused = run("plan", *typed)
+    assert refused.code == 2
+    assert told in refused.stderr
+
+
+def test_a_schema_and_columns_contradict_each_other(run: Run, schema_only: Census) -> None:
+    refused = run("plan", "--schema", schema_only.schema, "--columns", 5, "--rows", 10, "--epsilon", 1)
+    assert refused.code == 2
+    assert "in one way" in refused.stderr
+
+
+def test_a_schema_without_a_target_or_with_another_kind(run: Run, tmp_path: Path) -> None:
+    columns = {"age": {"type": "number", "lower": 0, "upper": 100}}
+    Schema.from_dict({"name": "a", "columns": columns}).save(tmp_path / "none.yaml")
+    price = {"name": "price", "lower": 0, "upper": 9}
+    Schema.from_dict({"name": "a", "columns": columns, "target": price}).save(tmp_path / "number.yaml")
+    usual = ("--rows", 100, "--epsilon", 1, *GAUSSIAN)
+    assert "no target" in run("plan", "--schema", tmp_path / "none.yaml", *usual).stderr
+    assert "is a number" in run("plan", "--schema", tmp_path / "number.yaml", *usual).stderr
+    assert run("plan", "--schema", tmp_path / "number.yaml", *usual, "--model", "regression").code == 0
