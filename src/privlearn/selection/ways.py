@@ -126,7 +126,7 @@ def _expected_error(
         inside += count_mistakes(train, coefficients) / (count * (len(folds) - 1))
         outside += count_mistakes(others, coefficients) / count
     trained_on = count * (1.0 - 1.0 / len(folds))
-    left = min(trained_on / mechanism.task.total, 1.0)
+    left: float = min(trained_on / mechanism.task.total, 1.0)
     return (inside + outside) / 2.0 + left * (outside - inside) / 2.0
 
 
