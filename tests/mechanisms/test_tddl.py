@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import minimize
 
-from privlearn.erm import LOSSES, Hinge, Logistic, Multinomial, Problem, minimise
+from privlearn.erm import LOSSES, ClippedSquare, Hinge, Huber, Logistic, Multinomial, Problem, minimise
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import KERNEL_MECHANISMS, Task
@@ -171,6 +171,21 @@ def test_every_minimiser_is_in_the_ball(loss: Any, regularization: float) -> Non
     problem = Problem(rows, signs, loss, regularization, 60, weights, None)
     radius = ball_radius(task(loss=loss, regularization=regularization, weight_bound=4.0))
     assert np.linalg.norm(minimise(problem, tolerance=1e-8).coefficients) <= radius
+
+
+@pytest.mark.parametrize("loss", [Huber(0.2), ClippedSquare(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("regularization", [1e-3, 0.1, 3.0])
+def test_every_regression_is_in_the_ball(loss: Any, regularization: float) -> None:
+    """All targets at a bound, and rows alike: nothing pulls the minimiser back but the penalty."""
+    rows, signs = np.tile([[0.6, 0.8]], (20, 1)), np.ones(20)
+    problem = Problem(rows, signs, loss, regularization, 20, None, None, offsets=-np.ones(20))
+    facts = task(loss=loss, regularization=regularization)
+    found = np.linalg.norm(minimise(problem, tolerance=1e-8).coefficients)
+    assert found <= ball_radius(facts) * (1 + 1e-6)
+    steepest, at_zero = (1.0, 0.9) if loss.name == "huber" else (0.5, 0.375)
+    assert ball_radius(facts) == pytest.approx(
+        min(steepest / regularization, (at_zero / regularization) ** 0.5)
+    )
 
 
 def test_the_ball_is_as_small_as_it_can_be() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from privlearn.erm.losses import Loss
+from privlearn.erm.losses import RESIDUAL_LOSSES, Loss, Multinomial
 from privlearn.erm.solve import certified_distance
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.features.feature_map import shorten
@@ -25,7 +25,7 @@ _LONGEST = 1.0 + 1e-6  # norm of a probe that rounding, of float32 features too,
 
 def refuse_multinomial(task: Task) -> str | None:
     """JT13's learners ask one number a point; the multinomial loss has one a class, and one w over all of them."""
-    return "it has no proof for the multinomial loss" if task.loss.name == "multinomial" else None
+    return "it has no proof for the multinomial loss" if task.loss.name == Multinomial.name else None
 
 
 def whole_number(value: Any, name: str) -> int:
@@ -44,13 +44,14 @@ def ball_radius(task: Task) -> float:
     """C: no exact minimiser w, on any data, is longer. From its vanishing gradient, and from comparing it with 0.
 
     Lambda w is minus a mean of gradients, each of norm at most weight L. And strong convexity gives
-    J(0) >= J(w) + Lambda |w|^2 / 2 >= Lambda |w|^2, where J(0) <= weight l(0) for a margin loss; this wins by far when
-    Lambda is small.
+    J(0) >= J(w) + Lambda |w|^2 / 2 >= Lambda |w|^2, where J(0) <= weight l(0) for a margin loss, and weight l(1) for
+    the residual of a target in [-1, 1]; this wins by far when Lambda is small.
     """
     by_gradient = task.loss.lipschitz * task.weight_bound / task.regularization
-    if not task.loss.monotone:  # not a margin loss: its value at w = 0 depends on the record
+    if task.loss.name == Multinomial.name:
         return by_gradient
-    at_zero = float(cast(Loss, task.loss).value(np.zeros(1))[0])
+    farthest = 1.0 if task.loss.name in RESIDUAL_LOSSES else 0.0
+    at_zero = float(cast(Loss, task.loss).value(np.array([farthest]))[0])
     return min(by_gradient, math.sqrt(at_zero * task.weight_bound / task.regularization))
 
 
