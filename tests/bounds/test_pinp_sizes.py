@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from privlearn.bounds import pinp_threshold
+from privlearn.erm import Hinge
 from privlearn.errors import InvalidParameter
-from privlearn.mechanisms.pinp import FAILURE, QUERIES
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.kernel_task import KernelTask
+from privlearn.mechanisms.pinp import FAILURE, QUERIES, PaperPINP, TightPINP
+from privlearn.mechanisms.task import Task
+from privlearn.randomness import SeededRandomness
 
 
 def test_paper_mode_by_hand() -> None:
@@ -32,6 +38,30 @@ def test_adult_is_too_small_for_the_paper_and_not_for_the_tight_mode() -> None:
     assert sizes.vacuous
     assert sizes.threshold > 100 * sizes.largest_answer
     assert sizes.tight_threshold < 0.02 * sizes.threshold
+
+
+def test_the_noise_of_a_test_can_reach_what_is_not_vacuous_and_not_what_is() -> None:
+    """Between once and twice the largest answer tight mode is not vacuous: its noise reaches it."""
+    between = pinp_threshold(36_000, 1e-3, 1.0, 1e-6)
+    assert between.largest_answer < between.tight_threshold <= 2 * between.largest_answer
+    assert not between.tight_vacuous
+    beyond = pinp_threshold(4_000, 5e-3, 1.0, 1e-6)
+    assert beyond.tight_threshold > 2 * beyond.largest_answer
+    assert beyond.tight_vacuous
+
+
+@pytest.mark.parametrize(("rows", "strength"), [(4_000, 5e-3), (10**8, 1e-3)])
+def test_a_vacuous_session_answers_zero_and_another_does_not(rows: int, strength: float) -> None:
+    """Every test at the largest answer there can be: 10,000 of them say "below", or nearly all say "above"."""
+    facts = KernelTask(Task(Hinge(), rows, 1, 1, strength, 1e-10, "replace_one"), 0.0)
+    for mode in (TightPINP, PaperPINP):
+        plan = mode.calibrate(facts, Guarantee(1.0, 1e-6))
+        randomness = SeededRandomness(0)
+        threshold = plan.draw_threshold(randomness)
+        corrected = [
+            plan.ask(facts.norm_bound, 0.0, threshold, randomness).score is not None for _ in range(QUERIES)
+        ]
+        assert not any(corrected) if plan.is_vacuous else np.mean(corrected) > 0.9
 
 
 def test_more_records_lower_every_threshold() -> None:

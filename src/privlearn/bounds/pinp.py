@@ -21,14 +21,15 @@ class PinpSizes:
     largest_answer : float
         No value of the learned function is larger, on any data.
     threshold : float
-        How far the public guess may be from the private answer before PINP says so. A threshold above the
-        largest answer means that every answer is the guess it began with, zero.
+        How far the public guess may be from the private answer before PINP corrects it. It begins with the guess zero.
+        A threshold above the largest answer means that only the test's own noise can lead to a correction.
     updates : int
         B: how often it may say so.
     answer_epsilon : float
         Paper mode: 1 over the scale of the Laplace noise on an answer (the paper's eps0).
     vacuous : bool
-        True if the paper mode's session answers zero, whatever the data.
+        True if even that noise is too small for it: whatever the data, the answers to 10,000 queries are all zero,
+        except with probability 0.05. (In paper mode the noise reaches a quarter of the threshold, in tight mode half.)
     tight_threshold, tight_updates, tight_answer_noise, tight_test_noise, tight_vacuous
         The same in tight mode; the noise of an answer is Gaussian, that of a test has Laplace scales of
         ``tight_test_noise`` on the distance and half of it on the threshold.

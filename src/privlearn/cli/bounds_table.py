@@ -158,18 +158,24 @@ def _optimum_lines(case: Case) -> list[tuple[str, str, str]]:
 def _pinp_lines(case: Case) -> list[tuple[str, str, str]]:
     sizes = pinp_threshold(case.rows, case.regularization, case.epsilon, case.delta)
 
-    def meaning(vacuous: bool, updates: int) -> str:
-        return (
-            "VACUOUS: every answer is zero" if vacuous else f"{updates:,} updates; a sure answer is about 1"
-        )
+    def meaning(threshold: float, vacuous: bool, updates: int) -> str:
+        if vacuous:
+            return "VACUOUS: every answer is zero"
+        if threshold > sizes.largest_answer:
+            return "above every answer: zero, but for the luck of its noise"
+        return f"{updates:,} updates; a sure answer is about 1"
 
     return [
         ("largest answer there can be", f"{sizes.largest_answer:.3g}", "on any data, in any way out"),
-        ("PINP threshold, paper mode", f"{sizes.threshold:.3g}", meaning(sizes.vacuous, sizes.updates)),
+        (
+            "PINP threshold, paper mode",
+            f"{sizes.threshold:.3g}",
+            meaning(sizes.threshold, sizes.vacuous, sizes.updates),
+        ),
         (
             "PINP threshold, tight mode",
             f"{sizes.tight_threshold:.3g}",
-            meaning(sizes.tight_vacuous, sizes.tight_updates),
+            meaning(sizes.tight_threshold, sizes.tight_vacuous, sizes.tight_updates),
         ),
         ("PINP noise in an answer, tight mode", f"{sizes.tight_answer_noise:.3g}", "standard deviation"),
     ]

@@ -86,7 +86,12 @@ class TightPINP:
 
     @property
     def is_vacuous(self) -> bool:
-        """True if no value of the function can be as large as the threshold's reach: all answers are the guess 0."""
+        """True if, whatever the data, `QUERIES` answers are all 0, except with probability `FAILURE`.
+
+        The tests' noise stays below half of the threshold except with that probability, so the guess 0 is corrected
+        only at values above the other half. Where the threshold exceeds every value but its half does not, this is
+        False: noise can correct the guess, where the value is large and by luck.
+        """
         return self.threshold / 2.0 > self.facts.norm_bound
 
     @property
@@ -138,7 +143,7 @@ class PaperPINP:
     The same Laplace noise of scale ``answer_scale`` (1/eps0) serves the test |value + noise - w(z)| > threshold and the
     answer; an update moves w by threshold/4 towards it. eps0 is Theorem 9's, with S outside the root, the smaller of
     the two printed; B follows from the potential argument. At realistic numbers of records the threshold exceeds
-    every value of the function (`is_vacuous`), and all answers are 0.
+    every value of the function by far (`is_vacuous`), and all answers are 0.
 
     **Theorem** (JT13 Theorem 2 by Gupta, Roth and Ullman 2012, Theorem 4.1), for ``queries`` (T) queries and
     ``updates`` (B) updates. It is taken from the papers, not proved anew.
@@ -175,7 +180,10 @@ class PaperPINP:
 
     @property
     def is_vacuous(self) -> bool:
-        """True if the function's values and the noise of `QUERIES` tests together stay below the threshold."""
+        """True if, whatever the data, every answer is 0, except with probability `FAILURE`.
+
+        The noise of all `QUERIES` tests stays below a quarter of the threshold except with that probability.
+        """
         return self.threshold * 3.0 / 4.0 > self.facts.norm_bound
 
     def spends(self) -> Guarantee:
