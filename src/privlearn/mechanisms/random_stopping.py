@@ -31,6 +31,7 @@ Output = TypeVar("Output")
 SCORE_SHARE = 0.1
 """The score's part of a trial: of epsilon for Laplace noise, of rho (in zCDP) beside the fit's for Gaussian noise."""
 
+_BELOW_ONE = math.nextafter(1.0, 0.0)
 _STEP, _HALVINGS = 1.3, 6  # of the search for a candidate's epsilon: to 1.3^(1/64), half a percent
 
 
@@ -127,7 +128,7 @@ class RandomStopping(Search):
             fit = self._largest_spent()
             return Guarantee(STOPPED_PURE * (fit.epsilon + self.score_ratio), fit.delta, neighbours)
         delta = renyi_delta(self.renyi(self.order), self.order, epsilon * (1.0 - MARGIN))
-        return Guarantee(epsilon, delta / (1.0 - MARGIN), neighbours)
+        return Guarantee(epsilon, min(delta / (1.0 - MARGIN), _BELOW_ONE), neighbours)
 
     def renyi(self, order: float) -> float:
         if self._is_pure:
