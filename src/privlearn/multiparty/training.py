@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,28 +23,40 @@ Progress = Callable[[int, Question], None]
 
 def train_together(
     plan: MultipartyPlan,
-    parties: Sequence[Party],
+    tables: Mapping[str, Any],
     *,
     progress: Progress | None = None,
-    random_state: Any = None,
+    random_state: int | np.random.Generator | None = None,
 ) -> Release:
-    """Simulate the plan in this process.
+    """Simulate the plan in this process, which sees every party's rows; the release is that of a real run.
 
     Parameters
     ----------
     plan : MultipartyPlan
-    parties : sequence of Party
-        All of the plan's.
+    tables : dict of str to table
+        Each party's rows by its name in the plan, target column included.
     progress : callable, optional
         Called before each question with its number and the question.
     random_state : None, int or numpy generator, default=None
         ``None`` draws secure bits; with anything else the release says "not private".
+
+    Examples
+    --------
+    >>> from privlearn.data.simulated import census_schema, simulated_census
+    >>> plan = MultipartyPlan(
+    ...     schema=census_schema(), parties={"north": 500, "south": 2500}, epsilon=2.0, delta=1e-5
+    ... )
+    >>> release = train_together(
+    ...     plan, {"north": simulated_census(500, seed=1), "south": simulated_census(2500, seed=2)}
+    ... )
+    >>> print(release.certificate.guarantee)
+    (epsilon = 2, delta = 1e-05)-differential privacy, neighbours: replace_one
     """
-    names = [party.name for party in parties]
-    if sorted(names) != sorted(plan.parties) or any(party.plan is not plan for party in parties):
-        raise InvalidParameter(f"bring each party of this plan once: {', '.join(plan.parties)}")
+    if sorted(tables) != sorted(plan.parties):
+        raise InvalidParameter(f"bring a table of each party of the plan: {', '.join(plan.parties)}")
     randomness = randomness_from(random_state)
-    return coordinate(plan, TrustedSum(plan, parties, randomness), randomness, progress)
+    parties = [Party.from_table(plan, name, table) for name, table in tables.items()]
+    return coordinate(plan, TrustedSum(plan.mechanism, parties, randomness), randomness, progress)
 
 
 def coordinate(

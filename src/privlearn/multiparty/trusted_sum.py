@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.mechanisms.noise import ADD_NOISE
-from privlearn.mechanisms.summed import Noise, NoisySum, Question
+from privlearn.mechanisms.summed import Noise, NoisySum, Question, SummedMechanism
 from privlearn.multiparty.party import Party
-from privlearn.multiparty.plan import MultipartyPlan
 from privlearn.randomness import Randomness
 
 Array = NDArray[np.float64]
@@ -20,11 +19,11 @@ Array = NDArray[np.float64]
 class TrustedSum:
     """Adds the parties' answers and as much noise as a secure sum holds when nobody is missing.
 
-    That is K shares where K - dropouts - colluding keep the promise.
+    That is K shares where ``mechanism.shares`` of them keep the promise.
     """
 
-    def __init__(self, plan: MultipartyPlan, parties: Sequence[Party], randomness: Randomness) -> None:
-        self._surplus = math.sqrt(plan.cohort.parties / plan.cohort.honest)
+    def __init__(self, mechanism: SummedMechanism, parties: Sequence[Party], randomness: Randomness) -> None:
+        self._surplus = math.sqrt(mechanism.parties / mechanism.shares)
         self._parties = tuple(parties)
         self._randomness = randomness
         self._kept: dict[Noise, Array] = {}
