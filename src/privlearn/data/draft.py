@@ -77,6 +77,17 @@ class SchemaDraft:
         return cls(content)
 
     @property
+    def centres(self) -> tuple[str, ...]:
+        """The columns of which both bounds are to be bought."""
+        sides = [bound.column for bound in self.bounds]
+        return tuple(name for name in dict.fromkeys(sides) if sides.count(name) == 2)
+
+    def public_bound(self, bound: Bound) -> float:
+        """The other end of a column of which only this one is to be bought."""
+        part: Any = self.stand_in.columns.get(bound.column, self.stand_in.target)
+        return float(part.lower if bound.side == "upper" else part.upper)
+
+    @property
     def is_complete(self) -> bool:
         """True if nothing is marked: ``stand_in`` is then the schema itself."""
         return not self.bounds and not self.lists

@@ -18,7 +18,6 @@ from privlearn.guarantee import Guarantee, Neighbours
 from privlearn.ledger import Cost, Ledger
 from privlearn.mechanisms.discovery import Discovery
 from privlearn.mechanisms.histogram import frequent
-from privlearn.mechanisms.quantile import SHARE_UNIT, choose_quantile
 from privlearn.randomness import Randomness, randomness_from
 
 
@@ -81,7 +80,8 @@ def discover(
         guarantee,
         records=records.num_rows,
         rows_per_person=draft.stand_in.rows_per_person,
-        quantiles=len(draft.bounds),
+        bounds=len(draft.bounds),
+        centres=len(draft.centres),
         lists=len(draft.lists),
     )
     compute = _reader(records, draft, plan, randomness)
@@ -123,15 +123,14 @@ def _reader(
     tallies = {name: tally(records.column(name), f"column {name!r}") for name in draft.lists}
 
     def read() -> Bought:
-        bounds = {bound: _quantile(cells[bound.column], bound, plan, randomness) for bound in draft.bounds}
+        centres = {name: plan.centre(cells[name], randomness) for name in draft.centres}
+        bounds = {}
+        for bound in draft.bounds:
+            origin = centres[bound.column] if bound.column in centres else draft.public_bound(bound)
+            bounds[bound] = plan.bound(cells[bound.column], bound.side, origin, randomness)
         return bounds, {name: _listed(*tallies[name], plan, randomness) for name in draft.lists}
 
     return read
-
-
-def _quantile(cells: NDArray[np.float64], bound: Bound, plan: Discovery, randomness: Randomness) -> float:
-    share = plan.lower_share if bound.side == "lower" else SHARE_UNIT - plan.lower_share
-    return choose_quantile(cells, share, plan.quantile_epsilon, plan.rows_per_person, randomness)
 
 
 def _listed(
@@ -149,7 +148,7 @@ def _charged(
     if ledger is None:
         return compute()
     cost = Cost(plan.guarantee, None if plan.lists else plan.renyi)
-    purpose = f"discover: {plan.quantiles} bounds, {plan.lists} lists"
+    purpose = f"discover: {plan.bounds} bounds, {plan.lists} lists"
     with ledger.reserve(cost, purpose, draft.digest) as reservation:
         bought = compute()
         reservation.commit()
@@ -159,6 +158,7 @@ def _charged(
 def _receipt(draft: SchemaDraft, plan: Discovery, randomness: Randomness) -> Purchase:
     return Purchase(
         bounds=tuple(map(str, draft.bounds)),
+        centres=plan.centres,
         lists=draft.lists,
         **plan.guarantee.to_dict(),
         records=plan.records,

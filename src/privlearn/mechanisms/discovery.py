@@ -5,32 +5,43 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from privlearn.accounting import MARGIN, zcdp_budget, zcdp_delta
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.histogram import rare_probability, rare_threshold
-from privlearn.mechanisms.quantile import SHARE_UNIT
+from privlearn.mechanisms.quantile import choose_centre, choose_reach
 from privlearn.mechanisms.selection import SELECTION_ROUNDING
+from privlearn.randomness import Randomness
+
+Array = NDArray[np.float64]
 
 LOG_ODDS = 12.0
 """How much likelier, in logarithms, the quantile aimed at is than a number beyond all data of the same weight."""
 QUANTILE_WEIGHT = 2.0
 """What a quantile gets of the budget for what a list gets: at equal shares its error in rows would be larger."""
-LARGEST_SHARE = SHARE_UNIT // 4
+CENTRE = 0.5
+"""Epsilon of a column's centre beside that of a bound: anywhere among the data will do."""
+LARGEST_SHARE = 0.25
+"""Of the records, beyond a bound, or with a listed value: where more would be needed, nothing is sold."""
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """A number of private quantiles and of lists of frequent values, from one table, for one price.
+    """A number of private bounds and of lists of frequent values, from one table, for one price.
 
-    **Theorem** (docs/theory/discovery.md). A quantile is (e + 2^-38)^2 / 8 zCDP (`choose_quantile`). Up to an event of
-    probability delta0, the sum of `rare_probability` over the lists, the L lists together are s m^2 L / (2 scale^2)
-    zCDP, s = 2 for ``replace_one`` and 1 for ``zero_out`` (`frequent`). With rho the sum,
+    A bound is an origin plus or minus a distance that few cells exceed (`choose_reach`). The origin is the column's
+    public other bound or, if both are bought, a centre that is chosen first (`choose_centre`).
+
+    **Theorem** (docs/theory/discovery.md). A bound is (e + 2^-38)^2 / 8 zCDP, a centre (e / 2 + 2^-38)^2 / 8. Up to an
+    event of probability delta0, the sum of `rare_probability` over the lists, the L lists together are
+    s m^2 L / (2 scale^2) zCDP, s = 2 for ``replace_one`` and 1 for ``zero_out`` (`frequent`). With rho the sum,
 
         delta(epsilon) <= delta0 + zcdp_delta(rho, epsilon + log(1 - delta0)).
 
-    Without lists the quantiles are also epsilon-private for epsilon = (their number) times (e + 2^-38): the cheaper of
-    the two counts.
+    Without lists the choices are also private at the sum of their epsilons: the cheaper of the two counts.
 
     Parameters
     ----------
@@ -40,7 +51,7 @@ class Discovery:
         Number of records, or of persons; public.
     rows_per_person : int
         m: how many records one person may own.
-    quantiles, lists : int
+    bounds, centres, lists : int
         How many of each.
     quantile_epsilon, noise_scale, threshold : float
         e, and the histograms' two constants; 0 where there is nothing of the kind.
@@ -49,7 +60,8 @@ class Discovery:
     guarantee: Guarantee
     records: int
     rows_per_person: int
-    quantiles: int
+    bounds: int
+    centres: int
     lists: int
     quantile_epsilon: float
     noise_scale: float
@@ -57,40 +69,46 @@ class Discovery:
 
     @classmethod
     def calibrate(
-        cls, guarantee: Guarantee, *, records: int, rows_per_person: int, quantiles: int, lists: int
+        cls,
+        guarantee: Guarantee,
+        *,
+        records: int,
+        rows_per_person: int,
+        bounds: int,
+        centres: int,
+        lists: int,
     ) -> Discovery:
         """The most accurate purchase for the price; refuses what would be noise. Looks at public facts only."""
         _check(guarantee, lists)
         rare = guarantee.delta / 2.0 if lists else 0.0
         budget = _zcdp_budget(guarantee, rare)
-        weight = QUANTILE_WEIGHT * quantiles + lists
+        weight = QUANTILE_WEIGHT * (bounds + CENTRE**2 * centres) + lists
         epsilon = scale = threshold = 0.0
-        if quantiles:
+        if bounds:
             epsilon = math.sqrt(8.0 * budget * QUANTILE_WEIGHT / weight)
             if not lists:
-                epsilon = max(epsilon, guarantee.epsilon * (1.0 - MARGIN) / quantiles)
-            epsilon -= SELECTION_ROUNDING
+                epsilon = max(epsilon, guarantee.epsilon * (1.0 - MARGIN) / (bounds + CENTRE * centres))
+            epsilon -= SELECTION_ROUNDING / CENTRE
         if lists:
             square = _squared_sensitivity(guarantee, rows_per_person)
             scale = math.sqrt(square * weight / (2.0 * budget))
             threshold = rare_threshold(scale, rare * (1.0 - MARGIN) / lists, rows_per_person)
-        plan = cls(guarantee, records, rows_per_person, quantiles, lists, epsilon, scale, threshold)
+        plan = cls(guarantee, records, rows_per_person, bounds, centres, lists, epsilon, scale, threshold)
         plan._refuse_noise()
         return plan
 
     @property
-    def lower_share(self) -> int:
-        """The order, in 4096ths, of the quantile that becomes a lower bound; an upper bound's is as far from the end.
+    def beyond(self) -> int:
+        """How many cells shall lie beyond a bound: so many that numbers beyond all data are unlikely.
 
-        So many rows lie beyond it that numbers beyond all data are unlikely by `LOG_ODDS`.
+        The choice of such a number is `LOG_ODDS` less likely, in logarithms, than of one as heavy at the quantile.
         """
-        rows = 2.0 * self.rows_per_person * LOG_ODDS / self.quantile_epsilon
-        return math.ceil(SHARE_UNIT * rows / self.records)
+        return math.ceil(2.0 * self.rows_per_person * LOG_ODDS / self.quantile_epsilon)
 
     @property
     def zcdp(self) -> float:
-        """rho of all quantiles and, but for the event, of all lists."""
-        chosen = self.quantiles * (self.quantile_epsilon + SELECTION_ROUNDING) ** 2 / 8.0
+        """rho of all bounds and centres and, but for the event, of all lists."""
+        chosen = sum(epsilon**2 for epsilon in self._choices()) / 8.0
         if not self.lists:
             return chosen
         square = _squared_sensitivity(self.guarantee, self.rows_per_person)
@@ -99,7 +117,7 @@ class Discovery:
     def spends(self) -> Guarantee:
         """The guarantee recomputed from the constants alone."""
         epsilon, neighbours = self.guarantee.epsilon, self.guarantee.neighbours
-        if not self.lists and self.quantiles * (self.quantile_epsilon + SELECTION_ROUNDING) <= epsilon:
+        if not self.lists and math.fsum(self._choices()) <= epsilon:
             return Guarantee(epsilon, 0.0, neighbours)
         rare = self.lists and self.lists * rare_probability(
             self.noise_scale, self.threshold, self.rows_per_person
@@ -108,18 +126,36 @@ class Discovery:
         return Guarantee(epsilon, min(delta, math.nextafter(1.0, 0.0)), neighbours)
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that quantiles may cost; lists have none, because of the rare event."""
+        """Renyi divergence of the given order that bounds may cost; lists have none, because of the rare event."""
         return order * self.zcdp
+
+    def centre(self, cells: Array, randomness: Randomness) -> float:
+        """Touch the data: a number somewhere among the cells, NaN where one is missing."""
+        return choose_centre(cells, CENTRE * self.quantile_epsilon, self.rows_per_person, randomness)
+
+    def bound(self, cells: Array, side: str, origin: float, randomness: Randomness) -> float:
+        """Touch the data: the lower or upper bound, seen from an origin that is public or was released."""
+        sign = 1.0 if side == "upper" else -1.0
+        distances = sign * (cells - origin)
+        return origin + sign * choose_reach(
+            distances, self.beyond, self.quantile_epsilon, self.rows_per_person, randomness
+        )
+
+    def _choices(self) -> list[float]:
+        """Epsilon of every choice, rounding included."""
+        epsilons = [self.quantile_epsilon] * self.bounds + [CENTRE * self.quantile_epsilon] * self.centres
+        return [epsilon + SELECTION_ROUNDING for epsilon in epsilons]
 
     def _refuse_noise(self) -> None:
         """Bounds and lists that public facts already show to be worthless are not sold."""
         scarce = f"{self.records} records and {self.guarantee} buy noise"
-        if self.quantiles and self.lower_share > LARGEST_SHARE:
+        most = LARGEST_SHARE * self.records
+        if self.bounds and self.beyond > most:
             raise InvalidParameter(
-                f"{scarce}: {self.quantiles} bounds would need {self.lower_share / LARGEST_SHARE:.2g} times as many "
-                "records or, about, as large an epsilon. Mark fewer bounds, or state them from public knowledge"
+                f"{scarce}: {self.bounds} bounds need {self.beyond / most:.2g} times as many records or about as much "
+                "more epsilon. Mark fewer bounds, or state them from public knowledge"
             )
-        if self.lists and self.threshold > self.records / 4.0:
+        if self.lists and self.threshold > most:
             raise InvalidParameter(
                 f"{scarce}: a value would have to occur more than {self.threshold:.0f} times to be listed. "
                 "Spend more, mark fewer lists, or state them from public knowledge"

@@ -1,4 +1,4 @@
-"""Private quantiles of a column of which nothing is known: the exponential mechanism over all sensible numbers.
+"""Private quantiles of a column of which nothing is known: the exponential mechanism over numbers of all magnitudes.
 
 The argument is in docs/theory/discovery.md.
 """
@@ -15,71 +15,90 @@ from privlearn.mechanisms.selection import choose_row
 from privlearn.randomness import Randomness
 
 Array = NDArray[np.float64]
-
-SHARE_UNIT = 2**12
-"""Quantiles are multiples of 1/4096, so that losses are integers and no rounding depends on the number of rows."""
+Losses = NDArray[np.int64]
 
 _LARGEST_EXPONENT = 1000
 _ORDINARY_EXPONENT = 64
 _FINE, _COARSE = 2**10, 2**4
 
 
-def choose_quantile(cells: Array, share: int, epsilon: float, rows: int, randomness: Randomness) -> float:
-    """A candidate near the quantile of order ``share / 4096``, for the price ``epsilon``.
+def choose_centre(cells: Array, epsilon: float, rows: int, randomness: Randomness) -> float:
+    """A number near the median of the cells, for the price ``epsilon``; see `_choose`."""
+    points, _ = candidates()
+    return _choose(centre_losses(_ordered(cells), points), 2, epsilon, rows, randomness, distances=False)
 
-    **Theorem** (McSherry and Talwar 2007; quantiles after Smith 2011; range after Cesar and Rogers 2021). A person who
-    owns at most m = ``rows`` cells moves every loss of `quantile_losses` by at most m units of 4096, up or down, under
-    ``replace_one`` and under ``zero_out``. So choosing c with probability proportional to
-    weight(c) exp(-epsilon loss(c) / (2 m 4096)) has log-ratios within a range of epsilon, plus `SELECTION_ROUNDING`
-    for rounding: it is (epsilon + rounding)-private and (epsilon + rounding)^2 / 8 zCDP.
 
-    Parameters
-    ----------
-    cells : array
-        NaN where a cell is missing: such a row counts on neither side.
-    share : int
-        From 1 to 4095.
-    epsilon : float
-    rows : int
-        How many cells one person may own.
-    randomness : Randomness
+def choose_reach(distances: Array, beyond: int, epsilon: float, rows: int, randomness: Randomness) -> float:
+    """A number from 0 on that about ``beyond`` of the distances exceed, for the price ``epsilon``; see `_choose`."""
+    points, _ = candidates(distances=True)
+    return _choose(
+        reach_losses(_ordered(distances), beyond, points), 1, epsilon, rows, randomness, distances=True
+    )
+
+
+def centre_losses(ordered: Array, points: Array) -> Losses:
+    """For each point, how far the cells below and above it are from balancing; 0 at a median.
+
+    A cell adds 1 to one of two sums and takes 1 from the other, or does neither if it is missing, and the larger sum
+    counts: exchanging a cell moves the loss by at most 2.
     """
-    points, log_weights = candidates()
-    losses = quantile_losses(np.sort(cells[~np.isnan(cells)]), share, points)
-    # The smallest is taken off while they are integers: what is rounded afterwards is at most 700 where it matters.
-    scores = log_weights - epsilon / (2.0 * rows * SHARE_UNIT) * (losses - losses.min())
-    return float(points[choose_row(scores, randomness)])
+    below, above = _sides(ordered, points)
+    return np.asarray(np.maximum(2 * np.maximum(below, above) - len(ordered), 0))
 
 
-def quantile_losses(ordered: Array, share: int, points: Array) -> NDArray[np.int64]:
-    """How many rows, times 4096, would have to change sides for each point to be the quantile.
+def reach_losses(ordered: Array, beyond: int, points: Array) -> Losses:
+    """For each point, how many cells too many or too few lie above it; cells equal to it count as is best.
 
-    With ``below``, ``equal`` and ``above`` the cells on each side of a point c and q = share / 4096 it is
-    max(0, (1 - q) below - q (equal + above), q above - (1 - q) (below + equal)). One cell's part in either sum is
-    1 - q, -q or (missing) 0, an interval of length 1.
+    A cell's part is 0 or 1, and 0 if it is missing: exchanging it moves the loss by at most 1.
     """
-    below = np.searchsorted(ordered, points, side="left")
-    up_to = np.searchsorted(ordered, points, side="right")
-    total, rest = len(ordered), SHARE_UNIT - share
-    too_high = rest * below - share * (total - below)
-    too_low = share * (total - up_to) - rest * up_to
-    return np.asarray(np.maximum(np.maximum(too_high, too_low), 0))
+    below, above = _sides(ordered, points)
+    from_here_on = len(ordered) - below
+    return np.asarray(np.maximum(np.maximum(above - beyond, beyond - from_here_on), 0))
 
 
-@lru_cache(maxsize=1)
-def candidates() -> tuple[Array, Array]:
+@lru_cache(maxsize=2)
+def candidates(distances: bool = False) -> tuple[Array, Array]:
     """The public candidates in increasing order, and the logarithms of their public weights.
 
-    0, and both signs of every number with 11 significant bits from 2^-64 to 2^65, with 5 bits down to 2^-1000 and up
-    to 2^1001. All numbers between 2^k and 2^(k+1) together weigh 1 / (16 + |k|)^2: ordinary magnitudes come first, none
-    is excluded. 0 weighs as much as the numbers from 1 to 2, because so many columns begin there.
+    0, and both signs (for distances the positive one) of every number with 11 significant bits from 2^-64 to 2^65, and
+    with 5 bits from 2^-1000 to 2^1001. All numbers from 2^k to 2^(k+1) together weigh 1 / (16 + |k|)^2: ordinary
+    magnitudes come first, none is excluded. 0 weighs as much as the numbers from 1 to 2, because so many columns begin
+    there.
     """
     exponents = np.arange(-_LARGEST_EXPONENT, _LARGEST_EXPONENT + 1)
     steps = np.where(np.abs(exponents) <= _ORDINARY_EXPONENT, _FINE, _COARSE)
     places = np.concatenate([np.arange(count) / count for count in steps])
     positive = np.ldexp(1.0 + places, np.repeat(exponents, steps))
     log_weights = np.repeat(-2.0 * np.log(16.0 + np.abs(exponents)) - np.log(steps), steps)
-    points = np.concatenate([-positive[::-1], [0.0], positive])
-    weights = np.concatenate([log_weights[::-1], [-2.0 * math.log(16.0)], log_weights])
+    negative = slice(0, 0) if distances else slice(None, None, -1)
+    points = np.concatenate([-positive[negative], [0.0], positive])
+    weights = np.concatenate([log_weights[negative], [-2.0 * math.log(16.0)], log_weights])
     points.flags.writeable = weights.flags.writeable = False
     return points, weights
+
+
+def _choose(
+    losses: Losses, sensitivity: int, epsilon: float, rows: int, randomness: Randomness, *, distances: bool
+) -> float:
+    """A candidate c with probability proportional to weight(c) exp(-epsilon loss(c) / (2 m sensitivity)).
+
+    **Theorem** (McSherry and Talwar 2007; for quantiles Smith 2011; range: Cesar and Rogers 2021). A person who owns at
+    most m = ``rows`` cells moves every loss by at most m times the sensitivity, up or down, under ``replace_one`` and
+    under ``zero_out``. So the log-ratio of neighbours' probabilities stays within a range of ``epsilon``, plus
+    `SELECTION_ROUNDING`: the choice is (epsilon + rounding)-private and (epsilon + rounding)^2 / 8 zCDP.
+    """
+    points, log_weights = candidates(distances)
+    # The smallest is taken off while they are integers: what is rounded afterwards is at most 700 where it matters.
+    scores = log_weights - epsilon / (2.0 * rows * sensitivity) * (losses - losses.min())
+    return float(points[choose_row(scores, randomness)])
+
+
+def _ordered(cells: Array) -> Array:
+    """The cells that are not missing, in order."""
+    return np.sort(cells[~np.isnan(cells)])
+
+
+def _sides(ordered: Array, points: Array) -> tuple[Losses, Losses]:
+    """How many cells lie below, and how many above, each point."""
+    below = np.searchsorted(ordered, points, side="left")
+    return below, len(ordered) - np.searchsorted(ordered, points, side="right")
