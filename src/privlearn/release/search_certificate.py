@@ -79,16 +79,18 @@ class SearchCertificate(Certificate):
     def _title(self) -> str:
         return f"{self.mechanism.search.title}; each: {self.chosen._title()}"
 
-    def _described(self) -> dict[str, str]:
+    def in_search(self) -> dict[str, str]:
+        """What came out of the search, in words."""
         searched = self.mechanism
         parameters = searched.parameters[searched.chosen]
         error = {} if searched.error is None else {"error shown": in_words(searched.error)}
         return {
             "chosen": f"{in_words(parameters)}, of {len(searched.parameters)} candidates",
-            **error,
             "its own promise": str(searched.fit.guarantee),
-            **self.chosen._described(),
-        }
+        } | error
+
+    def _described(self) -> dict[str, str]:
+        return self.in_search() | self.chosen._described()
 
 
 def read_certificate(record: Mapping[str, Any]) -> Certificate:

@@ -73,7 +73,7 @@ def _check_part(estimator: Any, part: Any) -> None:
     for name, values in part.items():
         if name in PROMISED:
             raise InvalidParameter(
-                f"{name} is no candidate: the promise covers the whole search. Give it to PrivateGridSearch"
+                f"{name} is no candidate: it belongs to the promise, which is given to the search as a whole"
             )
         if name in _DECLARED:
             raise InvalidParameter(

@@ -171,8 +171,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             raise InvalidParameter(
                 "without privacy there is nothing to pay for: take scikit-learn's GridSearchCV"
             )
-        if self.method not in METHODS:
-            raise InvalidParameter(f"method must be {' or '.join(map(repr, METHODS))}, not {self.method!r}")
+        check_method(self.method)
         if self.expected_trials is not None:
             whole_number(self.expected_trials, "expected_trials")
         return guarantee
@@ -204,3 +203,8 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         tags.input_tags.sparse = inner.input_tags.sparse
         return tags
+
+
+def check_method(method: Any) -> None:
+    if method not in METHODS:
+        raise InvalidParameter(f"method must be {' or '.join(map(repr, METHODS))}, not {method!r}")
