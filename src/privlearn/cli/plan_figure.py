@@ -30,6 +30,8 @@ def draw_plan(plan: Plan, kind: str) -> bytes:
         sizes = np.unique(np.round(_around(float(rows), 1.0, float(MOST_ROWS))))
         _draw_panel(right, sizes, lambda at: plan.at(rows=int(at)), float(rows))
         right.set_xlabel(f"records, at epsilon {epsilon:g}")
+        for axes in (left, right):
+            _plain_numbers(axes, matplotlib.ticker)
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
         figure.suptitle(
@@ -42,14 +44,12 @@ def draw_plan(plan: Plan, kind: str) -> bytes:
 
 def _draw_panel(axes: Any, places: Any, plan_at: Callable[[float], Plan], asked: float) -> None:
     plans = [plan_at(float(place)) for place in places]
-    noise, margin = np.array([made.noise for made in plans]), np.array([made.margin for made in plans])
+    margin, noise = [made.margin for made in plans], [made.noise for made in plans]
     axes.plot(places, margin, color="#009E73", linewidth=2, linestyle="--", label="typical margin")
     axes.plot(places, noise, color="#0072B2", linewidth=2.5, label="noise in a prediction, estimated")
     worst = [made.worst_case for made in plans]
     axes.plot(places, worst, color="#0072B2", linewidth=1, linestyle=":", label="noise at worst, proven")
-    ratio = np.array([made.ratio for made in plans])
-    _shade(axes, places, ratio > LARGEST_RATIO["noisy"], "#D55E00", "drowned")
-    _shade(axes, places, ratio <= LARGEST_RATIO["clear"], "#009E73", "clear")
+    _shade(axes, places, [made.ratio for made in plans])
     axes.axvline(asked, color="#777777", linestyle=":", label="asked for")
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -58,19 +58,24 @@ def _draw_panel(axes: Any, places: Any, plan_at: Callable[[float], Plan], asked:
     axes.set_axisbelow(True)
 
 
-def _shade(axes: Any, places: Any, where: Any, colour: str, label: str) -> None:
-    """The part of the axis to which a verdict applies."""
-    axes.fill_between(
-        places,
-        0.0,
-        1.0,
-        where=where,
-        transform=axes.get_xaxis_transform(),
-        color=colour,
-        alpha=0.12,
-        linewidth=0,
-        label=label,
-    )
+def _shade(axes: Any, places: Any, ratios: Any) -> None:
+    """The parts of the axis that are drowned and clear."""
+    between = np.geomspace(places[0], places[-1], 20 * POINTS)
+    ratio = np.exp(np.interp(np.log(between), np.log(places), np.log(ratios)))
+    drowned, clear = ratio > LARGEST_RATIO["noisy"], ratio <= LARGEST_RATIO["clear"]
+    everywhere = axes.get_xaxis_transform()
+    for where, colour, label in ((drowned, "#D55E00", "drowned"), (clear, "#009E73", "clear")):
+        axes.fill_between(
+            between, 0, 1, where, transform=everywhere, color=colour, alpha=0.12, linewidth=0, label=label
+        )
+
+
+def _plain_numbers(axes: Any, ticker: Any) -> None:
+    """0.5 and 1,000 rather than powers of ten."""
+    for axis, subs in ((axes.xaxis, (1.0,)), (axes.yaxis, (1.0, 2.0, 5.0))):
+        axis.set_major_locator(ticker.LogLocator(subs=subs))
+        axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _around(asked: float, low: float, high: float) -> Any:

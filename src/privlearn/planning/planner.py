@@ -5,30 +5,25 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from scipy.optimize import brentq
 
-from privlearn.data import Schema
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.work import Work
-from privlearn.features.points import row_count
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import KERNEL_MECHANISMS, Mechanism
 from privlearn.planning.estimate import Spectrum, noise_in_prediction, typical_margin, worst_case
-from privlearn.planning.stand_in import STAND_INS, stand_in_array, stand_in_table
+from privlearn.planning.stand_in import check_count, stand_ins
 from privlearn.planning.summary import advice, as_dict, table
 from privlearn.planning.typical import TypicalProblem, typical_problem
 from privlearn.planning.verdict import Verdict, largest_ratio, verdict_of
 
 MOST_ROWS = 10**12
-MOST_COLUMNS = 20_000  # more would not fit into the memory of a small machine
 LEAST_EPSILON, MOST_EPSILON = 1e-4, 100.0
 _STRIDE, _PRECISION = 4.0, 1.005  # of the search for the smallest number of records and the smallest epsilon
 
@@ -105,7 +100,9 @@ class Plan:
             promised.neighbours,
         )
         return dataclasses.replace(
-            self, rows=self.rows if rows is None else _count("rows", rows, MOST_ROWS), guarantee=guarantee
+            self,
+            rows=self.rows if rows is None else check_count("rows", rows, MOST_ROWS),
+            guarantee=guarantee,
         )
 
     def smallest_rows(self, verdict: str = "clear") -> int | None:
@@ -170,44 +167,17 @@ def plan(estimator: PrivateLinearModel, rows: int, columns: int | None = None) -
         raise InvalidParameter(
             "epsilon = inf adds no noise, so there is nothing to plan: give a finite epsilon"
         )
-    X, y = _stand_ins(estimator, columns)
+    X, y = stand_ins(estimator, columns)
     work = copy.copy(estimator).prepare(X, y, private=True)  # reading rows leaves its mark on an estimator
     made = Plan(
         work,
         Spectrum.of(work.rows.features),
         typical_problem(work.loss),
-        _count("rows", rows, MOST_ROWS),
+        check_count("rows", rows, MOST_ROWS),
         guarantee,
     )
     made.mechanism  # noqa: B018 - refuses now what no theorem covers
     return made
-
-
-def _stand_ins(estimator: Any, columns: int | None) -> tuple[Any, Any]:
-    """Rows like those to come, and some answers: which, does not matter to a plan."""
-    schema, points = estimator.schema, getattr(estimator, "public_points", None)
-    if columns is not None and (schema is not None or points is not None):
-        raise InvalidParameter("the schema or the public points say it all: leave out columns")
-    if points is not None and (schema is None or schema.person is None):
-        return points, _answers(estimator, schema, row_count(points))
-    if schema is not None:
-        return stand_in_table(schema), _answers(estimator, schema, STAND_INS)
-    if columns is None:
-        raise InvalidParameter(
-            "describe the rows: give the estimator a schema, or say how many columns of numbers there are, columns=20"
-        )
-    bound = 1.0 if estimator.norm_bound is None else estimator.norm_bound
-    return stand_in_array(_count("columns", columns, MOST_COLUMNS), bound), _answers(
-        estimator, schema, STAND_INS
-    )
-
-
-def _answers(estimator: Any, schema: Schema | None, count: int) -> Any:
-    if schema is not None:
-        allowed: Any = None if schema.target is None else schema.target.classes or schema.target.bounds
-    else:
-        allowed = estimator.target_bounds if hasattr(estimator, "target_bounds") else estimator.classes
-    return np.zeros(count) if allowed is None else np.resize(np.asarray(allowed), count)
 
 
 def _smallest(ratio_at: Callable[[float], float], largest: float, low: float, high: float) -> float | None:
@@ -233,10 +203,3 @@ def _smallest(ratio_at: Callable[[float], float], largest: float, low: float, hi
     while ratio_at(found) > largest:
         found *= _PRECISION
     return found
-
-
-def _count(name: str, value: Any, most: int) -> int:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or not 1 <= int(value) <= most:
-        raise InvalidParameter(f"{name} must be a whole number from 1 to {most:,}, not {value!r}")
-    return int(value)

@@ -17,7 +17,7 @@ from privlearn.erm.losses import RESIDUAL_LOSSES, Logistic, Multinomial
 Array = NDArray[np.float64]
 
 LOG_ODDS_SPREAD = 2.0
-"""Standard deviation of the log-odds of a label: the best error there is 20 %."""
+"""Standard deviation of the log-odds of a label: the best error there is 22 %."""
 TARGET_SPREAD = 0.3
 """Of the predictable and of the unpredictable part of a number scaled to [-1, 1]: the best R^2 there is 1/2."""
 
