@@ -202,22 +202,30 @@ def _fresh_noise(outputs: Array) -> Finding:
 def _independent_classes(outputs: Array) -> Finding:
     """Silent rows leave nothing but noise in a coefficient; rank correlation of every two classes over the fits."""
     found = [
-        (float(stats.spearmanr(outputs[:, i, 0], outputs[:, j, 0]).pvalue), i, j)
+        (*_rank_correlation(outputs[:, i, 0], outputs[:, j, 0]), i, j)
         for i in range(outputs.shape[1])
         for j in range(i)
     ]
     if not found:
         return Finding("independent noise", "noted", "classes", "one row of coefficients: nothing to compare")
-    least, i, j = min(found)
-    adjusted = min(1.0, least * len(found))
-    correlation = float(stats.spearmanr(outputs[:, i, 0], outputs[:, j, 0]).statistic)
+    p_value, correlation, i, j = min(found)
+    adjusted = min(1.0, p_value * len(found))
     return judged(
         "independent noise",
         f"classes against each other, {len(outputs)} fits on silent rows",
         adjusted > LEVEL,
         f"classes {j} and {i} share their noise: their difference is released without any",
-        {"largest correlation": correlation, "p-value (adjusted)": adjusted},
+        {"correlation": correlation, "p-value (adjusted)": adjusted},
     )
+
+
+def _rank_correlation(first: Array, second: Array) -> tuple[float, float]:
+    """p-value and Spearman's correlation; numbers that never change have one only if they are the same."""
+    if np.ptp(first) == 0.0 or np.ptp(second) == 0.0:
+        same = bool(np.array_equal(first, second))
+        return float(not same), float(same)
+    found = stats.spearmanr(first, second)
+    return float(found.pvalue), float(found.statistic)
 
 
 def _same_attributes(make: Callable[[int], Any], pair: LabelledPair, seed: int) -> Iterator[Finding]:

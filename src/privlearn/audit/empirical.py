@@ -2,8 +2,8 @@
 
 If outputs of P (one input) and Q (its neighbour) are (epsilon, delta)-indistinguishable, every event E has
 P(E) <= exp(epsilon) Q(E) + delta. So epsilon >= log((P(E) - delta) / Q(E)), and confidence limits for both
-probabilities give a limit for epsilon. The event is chosen on one half of the runs and counted on the other, so
-the choice costs no confidence. See docs/theory/audit.md.
+probabilities give a limit for epsilon. The event is chosen on some of the runs and counted on the others, so the choice
+costs no confidence. See docs/theory/audit.md.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ Array = NDArray[np.float64]
 
 KNOTS = 65
 """Quantiles of a statistic between which an event's ends are chosen."""
+
+CHOOSING = 0.25
+"""Share of the runs that choose the event: rare events need more runs for counting than for finding."""
 
 FEWEST_RUNS = 8
 
@@ -80,12 +83,12 @@ def epsilon_bound(one: Array, other: Array, *, delta: float = 0.0, confidence: f
     """
     _check(one, other, delta, confidence)
     risk = (1.0 - confidence) / 4.0  # two directions, two probabilities each
-    half = min(len(one), len(other)) // 2
+    chosen = int(CHOOSING * min(len(one), len(other)))
     bounds = []
     for first, second in ((one, other), (other, one)):
-        event = _best_event(first[:half], second[:half], delta, risk)
-        hits, misses = event.count(first[half:]), event.count(second[half:])
-        bounds.append(_bound(hits, len(first) - half, misses, len(second) - half, delta, risk))
+        event = _best_event(first[:chosen], second[:chosen], delta, risk)
+        hits, misses = event.count(first[chosen:]), event.count(second[chosen:])
+        bounds.append(_bound(hits, len(first) - chosen, misses, len(second) - chosen, delta, risk))
     return EpsilonBound(max(float(bound) for bound in bounds), confidence, delta, min(len(one), len(other)))
 
 

@@ -76,7 +76,10 @@ def _on_grid(mechanism: Any, vectors: Array) -> Finding:
     scale = getattr(mechanism, "tolerance_noise_scale", mechanism.noise_scale)
     step = grid_step(scale, GAMMA_GRID_BITS if mechanism.noise == "norm_gamma" else GRID_BITS)
     steps = vectors / step
-    small = np.abs(steps) < 2.0**53  # beyond, every float is a multiple
+    small = np.abs(steps) < 2.0**53
+    if not small.any():
+        why = "they are so large beside the step that every floating-point number is a multiple of it"
+        return Finding("coefficients", "noted", "grid", why)
     return judged(
         "coefficients",
         "multiples of the noise's public grid step",
