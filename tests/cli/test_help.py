@@ -15,6 +15,7 @@ COMMANDS = [
     ("predict",),
     ("verify",),
     ("inspect",),
+    ("audit",),
     ("budget",),
     ("budget", "create"),
     ("budget", "show"),

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from privlearn import __version__
+from privlearn.cli.audit import audit
 from privlearn.cli.bounds import bounds
 from privlearn.cli.budget import budget
 from privlearn.cli.compare import compare
@@ -64,6 +65,7 @@ app.command()(train)
 app.command()(predict)
 app.command()(verify)
 app.command()(inspect)
+app.command()(audit)
 app.add_typer(budget, name="budget")
 app.command()(compare)
 app.command()(bounds)
