@@ -26,6 +26,13 @@ LAWS = ("test_calibrated_noise.py", "test_exact_privacy_loss.py", "test_sensitiv
 DEFECTS = ("test_known_defects.py", "test_contract.py")
 RELEASE = ("test_certificates.py", "test_release_file.py")
 ACCOUNTING = ("../accounting",)
+SEARCH = ("test_search_privacy.py", "../selection")
+SHARES = ("../multiparty/test_noise_share.py", "../multiparty/test_fixed_point.py")
+MASKS = (
+    "../multiparty/test_masked_sum.py",
+    "../multiparty/test_masked_traffic.py",
+    "../multiparty/test_masking_refusals.py",
+)
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,13 @@ WORK = "estimators/work.py"
 CALIBRATE = "accounting/calibrate.py"
 CURVES = "accounting/curves.py"
 COMPOSE = "accounting/compose.py"
+STOPPING = "mechanisms/random_stopping.py"
+PARTITION = "mechanisms/partition.py"
+SEARCH_WAYS = "selection/ways.py"
+SHARE = "multiparty/noise_share.py"
+FIXED_POINT = "multiparty/fixed_point.py"
+MASKING_PARTY = "multiparty/masking_party.py"
+MASK = "multiparty/masks.py"
 
 
 def _scaled(name: str, file: str, old: str, tests: tuple[str, ...] = NOISE) -> Iterator[Mutant]:
@@ -90,6 +104,22 @@ def _noise_scales() -> Iterator[Mutant]:
     yield from _scaled("drawn laplace noise", NOISES, f"randomness.discrete_laplace({drawn}")
     yield from _scaled("drawn norm-Gamma noise", NOISES, "@math.fsum(exponentials)@ * scale")
     yield from _scaled("perturbation of the objective", OBJECTIVE, "fit(@perturbation@ / self.task.total")
+    yield from _scaled("noise share", SHARE, "return @self.scale / math.sqrt(self.cohort.honest)@", SHARES)
+    yield from _scaled(
+        "drawn noise share",
+        SHARE,
+        "randomness.discrete_gaussian(@self.share_scale / self.step@, dimension)",
+        SHARES,
+    )
+    yield from _scaled(
+        "calibrated noise of a score", STOPPING, "return @rows_per_person(candidates) / (@ratio", SEARCH
+    )
+    yield from _scaled(
+        "drawn noise of a score", STOPPING, "np.array([mistakes]), @self.score_noise_scale@, ", SEARCH
+    )
+    yield from _scaled(
+        "weight of the exponential choice", PARTITION, "return -@self.selection_epsilon@ * mistakes", SEARCH
+    )
 
 
 MUTANTS = [
@@ -155,7 +185,37 @@ MUTANTS = [
     Mutant("composition of one", COMPOSE, "single.self_compose(times)", "single.self_compose(1)", ACCOUNTING),
     Mutant("Renyi without the order", COMPOSE, "math.log(order * (order - 1.0) * area)", "math.log(order * area)", ACCOUNTING),
     Mutant("search from the unsafe side", CALIBRATE, "        low, high = (middle, high) if holds(middle) else (low, middle)\n    return low", "        low, high = (middle, high) if holds(middle) else (low, middle)\n    return high", ACCOUNTING),
+    Mutant("validation rows trained on", SEARCH_WAYS, "take(work, parts[place]), take(work, last)", "take(work, np.append(parts[place], last)), take(work, last)", SEARCH),
+    Mutant("scored on the rows trained on", SEARCH_WAYS, "take(work, parts[place]), take(work, last)", "take(work, parts[place]), take(work, parts[place])", SEARCH),
+    Mutant("parts that overlap", PARTITION, "return np.array_split(order, parts)", "return [*np.array_split(order, parts)[:-1], order]", SEARCH),
+    Mutant("parts of persons with several rows", PARTITION, "if any(task.rows_per_person > 1 or task.averaged for task in tasks):", "if False:", SEARCH),
+    Mutant("choice's epsilon not counted", PARTITION, "epsilon = max(trained.epsilon, self.selection_epsilon + SELECTION_ROUNDING)", "epsilon = trained.epsilon", SEARCH),
+    Mutant("as many trials as expected, always", STOPPING, "while draw_below(self.expected_trials, randomness) != 0:", "for _ in range(self.expected_trials - 1):", SEARCH),
+    Mutant("twice as many trials", STOPPING, "while draw_below(self.expected_trials, randomness) != 0:", "while draw_below(2 * self.expected_trials, randomness) != 0:", SEARCH),
+    Mutant("the worst trial released", STOPPING, "noisy < best.mistakes", "noisy > best.mistakes", SEARCH),
+    Mutant("trials with the whole promise", STOPPING, "/ STOPPED_PURE\n", "\n", SEARCH),
+    Mutant("the score for free", STOPPING, "return self._largest_renyi(order) + order * self.score_ratio**2 / 2.0", "return self._largest_renyi(order)", SEARCH),
+    Mutant("a person's rows scored as one", "mechanisms/search.py", "return max(candidate.task.rows_per_person for candidate in candidates)", "return 1", SEARCH),
+    Mutant("the cheapest candidate counted", "mechanisms/search.py", "return max(candidate.renyi(order) for candidate in self.candidates)", "return min(candidate.renyi(order) for candidate in self.candidates)", SEARCH),
+    Mutant("search not charged", "selection/search.py", "outcome = charged(self, way.search, way.run)", "outcome = way.run()", SEARCH),
+    Mutant("mistakes above one", "selection/mistakes.py", "parts = parts * work.rows.person_weights", "pass", SEARCH),
+    Mutant("the choice for free", "accounting/stopping.py", "return trial(order) + chosen + spread / (order - 1.0)", "return trial(order) + spread / (order - 1.0)", ACCOUNTING),
+    Mutant("the choice at half its price", "accounting/stopping.py", "chosen = 2.0 * (", "chosen = 1.0 * (", ACCOUNTING),
+    Mutant("pure choices at twice an epsilon", "accounting/stopping.py", "STOPPED_PURE = 3.0", "STOPPED_PURE = 2.0", ACCOUNTING),
     Mutant("ra12 as Procedure 3 prints it", CALIBRATE, "math.sqrt(quantile**2 + 2.0 * epsilon)", "math.sqrt(quantile + 2.0 * epsilon)", ACCOUNTING),
+    Mutant("noise shared among the missing too", SHARE, "math.sqrt(self.cohort.honest)\n", "math.sqrt(self.cohort.parties)\n", SHARES),
+    Mutant("gap of the summed law forgotten", SHARE, "+ 10.0 * math.fsum(gaps)", "+ 0.0 * math.fsum(gaps)", SHARES),
+    Mutant("rounding of the summands for free", SHARE, "sensitivity / self.step + math.sqrt(dimension)", "sensitivity / self.step", SHARES),
+    Mutant("overflow of the noise forgotten", FIXED_POINT, "return values + TAIL", "return values + 0.0 * TAIL", SHARES),
+    Mutant("overflow of the parties forgotten", FIXED_POINT, "self.parties * (self.bound / self.step + 1.0)", "(self.bound / self.step + 1.0)", SHARES),
+    Mutant("no mask of one's own", MASKING_PARTY, "words + self_mask(keys.own, self._session, round, self._number)", "words + np.uint64(0)", MASKS),
+    Mutant("pair masks all added", MASK, "total + mask if party == low else total - mask", "total + mask", MASKS),
+    Mutant("one mask for all rounds", "multiparty/key_book.py", "tuple(RoundKeys(_fresh(), _fresh()) for _ in range(rounds))", "(RoundKeys(_fresh(), _fresh()),) * rounds", MASKS),
+    Mutant("mask keys folded to 32 bits", MASK, "Cipher(ChaCha20(key, nonce)", "Cipher(ChaCha20(key[:4] * 8, nonce)", MASKS),
+    Mutant("a round answered twice", MASKING_PARTY, "self._forget_before(letter.round + 1)", "self._forget_before(letter.round)", MASKS),
+    Mutant("coordinator as a party", "multiparty/envelope.py", "if letter.sender == COORDINATOR:", "if False:", MASKS),
+    Mutant("signature not checked", "multiparty/envelope.py", ".verify(signature, content)", "", MASKS),
+    Mutant("survivors not counted", MASKING_PARTY, '        self._require(len(arrived), "sent a vector")\n', "", MASKS),
 ]  # fmt: skip
 
 
