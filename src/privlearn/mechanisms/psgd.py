@@ -70,7 +70,7 @@ class PrivateSGD(SummedMechanism):
             raise InvalidParameter("PSGD is a paper's private mode: it needs a finite epsilon and delta > 0")
         draft = cls(task, guarantee, noise, calibration, parties, shares, 1, guarantee.epsilon)
         rounds = draft._default_rounds() if rounds is None else rounds
-        epsilon = composed_pure_epsilon(draft.round_epsilon, rounds, guarantee.delta * (1.0 - MARGIN))
+        epsilon = composed_pure_epsilon(draft.round_epsilon, rounds, guarantee.delta)
         claim = Guarantee(epsilon * (1.0 + MARGIN), guarantee.delta, guarantee.neighbours)
         return cls(task, claim, noise, calibration, parties, shares, rounds, guarantee.epsilon)
 
@@ -116,8 +116,8 @@ class PrivateSGD(SummedMechanism):
     def spends(self) -> Guarantee:
         """The transcript's guarantee recomputed from the constants alone."""
         epsilon = self.guarantee.epsilon
-        delta = composed_pure_delta(self.round_epsilon, self.rounds, epsilon * (1.0 - MARGIN))
-        return Guarantee(epsilon, delta / (1.0 - MARGIN), self.task.neighbours)
+        delta = composed_pure_delta(self.round_epsilon, self.rounds, epsilon)
+        return Guarantee(epsilon, delta, self.task.neighbours)
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of the given order that the whole run may cost."""

@@ -1,0 +1,57 @@
+"""RA12's figures: the experiment's parts, and a small run whose claims the full one shows with less noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from privlearn.reproduce import ra12
+
+
+def test_sizes_are_whole_and_nobody_is_empty() -> None:
+    for fractions in (*ra12.SKEWS, (1e-9, 1.0 - 1e-9), np.random.default_rng(0).dirichlet(np.ones(15))):
+        sizes = ra12.party_sizes(fractions, 455)
+        assert sizes.sum() == 455
+        assert sizes.min() >= 1
+        assert np.max(np.abs(sizes - 455 * np.asarray(fractions))) <= len(sizes)
+
+
+def test_data_lies_in_the_unit_ball() -> None:
+    splits = [ra12.simulated_split(np.random.default_rng(0)), *ra12.breast_cancer_splits(seed=0)]
+    for split in splits:
+        assert np.max(np.linalg.norm(np.vstack([split.rows, split.test_rows]), axis=1)) <= 1.0
+    assert splits[0].rows.shape == splits[0].test_rows.shape == (1000, 10)
+    cancer = splits[1:]
+    assert sum(len(split.test_rows) for split in cancer) == 569
+    assert all(len(split.rows) + len(split.test_rows) == 569 for split in cancer)
+
+
+def test_weighted_aggregation_does_not_depend_on_the_smallest_party() -> None:
+    """The same noise draws, hence the same error up to the local minimisers' differences."""
+    split = ra12.simulated_split(np.random.default_rng(1))
+
+    def error(name: str, skew: int) -> float:
+        sizes = ra12.party_sizes(ra12.SKEWS[skew], 1000)
+        return float(np.mean([split.error(ra12.train(name, split, sizes, 0.2, seed)) for seed in range(10)]))
+
+    assert abs(error("LA weighted", 0) - error("LA weighted", 2)) < 0.02
+    assert error("LA", 2) > error("LA", 0) + 0.1
+
+
+@pytest.mark.parametrize("run", [ra12.ra12_figure1, ra12.ra12_figure2], ids=["figure 1", "figure 2"])
+def test_a_small_run_draws_the_figure(run: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib.figure")
+    monkeypatch.setattr(ra12, "REPEATS", {True: 1})
+    monkeypatch.setattr(ra12, "EPSILONS", (0.2,))
+    # PSGD's hundreds of rounds are tested elsewhere; here another takes its place
+    monkeypatch.setattr(ra12, "ALGORITHMS", dict(ra12.ALGORITHMS) | {"PSGD": ra12.ALGORITHMS["GOP"]})
+    result = run(True, 0)  # type: ignore[operator]
+    assert len(result.table) == 2 * 3 * 6
+    assert all(0.0 <= row["error"] <= 0.7 for row in result.table)
+    means = {(row["panel"], row["value"], row["algorithm"]): row["error"] for row in result.table}
+    assert means["skew", 3, "default"] < means["skew", 3, "LA"] - 0.1
+    assert "Lambda (0.1 here)" in result.agreement
+    figure = result.figure(matplotlib)
+    assert len(figure.axes) == 2
+    assert [axes.get_xlabel() for axes in figure.axes] == ["number of parties", "skew (3: one party has 1 %)"]

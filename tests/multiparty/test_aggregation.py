@@ -1,0 +1,71 @@
+"""Local aggregation: its noise against the theorem written out anew and in what is released, and who drops out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from party_cases import (
+    DELTA,
+    EPSILON,
+    NOWHERE,
+    aggregation,
+    exact_sum,
+    largest_ratio,
+    parties_of,
+    pooled_minimiser,
+    random_rows,
+    task_of,
+)
+from scipy import stats
+
+from privlearn.guarantee import Guarantee
+from privlearn.multiparty.trusted_sum import TrustedSum
+from privlearn.randomness import SeededRandomness
+
+ALARM = 1e-6
+
+
+@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
+@pytest.mark.parametrize(("calibration", "records"), [("weighted", 1000), ("uniform", 3 * 40)])
+@pytest.mark.parametrize("delta", [0.0, DELTA])
+@pytest.mark.parametrize("problems", [1, 4])
+def test_scale_is_that_of_the_theorem(
+    neighbours: Any, calibration: str, records: int, delta: float, problems: int
+) -> None:
+    task = task_of(neighbours=neighbours, problems=problems, tolerance=1e-4)
+    moved = (2.0 if neighbours == "replace_one" else 1.0) / (records * 0.05) + 2.0 * 1e-4 / 0.05
+    mechanism = aggregation(task, calibration, 40, Guarantee(EPSILON, delta, neighbours))
+    expected = math.sqrt(problems) * moved / largest_ratio() if delta else problems * moved / EPSILON
+    assert mechanism.noise_scale == pytest.approx(expected, rel=1e-6)
+    assert mechanism.spends() <= mechanism.guarantee
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5, 2.0])
+@pytest.mark.parametrize("delta", [0.0, DELTA])
+def test_released_noise(factor: float, delta: float) -> None:
+    task = task_of(total=12)
+    mechanism = aggregation(task, "weighted", 1, Guarantee(EPSILON, delta))
+    parties = parties_of(mechanism, np.zeros((12, 3)), np.ones(12), [1, 4, 7])  # whose minimisers are 0
+    ask = TrustedSum(mechanism, parties, SeededRandomness(1))
+    drawn = np.array([mechanism.run(ask)[0] for _ in range(300)])
+    scale = factor * mechanism.noise_scale
+    lengths = np.linalg.norm(drawn, axis=1) / scale
+    law = stats.chi(3) if delta else stats.gamma(3)
+    assert (stats.kstest(lengths, law.cdf).pvalue > ALARM) == (factor == 1.0)
+
+
+def test_without_noise_it_is_the_mean_of_those_present() -> None:
+    rows, signs = random_rows(60, 3, seed=4)
+    for calibration in ("weighted", "uniform"):
+        mechanism = aggregation(task_of(total=60), calibration, 10, NOWHERE)
+        parties = parties_of(mechanism, rows, signs, [10, 20, 30])
+        places = np.split(np.arange(60), [10, 30])
+        minimisers = [pooled_minimiser(task_of(total=len(own)), rows[own], signs[own]) for own in places]
+        shares = np.array([10, 20, 30]) if calibration == "weighted" else np.ones(3)
+        everyone = mechanism.run(exact_sum(parties))[0]
+        assert everyone == pytest.approx(np.average(minimisers, axis=0, weights=shares), abs=1e-7)
+        rest = mechanism.run(exact_sum(parties[1:]))[0]
+        assert rest == pytest.approx(np.average(minimisers[1:], axis=0, weights=shares[1:]), abs=1e-7)

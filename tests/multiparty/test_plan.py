@@ -1,0 +1,139 @@
+"""The plan: what parties sign must be whole, carried out as written, and refused early if it cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from privlearn import InvalidParameter, SchemaError
+from privlearn.data.simulated import census_schema, simulated_census
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms import LocalAggregation, NoisyDescent, PrivateSGD
+from privlearn.multiparty.party import Party
+from privlearn.multiparty.plan import MultipartyPlan
+
+SETTINGS: dict[str, Any] = {
+    "parties": {"north": 50, "south": 250, "west": 700},
+    "epsilon": 1.0,
+    "delta": 1e-5,
+}
+
+
+def plan_with(**changes: Any) -> MultipartyPlan:
+    return MultipartyPlan.from_dict({"schema": census_schema()} | SETTINGS | changes)
+
+
+CHANGES: dict[str, Any] = {
+    "epsilon": 1.5,
+    "delta": 1e-6,
+    "neighbours": "zero_out",
+    "algorithm": "aggregation",
+    "loss": "huber_hinge",
+    "kernel": {"name": "rbf", "fourier_pairs": 10},
+    "rounds": 4,
+    "regularization": 0.1,
+    "dropouts": 1,
+    "colluding": 0,
+    "parties": {"north": 51, "south": 250, "west": 700},
+}
+
+
+@pytest.mark.parametrize("changed", CHANGES)
+def test_the_digest_covers_every_setting(changed: str) -> None:
+    assert plan_with(**{changed: CHANGES[changed]}).digest != plan_with().digest
+
+
+def test_the_digest_covers_the_schema_and_the_order_of_parties() -> None:
+    other = census_schema().to_dict()
+    other["columns"]["age"]["upper"] = 91
+    assert plan_with(schema=other).digest != plan_with().digest
+    turned = dict(reversed(SETTINGS["parties"].items()))
+    assert plan_with(parties=turned).digest != plan_with().digest
+
+
+def test_a_plan_survives_json_and_toml(tmp_path: Path) -> None:
+    plan = plan_with(kernel={"name": "rbf", "gamma": 0.5, "fourier_pairs": 20}, dropouts=1, colluding=1)
+    (tmp_path / "plan.json").write_text(json.dumps(plan.to_dict()))
+    census_schema().save(tmp_path / "census.schema.yaml")
+    (tmp_path / "plan.toml").write_text(
+        'schema = "census.schema.yaml"\nepsilon = 1.0\ndelta = 1e-5\ndropouts = 1\n'
+        "[parties]\nnorth = 50\nsouth = 250\nwest = 700\n"
+        '[kernel]\nname = "rbf"\ngamma = 0.5\nfourier_pairs = 20\n'
+    )
+    for name in ("plan.json", "plan.toml"):
+        read = MultipartyPlan.load(tmp_path / name)
+        assert read == plan
+        assert read.digest == plan.digest
+    assert json.loads(plan.canonical()) == plan.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"delta": 0.0}, "delta=1e-6"),
+        ({"parties": {"alone": 100}}, "at least 2"),
+        ({"parties": {"north": 0, "south": 10}}, "greater than or equal to 1"),
+        ({"dropouts": 2}, "fewer than half"),
+        ({"dropouts": 1, "colluding": 2}, "nobody is left"),
+        ({"algorithm": "aggregation", "rounds": 3}, "has one round"),
+        ({"algorithm": "average"}, "algorithm"),
+        ({"loss": "hinge"}, "loss"),
+        ({"width": 0.5}, "has no width"),
+        ({"epsilom": 1.0}, "epsilom: unknown setting"),
+        ({"kernel": {"name": "polynomial"}}, "only the kernels rbf"),
+        ({"schema": census_schema().to_dict() | {"target": None}}, "list its classes"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_what_cannot_be_carried_out_is_refused_before_anyone_signs(changes: Any, told: str) -> None:
+    with pytest.raises(SchemaError, match=told):
+        plan_with(**changes)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"), [("epsilon = ", "not valid TOML"), ("epsilon = 1.0", "missing")]
+)
+def test_unreadable_files_are_told(tmp_path: Path, content: str, told: str) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(content)
+    with pytest.raises(SchemaError, match=told):
+        MultipartyPlan.load(path)
+    with pytest.raises(SchemaError, match="cannot be read"):
+        MultipartyPlan.load(tmp_path / "absent.toml")
+    with pytest.raises(SchemaError, match=r"\.toml or \.json"):
+        MultipartyPlan.load(tmp_path / "plan.yaml")
+
+
+def test_algorithms_by_name() -> None:
+    assert isinstance(plan_with().mechanism, NoisyDescent)
+    weighted, uniform = (
+        plan_with(algorithm=name).mechanism for name in ("aggregation", "uniform_aggregation")
+    )
+    assert isinstance(weighted, LocalAggregation)
+    assert isinstance(uniform, LocalAggregation)
+    assert (weighted.effective_records, uniform.effective_records) == (1000, 150)
+    assert plan_with(algorithm="aggregation", delta=0.0).mechanism.noise == "norm_gamma"
+    psgd = plan_with(algorithm="psgd", rounds=20)
+    assert isinstance(psgd.mechanism, PrivateSGD)
+    assert psgd.mechanism.limit == Guarantee(1.0, 1e-5)
+    assert psgd.guarantee == psgd.mechanism.guarantee
+    assert psgd.guarantee.epsilon > 5.0
+
+
+def test_shares_follow_from_dropouts_and_colluders() -> None:
+    parties = dict.fromkeys("abcdefg", 100)
+    assert plan_with(parties=parties, dropouts=2, colluding=1).mechanism.shares == 4
+    assert plan_with(parties=parties).mechanism.shares == 6
+
+
+def test_a_party_brings_what_the_plan_declares() -> None:
+    plan = plan_with()
+    assert Party.from_table(plan, "north", simulated_census(50, seed=1)).total == 50
+    with pytest.raises(InvalidParameter, match="no party 'east'"):
+        Party.from_table(plan, "east", simulated_census(50, seed=1))
+    with pytest.raises(ValueError, match="declares 50 records") as refusal:
+        Party.from_table(plan, "north", simulated_census(57, seed=1))
+    assert "57" not in str(refusal.value)
