@@ -29,6 +29,7 @@ ACCOUNTING = ("../accounting",)
 SEARCH = ("test_search_privacy.py", "../selection")
 SHARES = ("../multiparty/test_noise_share.py", "../multiparty/test_fixed_point.py")
 MASKS = (
+    "../multiparty/test_mask_keys.py",
     "../multiparty/test_masked_sum.py",
     "../multiparty/test_masked_traffic.py",
     "../multiparty/test_masking_refusals.py",

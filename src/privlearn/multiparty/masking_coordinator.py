@@ -48,9 +48,9 @@ class MaskingCoordinator:
         return self._round
 
     @property
-    def heard(self) -> list[int]:
-        """Who has answered in the present step."""
-        return sorted(self._messages)
+    def arrived(self) -> list[int]:
+        """Whose vectors are in the sum that is being opened, or was opened last."""
+        return sorted(self._masked)
 
     def accept(self, message: bytes) -> int:
         """Take one party's message of the present step; returns its sender. Refused messages change nothing."""
@@ -102,7 +102,6 @@ class MaskingCoordinator:
         survivors = {number: keys[number].pair for number in self._masked}
         for number in self._members - set(survivors):
             total += pair_masks(secrets[number], survivors, session, round, number)
-        self._masked = {}
         self._begin(Step.MASKED, round + 1, self._members)
         return total
 

@@ -4,13 +4,14 @@
     mask -> reveal                         once a round
 
 A call out of order, or for a round that is over, is refused. Rounds may be missed but not repeated: keys and shares are
-deleted as they are used.
+forgotten as they are used.
 """
 
 from __future__ import annotations
 
 import struct
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
@@ -50,21 +51,17 @@ class MaskingParty:
         self._session = session
         self._number = number
         self._identity = identity
-        self._keys = KeyBook.generate(session.rounds)
-        self._box_key = X25519PrivateKey.from_private_bytes(self._keys.box)
-        self._unused = dict(enumerate(self._keys.rounds))
+        keys = KeyBook.generate(session.rounds)
+        self._public = keys.public()
+        self._box_key = X25519PrivateKey.from_private_bytes(keys.box)
+        self._unused = dict(enumerate(keys.rounds))
         self._roster: dict[int, KeyBook] = {}
         self._own_shares: bytes = b""
         self._shares: dict[int, dict[int, RoundKeys]] = {}
 
-    @property
-    def members(self) -> list[int]:
-        """Who masks with whom: all whose shares arrived."""
-        return sorted(self._shares[min(self._shares)]) if self._shares else []
-
     def advertise(self) -> bytes:
         """The party's public keys, signed."""
-        return self._seal(Step.KEYS, self._keys.public().to_bytes())
+        return self._seal(Step.KEYS, self._public.to_bytes())
 
     def share(self, roster: bytes) -> bytes:
         """Shares of the party's secrets, a locked box for each other party of the roster."""
@@ -74,7 +71,7 @@ class MaskingParty:
         self._roster = self._read_roster(from_coordinator(roster, session, Step.ROSTER).body)
         points = [number + 1 for number in self._roster]
         contents = dict.fromkeys(self._roster, b"")
-        for keys in self._keys.rounds:
+        for keys in self._unused.values():
             for secret in keys:
                 for point, share in split(secret, session.cohort.threshold, points).items():
                     contents[point - 1] += share
@@ -90,6 +87,7 @@ class MaskingParty:
         for sender, box in self._read_inbox(from_coordinator(inbox, self._session, Step.INBOX).body).items():
             contents[sender] = self._box(sender, self._number).unlock(box)
         self._require(len(contents), "gave out shares")
+        self._own_shares = b""
         for round in self._unused:
             start = 2 * round * SHARE_BYTES
             middle, end = start + SHARE_BYTES, start + 2 * SHARE_BYTES
@@ -100,8 +98,8 @@ class MaskingParty:
 
     def mask(self, round: int, words: Words) -> bytes:
         """The party's encoded vector under its masks: uniform to everyone who lacks their keys."""
-        if words.shape != (self._session.dimension,):
-            raise DataError(f"the vector must have {self._session.dimension} coordinates")
+        if words.shape != (self._session.dimension,) or words.dtype != np.uint64:
+            raise DataError(f"the encoded vector must have {self._session.dimension} words of 64 bits")
         if round not in self._unused or round not in self._shares:
             raise ProtocolError(f"round {round} is over, not agreed, or the session has not started")
         self._forget_before(round)
@@ -131,7 +129,7 @@ class MaskingParty:
         for start in range(0, len(body), size):
             letter = from_party(body[start : start + size], self._session, Step.KEYS)
             roster[letter.sender] = KeyBook.from_bytes(letter.body, self._session.rounds)
-        if roster.get(self._number) != self._keys.public():
+        if roster.get(self._number) != self._public:
             raise ProtocolError("the roster does not hold this party's own keys")
         self._require(len(roster), "advertised keys")
         return dict(sorted(roster.items()))

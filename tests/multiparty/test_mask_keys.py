@@ -1,0 +1,59 @@
+"""Mask keys against the standards, computed anew: no bit of them is lost (a published framework keeps 32)."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import struct
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+from masking_steps import Steps
+
+from privlearn.multiparty.cohort import Cohort
+from privlearn.multiparty.masks import pair_masks, self_mask
+
+SESSION = Steps(Cohort(3), dimension=50, rounds=9).session
+
+
+def _hkdf_sha256(secret: bytes, salt: bytes, info: bytes) -> bytes:
+    """RFC 5869 for one block of output."""
+    pseudorandom_key = hmac.digest(salt, secret, hashlib.sha256)
+    return hmac.digest(pseudorandom_key, info + b"\x01", hashlib.sha256)
+
+
+def _stream(secret: bytes, purpose: bytes, *numbers: int) -> np.ndarray:
+    info = b"privlearn secure sum: " + purpose + b"".join(struct.pack(">Q", number) for number in numbers)
+    key = _hkdf_sha256(secret, SESSION.digest, info)
+    words = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor().update(bytes(8 * SESSION.dimension))
+    return np.frombuffer(words, "<u8")
+
+
+def test_masks_are_the_streams_of_whole_keys() -> None:
+    mine, theirs = X25519PrivateKey.generate(), X25519PrivateKey.generate()
+    shared = mine.exchange(theirs.public_key())
+    mask = _stream(shared, b"pair mask", 7, 0, 2)
+    public = theirs.public_key().public_bytes_raw()
+    np.testing.assert_array_equal(pair_masks(mine.private_bytes_raw(), {2: public}, SESSION, 7, 0), mask)
+    np.testing.assert_array_equal(
+        pair_masks(mine.private_bytes_raw(), {0: public}, SESSION, 7, 2), np.uint64(0) - mask
+    )
+    np.testing.assert_array_equal(self_mask(shared, SESSION, 7, 1), _stream(shared, b"self mask", 7, 1))
+
+
+def test_every_bit_of_a_secret_changes_its_mask() -> None:
+    secret = bytes(range(32))
+    masks = {self_mask(secret, SESSION, 0, 0).tobytes()}
+    for place in range(256):
+        changed = bytearray(secret)
+        changed[place // 8] ^= 1 << place % 8
+        masks.add(self_mask(bytes(changed), SESSION, 0, 0).tobytes())
+    assert len(masks) == 257
+
+
+def test_masks_of_other_sessions_rounds_and_parties_differ() -> None:
+    secret, other = bytes(32), Steps(Cohort(3), dimension=50).session
+    places = [(SESSION, 0, 0), (SESSION, 0, 1), (SESSION, 1, 0), (other, 0, 0)]
+    assert len({self_mask(secret, *place).tobytes() for place in places}) == 4
