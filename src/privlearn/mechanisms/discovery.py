@@ -19,9 +19,10 @@ from privlearn.randomness import Randomness
 Array = NDArray[np.float64]
 
 LOG_ODDS = 12.0
-"""How much likelier, in logarithms, the quantile aimed at is than a number beyond all data of the same weight."""
-QUANTILE_WEIGHT = 2.0
-"""What a quantile gets of the budget for what a list gets: at equal shares its error in rows would be larger."""
+"""How much likelier, in logarithms, the quantile aimed at is than a number beyond all data of the same weight. For
+columns of many shapes it keeps the probability of a bound twice too wide below 2 in 100 (docs/theory/discovery.md)."""
+BOUND_WEIGHT = 3.0
+"""rho of a bound for a rho of 1 of a list: then about as many rows lie beyond a bound as a listed value needs."""
 CENTRE = 0.5
 """Epsilon of a column's centre beside that of a bound: anywhere among the data will do."""
 LARGEST_SHARE = 0.25
@@ -82,10 +83,10 @@ class Discovery:
         _check(guarantee, lists)
         rare = guarantee.delta / 2.0 if lists else 0.0
         budget = _zcdp_budget(guarantee, rare)
-        weight = QUANTILE_WEIGHT * (bounds + CENTRE**2 * centres) + lists
+        weight = BOUND_WEIGHT * (bounds + CENTRE**2 * centres) + lists
         epsilon = scale = threshold = 0.0
         if bounds:
-            epsilon = math.sqrt(8.0 * budget * QUANTILE_WEIGHT / weight)
+            epsilon = math.sqrt(8.0 * budget * BOUND_WEIGHT / weight)
             if not lists:
                 epsilon = max(epsilon, guarantee.epsilon * (1.0 - MARGIN) / (bounds + CENTRE * centres))
             epsilon -= SELECTION_ROUNDING / CENTRE
