@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
-from scipy.integrate import quad
 
+from privlearn.audit.samplers import HeightLaw
 from privlearn.mechanisms.noise import GAMMA_GRID_BITS
 from privlearn.mechanisms.selection import choose_in_ball, choose_row
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
@@ -21,23 +21,6 @@ Array = NDArray[np.float64]
 ALARM = 1e-6
 DIMENSIONS = (1, 2, 5, 50)
 DRAWS = 2000
-
-
-class HeightLaw:
-    """t = <z, u> for z of the d-ball with density exp(k |<z, u>|): slices are (d-1)-balls of radius sqrt(1 - t^2)."""
-
-    def __init__(self, dimension: int, concentration: float) -> None:
-        self.dimension, self.concentration = dimension, concentration
-        self.knots = np.linspace(0.0, 1.0, 401)
-        pieces = [quad(self._height, a, b)[0] for a, b in zip(self.knots, self.knots[1:], strict=False)]
-        self.sums = np.append(0.0, np.cumsum(pieces))
-
-    def _height(self, t: float) -> float:
-        # relative to t = 1: the largest exponent, so that nothing overflows
-        return float((1.0 - t * t) ** ((self.dimension - 1) / 2) * math.exp(self.concentration * (t - 1.0)))
-
-    def cdf(self, t: Array) -> Array:
-        return np.interp(t, self.knots, self.sums / self.sums[-1])
 
 
 def heights(dimension: int, concentration: float, draws: int, randomness: Randomness) -> tuple[Array, Array]:
@@ -58,11 +41,10 @@ def test_the_slices_of_the_ball_are_what_the_law_says() -> None:
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 @pytest.mark.parametrize("concentration", [0.0, 6.0, 40.0, 3000.0])
 def test_height_follows_the_numerically_integrated_law(dimension: int, concentration: float) -> None:
-    law = HeightLaw(dimension, concentration)
-    if concentration > 1000.0:  # all mass within the last knots: integrate there
-        law.knots = 1.0 - np.geomspace(1.0, 1e-7, 401)
-        pieces = [quad(law._height, a, b)[0] for a, b in zip(law.knots, law.knots[1:], strict=False)]
-        law.sums = np.append(0.0, np.cumsum(pieces))
+    # where all mass is near 1, integrate there
+    law = HeightLaw(
+        dimension, concentration, 1.0 - np.geomspace(1.0, 1e-7, 401) if concentration > 1000.0 else None
+    )
     _, along = heights(dimension, concentration, DRAWS, SeededRandomness(dimension))
     assert stats.kstest(np.abs(along), law.cdf).pvalue > ALARM
     assert abs(float(np.sum(np.sign(along)))) < stats.norm.isf(ALARM) * math.sqrt(len(along))

@@ -7,15 +7,15 @@ twice the noise the second.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 from combinations import Plan, hockey_stick
-from densities import Grid, divergences, worst_loss
 from numpy.typing import NDArray
 
+from privlearn.audit.laws import Grid, LawPair, objective_laws
+from privlearn.audit.neighbours import Pair, Records, worst_pairs
 from privlearn.erm import HuberHinge, Logistic, Problem, SmoothedHinge, minimise
 from privlearn.guarantee import Neighbours
 
@@ -25,29 +25,22 @@ both_relations = pytest.mark.parametrize("neighbours", ["replace_one", "zero_out
 LOSSES = [Logistic(), HuberHinge(), SmoothedHinge(0.3)]
 
 
-def line_neighbours(neighbours: Neighbours) -> list[tuple[Array, Array]]:
-    """Three records on a line; a record of zeros has a constant loss: it is a deleted one."""
-    others = [(0.0, 0.0), (1.0, 1.0), (1.0, -1.0), (0.3, -1.0)]
-    changed = (
-        [(1.0, 0.0), (-0.5, 0.0)] if neighbours == "zero_out" else [(1.0, -1.0), (1.0, 0.0), (0.6, -1.0)]
-    )
-    return [
-        (np.array([[a], *([o] for o in rest)]), np.array([[b], *([o] for o in rest)]))
-        for (a, b), rest in itertools.product(changed, others)
-    ]
-
-
-def plane_neighbours(neighbours: Neighbours) -> list[tuple[Array, Array]]:
-    others = np.array([[0.0, 0.0], [0.6, 0.8], [-1.0, 0.0], [0.0, 0.4]])
-    angles = [0.0] if neighbours == "zero_out" else [np.pi, 2.0, 1.0]
-    pairs = [(np.array([1.0, 0.0]), np.array([np.cos(angle), np.sin(angle)])) for angle in angles]
-    if neighbours == "zero_out":
-        pairs = [(one, 0.0 * other) for one, other in pairs]
-    return [(np.vstack([one, others]), np.vstack([other, others])) for one, other in pairs]
-
-
 def halved(mechanism: Any) -> Any:
     return dataclasses.replace(mechanism, noise_scale=mechanism.noise_scale / 2.0)
+
+
+def laws(mechanism: Any, grid: Grid) -> list[LawPair]:
+    return [objective_laws(mechanism, pair, grid) for pair in worst_pairs(mechanism.task)]
+
+
+def worst_loss(mechanism: Any, grid: Grid) -> float:
+    return max(found.worst_loss for found in laws(mechanism, grid))
+
+
+def worst_delta(mechanism: Any, grid: Grid, lost_mass: float = 1e-3) -> float:
+    found = laws(mechanism, grid)
+    assert max(pair.lost_mass for pair in found) < lost_mass  # the change of variables is right
+    return max(pair.delta(mechanism.guarantee.epsilon) for pair in found)
 
 
 @both_relations
@@ -61,13 +54,13 @@ def test_pure_objective_on_a_line(
 ) -> None:
     plan = Plan("objective", "norm_gamma", calibration, neighbours)
     mechanism = plan.calibrate(1.5, loss=loss, total=3, dimension=1, regularization=regularization)
-    points = Grid.covering(mechanism, 3, 1, 20_001, deviations=6000.0).points
-    losses = [worst_loss(*pair, points, mechanism) for pair in line_neighbours(neighbours)]
-    assert max(losses) <= 1.5
+    grid = Grid.covering(mechanism, 3, 20_001, deviations=6000.0)
+    found = worst_loss(mechanism, grid)
+    assert found <= 1.5
     if regularization == 50.0 and (neighbours == "zero_out" or not isinstance(loss, Logistic)):
         # opposite records of the logistic loss never pull with all their force at once
-        assert max(losses) >= 0.9 * 1.5
-        assert max(worst_loss(*pair, points, halved(mechanism)) for pair in line_neighbours(neighbours)) > 1.5
+        assert found >= 0.9 * 1.5
+        assert worst_loss(halved(mechanism), grid) > 1.5
 
 
 @both_relations
@@ -76,9 +69,7 @@ def test_pure_objective_in_the_plane(neighbours: Neighbours, loss: Any) -> None:
     mechanism = Plan("objective", "norm_gamma", "tight", neighbours).calibrate(
         1.5, loss=loss, total=5, dimension=2, regularization=0.8
     )
-    points = Grid.covering(mechanism, 5, 2, 201, deviations=20.0).points
-    losses = [worst_loss(*pair, points, mechanism) for pair in plane_neighbours(neighbours)]
-    assert max(losses) <= 1.5
+    assert worst_loss(mechanism, Grid.covering(mechanism, 4, 201, deviations=20.0)) <= 1.5
 
 
 def test_pure_logistic_replace_one_needs_its_full_sensitivity() -> None:
@@ -91,9 +82,9 @@ def test_pure_logistic_replace_one_needs_its_full_sensitivity() -> None:
     other = one * [-1.0, 1.0]
     rest = np.repeat([[-1.0, 0.0]], 5, axis=0)
     points = np.stack(np.meshgrid([-0.3, 0.0, 0.3], np.linspace(-40.0, 0.0, 201)), axis=-1).reshape(-1, 2)
-    pair = np.vstack([one, rest]), np.vstack([other, rest])
-    assert 0.5 * 8.0 < worst_loss(*pair, points, mechanism) <= 8.0
-    assert worst_loss(*pair, points, halved(mechanism)) > 8.0
+    pair = Pair("tilted", *(Records.of(np.vstack([record, rest])) for record in (one, other)))
+    assert 0.5 * 8.0 < objective_laws(mechanism, pair, Grid(points, 1.0)).worst_loss <= 8.0
+    assert objective_laws(halved(mechanism), pair, Grid(points, 1.0)).worst_loss > 8.0
 
 
 @both_relations
@@ -105,25 +96,22 @@ def test_gaussian_objective_on_a_line(
 ) -> None:
     plan = Plan("objective", "gaussian", calibration, neighbours)
     mechanism = plan.calibrate(1.0, 0.01, loss=loss, total=3, dimension=1, regularization=regularization)
-    grid = Grid.covering(mechanism, 3, 1, 20_001)
-    found = [divergences(*pair, grid, mechanism) for pair in line_neighbours(neighbours)]
-    assert all(mass == pytest.approx(1.0, abs=1e-3) for _, mass in found)  # the change of variables is right
-    assert max(delta for delta, _ in found) <= 0.01
+    grid = Grid.covering(mechanism, 3, 20_001)
+    found = worst_delta(mechanism, grid)
+    assert found <= 0.01
     if regularization == 50.0 and not isinstance(loss, Logistic):  # whose turn comes below
-        too_little = [divergences(*pair, grid, halved(mechanism))[0] for pair in line_neighbours(neighbours)]
-        assert max(too_little) > 0.01
+        assert worst_delta(halved(mechanism), grid) > 0.01
         if calibration == "tight":
-            assert max(delta for delta, _ in found) >= 0.85 * 0.01
+            assert found >= 0.85 * 0.01
 
 
 def test_gaussian_zero_out_of_the_logistic_loss_uses_the_whole_slope() -> None:
     mechanism = Plan("objective", "gaussian", "tight", "zero_out").calibrate(
         3.0, 0.01, total=3, dimension=1, regularization=0.2
     )
-    grid = Grid.covering(mechanism, 3, 1, 20_001)
-    one, other = np.array([[1.0], [0.0], [0.0]]), np.zeros((3, 1))
-    assert 0.2 * 0.01 <= divergences(one, other, grid, mechanism)[0] <= 0.01
-    assert divergences(one, other, grid, halved(mechanism))[0] > 0.01
+    grid = Grid.covering(mechanism, 3, 20_001)
+    assert 0.2 * 0.01 <= worst_delta(mechanism, grid) <= 0.01
+    assert worst_delta(halved(mechanism), grid) > 0.01
 
 
 @both_relations
@@ -132,13 +120,10 @@ def test_gaussian_objective_in_the_plane(neighbours: Neighbours, loss: Any) -> N
     mechanism = Plan("objective", "gaussian", "tight", neighbours).calibrate(
         1.0, 0.01, loss=loss, total=5, dimension=2, regularization=4.0
     )
-    grid = Grid.covering(mechanism, 5, 2, 201, deviations=6.0)
-    found = [divergences(*pair, grid, mechanism) for pair in plane_neighbours(neighbours)]
-    assert all(mass == pytest.approx(1.0, abs=1e-2) for _, mass in found)
-    assert max(delta for delta, _ in found) <= 0.01
+    grid = Grid.covering(mechanism, 4, 201, deviations=6.0)
+    assert worst_delta(mechanism, grid, lost_mass=1e-2) <= 0.01
     if isinstance(loss, HuberHinge):
-        too_little = [divergences(*pair, grid, halved(mechanism))[0] for pair in plane_neighbours(neighbours)]
-        assert max(too_little) > 0.01
+        assert worst_delta(halved(mechanism), grid, lost_mass=1e-2) > 0.01
 
 
 @both_relations

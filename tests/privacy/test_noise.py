@@ -1,7 +1,4 @@
-"""The law of the noise, of both sources of randomness.
-
-Thresholds are 1e-6 quantiles: a false alarm is rare, while a scale wrong by a tenth is caught.
-"""
+"""The law of the noise, of both sources of randomness."""
 
 from __future__ import annotations
 
@@ -11,84 +8,59 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import stats
 
+from privlearn.audit.samplers import SAMPLERS, audit_samplers
 from privlearn.errors import InvalidParameter
 from privlearn.mechanisms.noise import (
     ADD_NOISE,
     GAMMA_GRID_BITS,
     GRID_BITS,
-    add_gaussian,
-    add_laplace,
-    add_norm_gamma,
     grid_step,
 )
-from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness, randomness_from
+from privlearn.randomness import Integers, Randomness, SecureRandomness, SeededRandomness, randomness_from
 
 Array = NDArray[np.float64]
 ALARM = 1e-6
-SCALE = 0.37  # not a power of two, so that the grid is finer than the bare minimum
 DRAWS = 20_000
-ROWS = 4000
 
 sources = pytest.mark.parametrize(
     "source", [SecureRandomness, lambda: SeededRandomness(7)], ids=["secure", "seeded"]
 )
 
 
-def follows(sample: Array, law: object) -> bool:
-    return bool(stats.kstest(sample, law.cdf).pvalue > ALARM)  # type: ignore[attr-defined]
+class Rescaled:
+    """A source whose draws are too small or too large by a factor."""
+
+    description, secure = "rescaled", False
+
+    def __init__(self, factor: float) -> None:
+        self.factor, self.source = factor, SeededRandomness(7)
+
+    def discrete_gaussian(self, scale: float, size: int) -> Integers:
+        return self.source.discrete_gaussian(self.factor * scale, size)
+
+    def discrete_laplace(self, scale: float, size: int) -> Integers:
+        return self.source.discrete_laplace(self.factor * scale, size)
+
+    def bits(self, count: int) -> int:
+        return self.source.bits(count)
 
 
-def between(value: float, law: object) -> bool:
-    return bool(law.ppf(ALARM) < value < law.isf(ALARM))  # type: ignore[attr-defined]
+def test_every_sampler_of_the_secure_source_follows_its_law() -> None:
+    report = audit_samplers(SecureRandomness(), draws=1000)
+    assert report.passed, report
+    assert len(report.findings) == len(SAMPLERS)
 
 
-@sources
-def test_gaussian_noise(source: Callable[[], Randomness]) -> None:
-    noise = add_gaussian(np.zeros(DRAWS), SCALE, source())
-    assert follows(noise, stats.norm(scale=SCALE))
-    assert between(float(np.sum((noise / SCALE) ** 2)), stats.chi2(DRAWS))
-    assert between(float(np.sum(noise)), stats.norm(scale=SCALE * math.sqrt(DRAWS)))
-
-
-@sources
-def test_laplace_noise(source: Callable[[], Randomness]) -> None:
-    noise = add_laplace(np.zeros(DRAWS), SCALE, source())
-    assert follows(noise, stats.laplace(scale=SCALE))
-    assert between(float(np.sum(np.abs(noise))) / SCALE, stats.gamma(DRAWS))
-    assert between(float(np.sum(np.sign(noise))), stats.norm(scale=math.sqrt(DRAWS)))
-
-
-@sources
-@pytest.mark.parametrize("dimension", [1, 3])
-def test_norm_gamma_noise(source: Callable[[], Randomness], dimension: int) -> None:
-    noise = add_norm_gamma(np.zeros((ROWS, dimension)), SCALE, source())
-    norms = np.linalg.norm(noise, axis=1)
-    directions = noise / norms[:, np.newaxis]
-    assert follows(norms, stats.gamma(dimension, scale=SCALE))
-    assert between(float(np.sum(norms)) / SCALE, stats.gamma(dimension * ROWS))
-    resultant = ROWS * dimension * float(np.sum(np.mean(directions, axis=0) ** 2))
-    assert between(resultant, stats.chi2(dimension))
-    if dimension == 3:  # Archimedes: each coordinate of a uniform direction is uniform on [-1, 1]
-        for coordinate in directions.T:
-            assert follows(coordinate, stats.uniform(-1.0, 2.0))
-        for pair in ((0, 1), (0, 2), (1, 2)):  # E[u_j^2 u_k^2] = 1/15 and the products have mean 0
-            product = directions[:, pair[0]] * directions[:, pair[1]]
-            assert between(float(np.mean(product)) * math.sqrt(15.0 * ROWS), stats.norm())
-        for coordinate in directions.T:
-            assert between(float(np.corrcoef(norms, coordinate)[0, 1]) * math.sqrt(ROWS), stats.norm())
+def test_every_sampler_of_the_seeded_source_follows_its_law() -> None:
+    report = audit_samplers(SeededRandomness(7), draws=8000)
+    assert report.passed, report
 
 
 @pytest.mark.parametrize("wrong", [0.5, 0.9, 1.1, 2.0])
-def test_these_tests_notice_a_wrong_scale(wrong: float) -> None:
-    noise = add_gaussian(np.zeros(DRAWS), SCALE * wrong, SeededRandomness(7))
-    assert not between(float(np.sum((noise / SCALE) ** 2)), stats.chi2(DRAWS))
-    noise = add_laplace(np.zeros(DRAWS), SCALE * wrong, SeededRandomness(7))
-    assert not between(float(np.sum(np.abs(noise))) / SCALE, stats.gamma(DRAWS))
-    noise = add_norm_gamma(np.zeros((ROWS, 3)), SCALE * wrong, SeededRandomness(7))
-    norms = np.linalg.norm(noise, axis=1)
-    assert not between(float(np.sum(norms)) / SCALE, stats.gamma(3 * ROWS))
+@pytest.mark.parametrize("name", [name for name in SAMPLERS if "noise" in name or "gaussian process" in name])
+def test_these_tests_notice_a_wrong_scale(wrong: float, name: str) -> None:
+    assert min(SAMPLERS[name](Rescaled(wrong), DRAWS).values()) < ALARM
 
 
 @sources

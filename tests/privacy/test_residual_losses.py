@@ -1,29 +1,22 @@
-"""Losses without a known sign: the noise of the theorem, and the promise on the exact law of the release.
-
-The minimiser w of J(w) + <b, w>/N satisfies b = -sum of slope(<w, x> - y) x - N Lambda w, so on a line w has density
-p(b(w)) (sum of curvatures x^2 + N Lambda). Records are pairs (x, y); one with x = 0 is a deleted one.
-"""
+"""Losses without a known sign: the noise of the theorem, and the promise on the exact law of the release."""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from typing import Any
 
 import numpy as np
 import pytest
 from combinations import Plan
-from numpy.typing import NDArray
 from scipy import integrate, stats
 from scipy.optimize import brentq
 
 from privlearn import PrivateRegressor
+from privlearn.audit.laws import Grid, objective_laws
+from privlearn.audit.neighbours import worst_pairs
 from privlearn.erm import ClippedSquare, Huber
 from privlearn.guarantee import Neighbours
-
-Array = NDArray[np.float64]
-Record = tuple[float, float]
 
 EPSILON, DELTA, ALARM = 1.3, 1e-4, 1e-6
 DIRECTIONS = {"zero_out": 1, "replace_one": 2}
@@ -84,43 +77,14 @@ def test_released_coefficients_have_that_noise(neighbours: Neighbours, loss: str
         assert (law.ppf(ALARM) < found < law.isf(ALARM)) == (factor == 1.0)  # the check bites
 
 
-def log_density(records: list[Record], w: Array, mechanism: Any) -> Array:
-    loss, scale = mechanism.task.loss, mechanism.noise_scale
-    kappa = mechanism.task.total * mechanism.effective_regularization
-    noise, jacobian = -kappa * w, np.full_like(w, kappa)
-    for x, y in records:
-        noise -= loss.derivative(w * x - y) * x
-        jacobian += loss.curvature(w * x - y) * x**2
-    if mechanism.noise == "gaussian":
-        return np.asarray(stats.norm.logpdf(noise, scale=scale) + np.log(jacobian))
-    return -np.abs(noise) / scale - math.log(2.0 * scale) + np.log(jacobian)
+def grid(mechanism: Any, deviations: float) -> Grid:
+    return Grid.covering(mechanism, 3, 40_001, deviations)
 
 
-def neighbours_on_a_line(neighbours: Neighbours) -> list[tuple[list[Record], list[Record]]]:
-    rest: list[list[Record]] = [[(0.0, 0.0)] * 2, [(1.0, 1.0), (-1.0, 0.3)], [(1.0, 0.0), (0.3, -1.0)]]
-    removed, flipped = (0.0, 0.0), (1.0, -1.0)
-    changed = {
-        "zero_out": [((1.0, 1.0), removed), ((1.0, 0.0), removed), ((-0.5, 0.2), removed)],
-        "replace_one": [((1.0, 1.0), flipped), ((1.0, 0.0), flipped), ((1.0, 0.05), (1.0, -0.05))],
-    }[neighbours]
-    return [([one, *others], [other, *others]) for (one, other), others in itertools.product(changed, rest)]
-
-
-def axis(mechanism: Any, deviations: float) -> Array:
-    kappa = mechanism.task.total * mechanism.effective_regularization
-    half = (deviations * mechanism.noise_scale + 3.0 * mechanism.task.loss.lipschitz) / kappa
-    return np.linspace(-half, half, 40_001)
-
-
-def worst_delta(mechanism: Any, neighbours: Neighbours) -> float:
-    w = axis(mechanism, 9.0)
-    width, factor, worst = w[1] - w[0], math.exp(mechanism.guarantee.epsilon), 0.0
-    for pair in neighbours_on_a_line(neighbours):
-        first, second = (np.exp(log_density(records, w, mechanism)) for records in pair)
-        assert first.sum() * width == pytest.approx(1.0, abs=1e-3)  # the change of variables is right
-        for p, q in ((first, second), (second, first)):
-            worst = max(worst, float(np.maximum(p - factor * q, 0.0).sum() * width))
-    return worst
+def worst_delta(mechanism: Any) -> float:
+    found = [objective_laws(mechanism, pair, grid(mechanism, 9.0)) for pair in worst_pairs(mechanism.task)]
+    assert max(laws.lost_mass for laws in found) < 1e-3  # the change of variables is right
+    return max(laws.delta(mechanism.guarantee.epsilon) for laws in found)
 
 
 def halved(mechanism: Any) -> Any:
@@ -133,9 +97,9 @@ def halved(mechanism: Any) -> Any:
 def test_gaussian_promise_on_a_line(neighbours: Neighbours, loss: Any, regularization: float) -> None:
     plan = Plan("objective", "gaussian", "tight", neighbours)
     mechanism = plan.calibrate(1.0, 0.01, loss=loss, total=3, dimension=1, regularization=regularization)
-    assert worst_delta(mechanism, neighbours) <= 0.01
+    assert worst_delta(mechanism) <= 0.01
     if regularization == 100.0:
-        assert worst_delta(halved(mechanism), neighbours) > 0.01
+        assert worst_delta(halved(mechanism)) > 0.01
 
 
 @both_relations
@@ -149,12 +113,8 @@ def test_pure_promise_on_a_line(
     mechanism = plan.calibrate(1.5, loss=loss, total=3, dimension=1, regularization=regularization)
 
     def worst(mechanism: Any) -> float:
-        w = axis(mechanism, 200.0)
-        ratios = (
-            log_density(one, w, mechanism) - log_density(other, w, mechanism)
-            for one, other in neighbours_on_a_line(neighbours)
-        )
-        return max(float(np.abs(ratio).max()) for ratio in ratios)
+        wide = grid(mechanism, 200.0)
+        return max(objective_laws(mechanism, pair, wide).worst_loss for pair in worst_pairs(mechanism.task))
 
     assert worst(mechanism) <= 1.5
     if regularization == 100.0:
@@ -169,11 +129,11 @@ def test_renyi_cost_covers_the_exact_one(neighbours: Neighbours, loss: Any, orde
     mechanism = plan.calibrate(1.0, 0.01, loss=loss, total=3, dimension=1, regularization=1000.0)
 
     def worst(mechanism: Any) -> float:
-        w, found = axis(mechanism, 12.0), 0.0
-        for one, other in neighbours_on_a_line(neighbours):
-            for pair in ((one, other), (other, one)):
-                p, q = (log_density(records, w, mechanism) for records in pair)
-                moment = np.exp(order * p + (1.0 - order) * q).sum() * (w[1] - w[0])
+        found = 0.0
+        for pair in worst_pairs(mechanism.task):
+            laws = objective_laws(mechanism, pair, grid(mechanism, 12.0))
+            for p, q in ((laws.first, laws.second), (laws.second, laws.first)):
+                moment = np.exp(order * p + (1.0 - order) * q).sum() * laws.cell
                 found = max(found, math.log(moment) / (order - 1.0))
         return found
 
