@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from privlearn.data import Schema, SchemaEncoder
+    from privlearn.data import Schema, SchemaDraft, SchemaEncoder
+    from privlearn.discovery import discover
     from privlearn.erm import ClippedSquare, Hinge, Huber, HuberHinge, Logistic, SmoothedHinge
     from privlearn.errors import (
         BudgetExceeded,
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
     from privlearn.release import Certificate, Release, verify
     from privlearn.selection import PrivateGridSearch
     from privlearn.sessions import InteractivePredictor
+    from privlearn.splitting import BudgetSplit
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BudgetExceeded",
+    "BudgetSplit",
     "Certificate",
     "ClippedSquare",
     "DataError",
@@ -58,12 +61,14 @@ __all__ = [
     "Release",
     "ReleaseError",
     "Schema",
+    "SchemaDraft",
     "SchemaEncoder",
     "SchemaError",
     "SessionError",
     "SmoothedHinge",
     "SolverError",
     "VerificationError",
+    "discover",
     "plan",
     "verify",
 ]
@@ -76,6 +81,8 @@ _PARTS = (
     "erm",
     "release",
     "ledger",
+    "splitting",
+    "discovery",
     "planning",
     "estimators",
     "selection",

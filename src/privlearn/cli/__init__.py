@@ -13,6 +13,7 @@ from privlearn.cli.bounds import bounds
 from privlearn.cli.budget import budget
 from privlearn.cli.compare import compare
 from privlearn.cli.demo import demo
+from privlearn.cli.discover import discover
 from privlearn.cli.inspect import inspect
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
@@ -61,6 +62,7 @@ def describe(
 
 app.command()(schema)
 app.command()(plan)
+app.command()(discover)
 app.command()(train)
 app.command()(predict)
 app.command()(verify)

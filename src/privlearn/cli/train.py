@@ -7,16 +7,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privlearn.cli.discover import show_purchase
+from privlearn.cli.ledgers import ChargedDataset, ChargedLedger, check_room, open_ledger, say_what_is_left
 from privlearn.cli.models import Gamma, KernelName, LossName, ModelName, make_estimator
 from privlearn.cli.options import Force, Neighbouring, SchemaFile, TableFile, check_writable
+from privlearn.cli.searching import (
+    PublicValidation,
+    Searched,
+    SearchMethod,
+    as_search,
+    check_search,
+    read_grid,
+    say_what_was_chosen,
+)
 from privlearn.cli.terminal import LateProgress, warn
 from privlearn.cli.words import in_words
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.data import Schema
+    from privlearn.data import Schema, SchemaDraft
+    from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
     from privlearn.release import Certificate, Release
+    from privlearn.splitting import BudgetPlan
+
+DEFAULT_SPLIT = "bounds=0.1,fit=0.9"
 
 
 def train(
@@ -50,12 +65,18 @@ def train(
     neighbours: Neighbouring = "replace_one",
     regularization: Annotated[str, typer.Option(help="auto, or a number above 0.")] = "auto",
     intercept: Annotated[bool, typer.Option("--intercept/--no-intercept", help="A constant term.")] = True,
-    ledger: Annotated[
-        Path | None, typer.Option(help="Charge the budget in this file.", show_default=False)
+    search: Searched = None,
+    search_method: SearchMethod = "random_stopping",
+    public_validation: PublicValidation = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="How epsilon and delta are divided where the schema marks parts to buy.",
+            show_default=DEFAULT_SPLIT,
+        ),
     ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="The data set's name in the ledger.", show_default="the schema's name")
-    ] = None,
+    ledger: ChargedLedger = None,
+    dataset: ChargedDataset = None,
     sign: Annotated[
         Path | None, typer.Option(metavar="KEY.pem", help="Sign with this Ed25519 key.", show_default=False)
     ] = None,
@@ -67,24 +88,31 @@ def train(
     """Train a classifier or a regression and write a release file that may leave.
 
     Everything is checked before the ledger is charged, and the file is written
-    only after the charge is durable.
+    only after the charge is durable. Where the schema has the word buy instead of
+    a bound or a list, that is bought first, with a share of epsilon.
 
     \b
     Example:
       privlearn train census.csv --schema census.schema.yaml \\
         --epsilon 1 --delta 1e-6 --out income.privlearn
     """
-    from privlearn.data import Schema, read_table
+    from privlearn.data import SchemaDraft, read_table
+    from privlearn.guarantee import Guarantee
     from privlearn.release.verify import read_private_key
 
     check_writable(out, force)
-    description = Schema.load(schema)
+    draft = SchemaDraft.load(schema)
+    description = draft.stand_in
     _check_target(description, target)
+    grid = read_grid(search, public_validation)
     key = None if sign is None else read_private_key(sign)
-    budget = _open_ledger(ledger, dataset, description)
+    budget = open_ledger(ledger, dataset, description.name)
+    total = Guarantee(epsilon, delta, neighbours)  # type: ignore[arg-type]  # it refuses what it does not know
+    plan = _budget_plan(draft, split, total, searched=search is not None)
+    learning = plan.guarantee("selection", "fit")
     settings: dict[str, Any] = {
-        "epsilon": epsilon,
-        "delta": delta,
+        "epsilon": learning.epsilon,
+        "delta": learning.delta,
         "neighbours": neighbours,
         "loss": loss,
         "mechanism": mechanism,
@@ -99,9 +127,15 @@ def train(
     with LateProgress(f"reading {table}") as progress:
         settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
         estimator = make_estimator(model, settings, kernel_settings)
+        check_search(estimator, grid, search_method)
         rows = read_table(table, description)
+        if not draft.is_complete:
+            progress.describe("buying")
+            description = _bought(estimator, rows, draft, plan)
+            estimator.set_params(schema=description)
         progress.describe("training")
-        release: Release = estimator.fit(rows).release_
+        learner = as_search(estimator, grid, search_method, public_validation, description)
+        release: Release = learner.fit(rows).release_
     (release if key is None else release.signed(key)).save(out)
     _report(release.certificate, description, out, budget)
 
@@ -118,14 +152,43 @@ def _check_target(schema: Schema, target: str | None) -> None:
         )
 
 
-def _open_ledger(path: Path | None, dataset: str | None, schema: Schema) -> Ledger | None:
-    if path is None:
-        if dataset is not None:
-            raise InvalidParameter("--dataset names a budget: say where it is, with --ledger PATH")
-        return None
-    from privlearn.ledger import Ledger
+def _budget_plan(draft: SchemaDraft, split: str | None, total: Guarantee, *, searched: bool) -> BudgetPlan:
+    """How the total is divided; all of it goes to the model if there is nothing to buy."""
+    from privlearn.splitting import BudgetSplit
 
-    return Ledger.open(path, schema.name if dataset is None else dataset)
+    if draft.is_complete:
+        if split is not None:
+            raise InvalidParameter(
+                "--split divides what a schema marks to buy from the rest: nothing is marked here"
+            )
+        return BudgetSplit().of(total)
+    plan = BudgetSplit.parse(split or DEFAULT_SPLIT).of(total)
+    if plan.split.bounds == 0:
+        raise InvalidParameter(f"the schema marks parts to buy: give them a share, --split {DEFAULT_SPLIT}")
+    if plan.split.selection and not searched:
+        raise InvalidParameter(f"a share for selection goes with --search: write --split {DEFAULT_SPLIT}")
+    return plan
+
+
+def _bought(estimator: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan) -> Schema:
+    """The complete schema, once it is sure that the model can be trained and paid for, too."""
+    from privlearn.discovery import discover
+
+    check_room(estimator.ledger, plan.total)
+    estimator.prepare(rows, None, True).plan(plan.guarantee("selection", "fit"))
+    typer.echo(f"The budget is divided like this:\n{plan}")
+    price = plan.guarantee("bounds")
+    bought = discover(
+        rows,
+        draft,
+        epsilon=price.epsilon,
+        delta=price.delta,
+        neighbours=price.neighbours,
+        ledger=estimator.ledger,
+        random_state=estimator.random_state,
+    )
+    show_purchase(draft, bought)
+    return bought
 
 
 def _public_rows(path: Path | None, schema: Schema) -> Any:
@@ -156,11 +219,12 @@ def _shown(progress: LateProgress) -> Any:
 def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger | None) -> None:
     typer.echo(f"Wrote {out}: trained on {certificate.mechanism.task.total} records of {schema.name!r}.")
     typer.echo(f"Promise: {certificate.guarantee}. {in_words(certificate.guarantee)}")
+    say_what_was_chosen(certificate)
+    if certificate.adds_up:
+        typer.echo(f"Together with what was bought of the schema: {certificate.together}.")
     if certificate.guarantee.is_private and not certificate.secure:
         warn("NOT PRIVATE: --seed makes the noise known. Leave it out for data of people.")
     elif not certificate.is_private:
         warn("NOT PRIVATE: epsilon is infinite. Do not let this file out.")
-    if ledger is not None:
-        statement = ledger.statement()
-        typer.echo(f"Budget of {ledger.dataset!r}: spent {statement.spent}; left {statement.left}.")
+    say_what_is_left(ledger)
     typer.echo(f"Next: privlearn verify {out}")

@@ -239,8 +239,6 @@ def _same(stated: Any, recomputed: Any) -> bool:
         return stated.keys() == recomputed.keys() and all(_same(stated[k], recomputed[k]) for k in stated)
     if isinstance(stated, list) and isinstance(recomputed, list):
         return len(stated) == len(recomputed) and all(map(_same, stated, recomputed))
-    if isinstance(stated, list) and isinstance(recomputed, list):
-        return len(stated) == len(recomputed) and all(map(_same, stated, recomputed))
     if isinstance(stated, float) and isinstance(recomputed, float | int):
         return math.isclose(stated, recomputed, rel_tol=1e-9)
     return bool(stated == recomputed)
