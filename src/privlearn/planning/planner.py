@@ -33,8 +33,8 @@ class Plan:
     """What a fit would do, and how its noise compares with what it would find. Made by `plan`.
 
     Noise and margins are scores of one problem: log-odds for the logistic loss, about 1 for a sure answer of a support
-    vector machine, units of the target for a regression. All but ``worst_case`` are estimates for a typical
-    table of this schema; real tables were within a factor of 2 to 3.
+    vector machine, units of the target for a regression. The mechanism and ``worst_case`` are exact; the rest are
+    estimates for a typical table of this schema, and docs/theory/planning.md measures how far off they are.
 
     Attributes
     ----------

@@ -20,9 +20,7 @@ Array = NDArray[np.float64]
 STAND_INS = 2000
 MOST_COLUMNS = 20_000  # more would not fit into the memory of a small machine
 _CORRELATION = 0.5
-_CROWDED = (
-    4.0  # a number's place between its bounds has the law Beta(1, 4): bounds are wide, most people are not
-)
+_CROWDED = 4.0  # a number lies between its bounds by the law Beta(1, 4): bounds are wide, most people are not
 _RARITY = 2.0  # the k-th category of a list has a share proportional to 1/k^2
 _WORDS = 30
 _VOCABULARY = 20_000
