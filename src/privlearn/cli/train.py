@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privlearn.cli.discover import show_purchase
-from privlearn.cli.ledgers import ChargedDataset, ChargedLedger, check_room, open_ledger, say_what_is_left
+from privlearn.cli.buying import Split, budget_plan, buy
+from privlearn.cli.ledgers import ChargedDataset, ChargedLedger, open_ledger, say_what_is_left
 from privlearn.cli.models import Gamma, KernelName, LossName, ModelName, make_estimator
 from privlearn.cli.options import Force, Neighbouring, SchemaFile, TableFile, check_writable
 from privlearn.cli.searching import (
@@ -25,13 +25,9 @@ from privlearn.cli.words import in_words
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.data import Schema, SchemaDraft
-    from privlearn.guarantee import Guarantee
+    from privlearn.data import Schema
     from privlearn.ledger import Ledger
     from privlearn.release import Certificate, Release
-    from privlearn.splitting import BudgetPlan
-
-DEFAULT_SPLIT = "bounds=0.1,fit=0.9"
 
 
 def train(
@@ -68,13 +64,7 @@ def train(
     search: Searched = None,
     search_method: SearchMethod = "random_stopping",
     public_validation: PublicValidation = None,
-    split: Annotated[
-        str | None,
-        typer.Option(
-            help="How epsilon and delta are divided where the schema marks parts to buy.",
-            show_default=DEFAULT_SPLIT,
-        ),
-    ] = None,
+    split: Split = None,
     ledger: ChargedLedger = None,
     dataset: ChargedDataset = None,
     sign: Annotated[
@@ -108,7 +98,7 @@ def train(
     key = None if sign is None else read_private_key(sign)
     budget = open_ledger(ledger, dataset, description.name)
     total = Guarantee(epsilon, delta, neighbours)  # type: ignore[arg-type]  # it refuses what it does not know
-    plan = _budget_plan(draft, split, total, searched=search is not None)
+    plan = budget_plan(draft, split, total, searched=search is not None)
     learning = plan.guarantee("selection", "fit")
     settings: dict[str, Any] = {
         "epsilon": learning.epsilon,
@@ -129,12 +119,13 @@ def train(
         estimator = make_estimator(model, settings, kernel_settings)
         check_search(estimator, grid, search_method)
         rows = read_table(table, description)
+        learner = as_search(estimator, grid, search_method, public_validation, description)
         if not draft.is_complete:
             progress.describe("buying")
-            description = _bought(estimator, rows, draft, plan)
+            description = buy(learner, rows, draft, plan)
             estimator.set_params(schema=description)
+            learner = as_search(estimator, grid, search_method, public_validation, description)
         progress.describe("training")
-        learner = as_search(estimator, grid, search_method, public_validation, description)
         release: Release = learner.fit(rows).release_
     (release if key is None else release.signed(key)).save(out)
     _report(release.certificate, description, out, budget)
@@ -150,45 +141,6 @@ def _check_target(schema: Schema, target: str | None) -> None:
             f"--target {target} is not the schema's target, {schema.target.name}: "
             "leave --target out, or change the schema"
         )
-
-
-def _budget_plan(draft: SchemaDraft, split: str | None, total: Guarantee, *, searched: bool) -> BudgetPlan:
-    """How the total is divided; all of it goes to the model if there is nothing to buy."""
-    from privlearn.splitting import BudgetSplit
-
-    if draft.is_complete:
-        if split is not None:
-            raise InvalidParameter(
-                "--split divides what a schema marks to buy from the rest: nothing is marked here"
-            )
-        return BudgetSplit().of(total)
-    plan = BudgetSplit.parse(split or DEFAULT_SPLIT).of(total)
-    if plan.split.bounds == 0:
-        raise InvalidParameter(f"the schema marks parts to buy: give them a share, --split {DEFAULT_SPLIT}")
-    if plan.split.selection and not searched:
-        raise InvalidParameter(f"a share for selection goes with --search: write --split {DEFAULT_SPLIT}")
-    return plan
-
-
-def _bought(estimator: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan) -> Schema:
-    """The complete schema, once it is sure that the model can be trained and paid for, too."""
-    from privlearn.discovery import discover
-
-    check_room(estimator.ledger, plan.total)
-    estimator.prepare(rows, None, True).plan(plan.guarantee("selection", "fit"))
-    typer.echo(f"The budget is divided like this:\n{plan}")
-    price = plan.guarantee("bounds")
-    bought = discover(
-        rows,
-        draft,
-        epsilon=price.epsilon,
-        delta=price.delta,
-        neighbours=price.neighbours,
-        ledger=estimator.ledger,
-        random_state=estimator.random_state,
-    )
-    show_purchase(draft, bought)
-    return bought
 
 
 def _public_rows(path: Path | None, schema: Schema) -> Any:
