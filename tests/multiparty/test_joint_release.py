@@ -151,9 +151,9 @@ def test_a_party_refuses_what_no_plan_asks() -> None:
     dimension = plan.mechanism.task.dimension
     for coefficients in (np.zeros((1, dimension + 1)), np.full((1, dimension), np.nan), None):
         with pytest.raises(InvalidParameter, match="plan's shape"):
-            party.answer(Question("gradients", dimension, 1.0, (), coefficients))
+            party.answer(Question(0, "gradients", dimension, 1.0, (), coefficients))
     with pytest.raises(InvalidParameter, match="no plan's algorithm"):
-        party.answer(Question("rows", dimension, 1.0, ()))
+        party.answer(Question(0, "rows", dimension, 1.0, ()))
     assert repr(party) == "Party(total=100)"
 
 
@@ -163,8 +163,9 @@ def test_every_party_must_come() -> None:
 
 
 def test_progress_counts_the_questions() -> None:
-    numbers: list[int] = []
+    seen: list[tuple[int, str]] = []
     plan = plan_of()
-    train_together(plan, TABLES, random_state=1, progress=lambda number, question: numbers.append(number))
-    extra = plan.mechanism.calibration == "preconditioned"
-    assert numbers == list(range(1, plan.mechanism.rounds + extra + 1))
+    train_together(
+        plan, TABLES, random_state=1, progress=lambda asked: seen.append((asked.number, asked.kind))
+    )
+    assert seen == list(enumerate(plan.mechanism.kinds))

@@ -212,9 +212,22 @@ def test_with_little_noise_few_rounds_come_near_the_minimiser() -> None:
 def test_the_curvature_round_is_chosen_by_public_numbers() -> None:
     promise = Guarantee(1.0, 1e-5)
     adult = task_of(loss=Logistic(), total=36177, dimension=185, regularization=9e-5)
-    assert NoisyDescent.better_calibration(adult, promise) == "preconditioned"
-    assert NoisyDescent.better_calibration(dataclasses.replace(adult, dimension=2100), promise) == "plain"
-    assert NoisyDescent.better_calibration(dataclasses.replace(adult, total=500), promise) == "plain"
+
+    def chosen(**changes: Any) -> str:
+        task = dataclasses.replace(adult, **changes)
+        return NoisyDescent.better_calibration(task, promise, parties=3, shares=2)
+
+    assert chosen() == "preconditioned"
+    assert chosen(dimension=2100) == "plain"
+    assert chosen(total=500) == "plain"
+
+
+def test_steps_are_made_for_the_noise_of_all_shares() -> None:
+    """With 1 share of 4 enough, a sum holds twice the promised noise, and its curvature is bounded accordingly."""
+    task, promise = task_of(total=36177, dimension=50, regularization=9e-5), Guarantee(1.0, 1e-5)
+    alone, many = (descent(task, promise, "preconditioned", parties=4, shares=shares) for shares in (4, 1))
+    assert many.condition - 1.0 == pytest.approx(2.0 * (alone.condition - 1.0))
+    assert many.rounds == pytest.approx(math.sqrt(2.0) * alone.rounds, rel=0.05)
 
 
 def test_the_noise_in_the_second_moments_is_bounded_as_said() -> None:
@@ -243,3 +256,31 @@ def test_refusals_say_what_to_do() -> None:
     with pytest.raises(InvalidParameter, match="shares must be at most"):
         descent(task_of(), shares=4)
     assert "smooth" in str(NoisyDescent.explain_refusal(task_of(loss=Hinge()), "gaussian"))
+
+
+def test_what_is_spent_so_far_grows_to_the_promise() -> None:
+    for calibration in ("plain", "preconditioned"):
+        mechanism = descent(task_of(), calibration=calibration, rounds=9)
+        spent = [mechanism.epsilon_after(questions) for questions in range(len(mechanism.kinds) + 1)]
+        assert spent[0] == 0.0
+        assert spent == sorted(spent)
+        assert spent[-1] == pytest.approx(EPSILON, rel=1e-6)
+        assert hockey_stick(spent[2], mechanism.ratio * spent_share(mechanism, 2)) == pytest.approx(
+            DELTA, rel=1e-6
+        )
+
+
+def spent_share(mechanism: NoisyDescent, questions: int) -> float:
+    """Of the ratio, after so many questions: gradients share equally what the second moments leave."""
+    moments = 0.1 if mechanism.calibration == "preconditioned" else 0.0
+    asked = questions - (moments > 0)
+    return math.sqrt(moments + asked * (1.0 - moments) / mechanism.rounds)
+
+
+def test_no_question_beyond_the_plan() -> None:
+    mechanism = descent(task_of(), calibration="preconditioned", rounds=4)
+    assert mechanism.question(0).kind == "second_moments"
+    assert mechanism.question(4).kind == "gradients"
+    for number in (5, -1):
+        with pytest.raises(InvalidParameter, match="the plan has 5 questions"):
+            mechanism.question(number)

@@ -40,7 +40,7 @@ def moved(mechanism: MultipartyMechanism, question: Question, data: Any, place: 
 
 def asked(mechanism: MultipartyMechanism, kind: str, point: Array | None = None) -> Question:
     coefficients = None if point is None else point[np.newaxis]
-    return Question(kind, 3, math.inf, (), coefficients)
+    return Question(0, kind, 3, math.inf, (), coefficients)
 
 
 def after(neighbours: str, other: Any) -> Any:

@@ -131,3 +131,10 @@ def test_refusals_say_why() -> None:
     assert "two classes" in str(PrivateSGD.explain_refusal(task_of(problems=3), "norm_gamma"))
     with pytest.raises(ValueError, match="finite epsilon and delta"):
         PrivateSGD.calibrate(task_of(), Guarantee(1.0), "norm_gamma", "ra12", parties=3, shares=3)
+
+
+def test_what_is_spent_so_far_grows_to_the_transcripts_guarantee() -> None:
+    mechanism = psgd(task_of(), rounds=30)
+    spent = [mechanism.epsilon_after(questions) for questions in (0, 1, 10, 30)]
+    assert spent == sorted(spent)
+    assert spent[-1] == pytest.approx(mechanism.guarantee.epsilon, rel=1e-6)

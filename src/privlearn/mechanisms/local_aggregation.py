@@ -12,7 +12,7 @@ from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.answers import ball_radius, refuse_multinomial, solver_distance, whole_number
 from privlearn.mechanisms.output import check_combination
-from privlearn.mechanisms.summed import Array, Ask, Noise, Question, SummedMechanism, grid_ratio
+from privlearn.mechanisms.summed import Array, Ask, Noise, SummedMechanism, grid_ratio
 from privlearn.mechanisms.task import Task
 
 
@@ -109,10 +109,19 @@ class LocalAggregation(SummedMechanism):
             return pure_renyi(self.spends().epsilon, order)
         return order * self.ratio**2 / 2.0
 
-    def run(self, ask: Ask) -> Array:
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return ("minimisers",)
+
+    def _asked(self, kind: str) -> tuple[int, float, tuple[Noise, ...]]:
         noise = (Noise(self.noise, self.noise_scale),) if self.guarantee.is_private else ()
-        longest = ball_radius(self.task) + solver_distance(self.task)
-        answer = ask(Question("minimisers", self._length, longest, noise))
+        return self._length, ball_radius(self.task) + solver_distance(self.task), noise
+
+    def epsilon_after(self, questions: int) -> float:
+        return self.guarantee.epsilon if questions else 0.0
+
+    def run(self, ask: Ask) -> Array:
+        answer = ask(self.question(0))
         # a holder that dropped out is missing from the mean's weights too
         present = (
             answer.total / self.task.total

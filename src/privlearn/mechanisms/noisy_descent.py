@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
+from privlearn.accounting.epsilon import gaussian_epsilon
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.output import check_combination
@@ -17,10 +18,10 @@ from privlearn.mechanisms.summed import (
     Array,
     Ask,
     Noise,
-    Question,
     SummedMechanism,
     grid_ratio,
     summation_error,
+    surplus,
     unpacked,
 )
 from privlearn.mechanisms.task import Task
@@ -89,17 +90,18 @@ class NoisyDescent(SummedMechanism):
                 "noisy descent adds Gaussian noise, which needs delta > 0: pass delta=1e-6"
             )
         if rounds is None:
-            rounds = _default_rounds(task, guarantee, calibration)
+            rounds = _default_rounds(task, guarantee, calibration, surplus(parties, shares))
         draft = cls(task, guarantee, noise, calibration, parties, shares, rounds, math.nan)
         scale = draft._least_scale() if guarantee.is_private else 0.0
         return cls(task, guarantee, noise, calibration, parties, shares, rounds, scale)
 
     @classmethod
-    def better_calibration(cls, task: Task, guarantee: Guarantee) -> str:
+    def better_calibration(cls, task: Task, guarantee: Guarantee, *, parties: int, shares: int) -> str:
         """``preconditioned`` if it at least halves the number of rounds and its one large sum is not too large."""
         if not guarantee.is_private or _moments(task) > MOST_MOMENTS:
             return "plain"
-        plain, better = (_condition(task, guarantee, kind) for kind in ("plain", "preconditioned"))
+        extra = surplus(parties, shares)
+        plain, better = (_condition(task, guarantee, kind, extra) for kind in ("plain", "preconditioned"))
         return "preconditioned" if 4.0 * better <= plain else "plain"
 
     @classmethod
@@ -123,7 +125,7 @@ class NoisyDescent(SummedMechanism):
     @property
     def condition(self) -> float:
         """Condition number that step sizes and momentum are made for."""
-        return _condition(self.task, self.guarantee, self.calibration)
+        return _condition(self.task, self.guarantee, self.calibration, self.surplus)
 
     def spends(self) -> Guarantee:
         """The guarantee recomputed from the constants alone."""
@@ -140,16 +142,31 @@ class NoisyDescent(SummedMechanism):
     @property
     def ratio(self) -> float:
         """Sensitivity / noise scale of the one Gaussian mechanism that the whole run amounts to."""
-        return self.ratio_after(self.rounds)
+        return self._ratio_of(self.kinds)
 
-    def ratio_after(self, rounds: int) -> float:
-        """The same once so many gradients were asked: what has been spent so far."""
+    def epsilon_after(self, questions: int) -> float:
+        if not questions:
+            return 0.0
+        return gaussian_epsilon(self._ratio_of(self.kinds[:questions]), self.guarantee.delta)
+
+    def _ratio_of(self, kinds: tuple[str, ...]) -> float:
         gradient = self.rounded_sensitivity / self.noise_scale + grid_ratio(self._length)
-        square = rounds * gradient**2
-        if self._asks_moments:
-            moments = _moment_sensitivity(self.task) / self.curvature_noise_scale
-            square += (moments + grid_ratio(_moments(self.task))) ** 2
-        return math.sqrt(square)
+        moments = _moment_sensitivity(self.task) / self.curvature_noise_scale + grid_ratio(
+            _moments(self.task)
+        )
+        squares = kinds.count("gradients") * gradient**2 + kinds.count("second_moments") * moments**2
+        return math.sqrt(squares)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return ("second_moments",) * self._asks_moments + ("gradients",) * self.rounds
+
+    def _asked(self, kind: str) -> tuple[int, float, tuple[Noise, ...]]:
+        if kind == "gradients":
+            return self._length, self._gradient_bound, self._noise(self.noise_scale)
+        # |x_j x_k| sqrt(2) <= 1 off the diagonal too
+        bound = self.task.total * self.task.weight_bound * (1.0 + 2.0**-20)
+        return _moments(self.task), bound, self._noise(self.curvature_noise_scale)
 
     def run(self, ask: Ask) -> Array:
         task, share = self.task, 1.0 / math.sqrt(self.condition)
@@ -158,11 +175,7 @@ class NoisyDescent(SummedMechanism):
         before = here = kept = np.zeros((task.problems, task.dimension))
         for number in range(self.rounds):
             ahead = here + momentum * (here - before)
-            answer = ask(
-                Question(
-                    "gradients", self._length, self._gradient_bound, self._noise(self.noise_scale), ahead
-                )
-            )
+            answer = ask(self.question(self._asks_moments + number, ahead))
             gradient = answer.vector.reshape(ahead.shape) / answer.total + task.regularization * ahead
             before, here = here, ahead - solve(gradient, answer.total)
             if number >= first_kept:
@@ -205,13 +218,10 @@ class NoisyDescent(SummedMechanism):
     def _metric(self, ask: Ask) -> Solve:
         """Steps M^-1 gradient; a sum from which holders dropped out later bounds the remaining ones' Hessian too."""
         task = self.task
-        bound = (
-            task.total * task.weight_bound * (1.0 + 2.0**-20)
-        )  # |x_j x_k| sqrt(2) <= 1 off the diagonal too
-        question = Question("second_moments", _moments(task), bound, self._noise(self.curvature_noise_scale))
-        values, vectors = np.linalg.eigh(unpacked(ask(question).vector, task.dimension))
+        values, vectors = np.linalg.eigh(unpacked(ask(self.question(0)).vector, task.dimension))
         if self.guarantee.is_private:
-            values = np.maximum(values + _spectral_bound(task, self.curvature_noise_scale), 0.0)
+            most = _spectral_bound(task, self.surplus * self.curvature_noise_scale)
+            values = np.maximum(values + most, 0.0)
 
         def solve(gradient: Array, total: int) -> Array:
             stiffness = task.loss.smoothness * values / total + task.regularization
@@ -229,20 +239,23 @@ class NoisyDescent(SummedMechanism):
         return self.rounded_sensitivity * math.sqrt(self.rounds / share) / (target - grid)
 
 
-def _default_rounds(task: Task, guarantee: Guarantee, calibration: str) -> int:
-    root = math.sqrt(_condition(task, guarantee, calibration))
+def _default_rounds(task: Task, guarantee: Guarantee, calibration: str, extra: float) -> int:
+    root = math.sqrt(_condition(task, guarantee, calibration, extra))
     if guarantee.is_private:
         return math.ceil(ROUNDS_PER_ROOT * root)
     # without noise: until half of the rounds bring the gradient, at most 2 L at the start, to the tolerance
     return math.ceil(2.0 * root * math.log(1e3 * root**2 / task.tolerance))
 
 
-def _condition(task: Task, guarantee: Guarantee, calibration: str) -> float:
-    """Largest over smallest curvature, in the calibration's metric, as far as public numbers tell."""
+def _condition(task: Task, guarantee: Guarantee, calibration: str, extra: float) -> float:
+    """Largest over smallest curvature, in the calibration's metric, as far as public numbers tell.
+
+    ``extra`` is how much noise a sum holds for each promised one.
+    """
     curvature = task.loss.smoothness * task.weight_bound
     if calibration == "preconditioned" and guarantee.is_private:
         ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)
-        scale = _moment_sensitivity(task) / (math.sqrt(CURVATURE_SHARE) * ratio)
+        scale = extra * _moment_sensitivity(task) / (math.sqrt(CURVATURE_SHARE) * ratio)
         curvature = task.loss.smoothness * _spectral_bound(task, scale) / task.total
     return 1.0 + curvature / task.regularization
 

@@ -14,7 +14,7 @@ from privlearn.accounting.pure import composed_pure_delta, composed_pure_epsilon
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.output import check_combination
-from privlearn.mechanisms.summed import Array, Ask, Noise, Question, SummedMechanism
+from privlearn.mechanisms.summed import Array, Ask, Noise, SummedMechanism
 from privlearn.mechanisms.task import Task
 
 ROUNDS_PER_CONDITION = 10
@@ -123,15 +123,25 @@ class PrivateSGD(SummedMechanism):
         """Renyi divergence of the given order that the whole run may cost."""
         return self.rounds * pure_renyi(self.round_epsilon, order)
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return ("gradients",) * self.rounds
+
+    def _asked(self, kind: str) -> tuple[int, float, tuple[Noise, ...]]:
+        once = Noise("gaussian", self.kept_scale, kept=True)
+        anew = Noise("norm_gamma", self.round_scale, by_each=True)
+        return self.task.dimension, self._gradient_bound, (once, anew)
+
+    def epsilon_after(self, questions: int) -> float:
+        return (
+            composed_pure_epsilon(self.round_epsilon, questions, self.guarantee.delta) if questions else 0.0
+        )
+
     def run(self, ask: Ask) -> Array:
         task, regularization, offset = self.task, self.effective_regularization, self._condition
-        noise = (
-            Noise("gaussian", self.kept_scale, kept=True),
-            Noise("norm_gamma", self.round_scale, by_each=True),
-        )
         here = np.zeros((1, task.dimension))
         for number in range(self.rounds):
-            answer = ask(Question("gradients", task.dimension, self._gradient_bound, noise, here))
+            answer = ask(self.question(number, here))
             gradient = answer.vector[np.newaxis] / answer.total + regularization * here
             here = here - gradient / (regularization * (number + offset))
         return here

@@ -56,10 +56,15 @@ class Noise:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What every holder is asked in one round; public, like everything the coordinator says.
+    """What every holder is asked in one round.
+
+    A holder takes all but ``coefficients`` from the plan's mechanism (`SummedMechanism.question`), never from the
+    coordinator: least of all the noise.
 
     Attributes
     ----------
+    number : int
+        From 0.
     kind : {"second_moments", "gradients", "minimisers"}
         Sum of x x' over the records (`packed`); sum of the losses' gradients at ``coefficients``; the holder's own
         minimiser, times its weight in the plan.
@@ -71,6 +76,7 @@ class Question:
     coefficients : array of shape (problems, dimension), optional
     """
 
+    number: int
     kind: str
     length: int
     bound: float
@@ -149,6 +155,28 @@ class SummedMechanism(ABC):
     def _transcript(self) -> str:
         """What the coordinator sees, in words."""
 
+    @property
+    @abstractmethod
+    def kinds(self) -> tuple[str, ...]:
+        """What is asked, in this order and no more."""
+
+    @abstractmethod
+    def _asked(self, kind: str) -> tuple[int, float, tuple[Noise, ...]]:
+        """Length, bound and noise of such a question's answers."""
+
+    def question(self, number: int, coefficients: Array | None = None) -> Question:
+        """The plan's question of that number."""
+        if not 0 <= number < len(self.kinds):
+            raise InvalidParameter(
+                f"the plan has {len(self.kinds)} questions, numbered from 0: none is {number}"
+            )
+        kind = self.kinds[number]
+        return Question(number, kind, *self._asked(kind), coefficients)
+
+    @abstractmethod
+    def epsilon_after(self, questions: int) -> float:
+        """What has been spent once so many were answered, at the guarantee's delta."""
+
     @abstractmethod
     def run(self, ask: Ask) -> Array:
         """From noisy sums to coefficients, one row a problem; sees no record. What is returned may leave."""
@@ -159,6 +187,11 @@ class SummedMechanism(ABC):
         return math.sqrt(self.task.problems) * (
             self.task.gradient_sensitivity + summation_error(self.task, self.task.loss.lipschitz)
         )
+
+    @property
+    def surplus(self) -> float:
+        """Noise in a sum that nobody is missing from, for each promised one: all add a share."""
+        return surplus(self.parties, self.shares)
 
     @property
     def _length(self) -> int:
@@ -177,6 +210,11 @@ class SummedMechanism(ABC):
 def summation_error(task: Task, bound: float) -> float:
     """By how much rounding can drive two computed sums of ``total`` vectors of norm at most ``bound`` apart."""
     return 2.0 * SUM_ROUNDING * task.total * task.weight_bound * bound
+
+
+def surplus(parties: int, shares: int) -> float:
+    """Scale of the noise of all parties' shares over that of the promised ``shares``."""
+    return math.sqrt(parties / shares)
 
 
 def grid_ratio(length: int) -> float:

@@ -21,6 +21,7 @@ from privlearn.estimators.default_regularization import default_regularization
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.guarantee import Guarantee, Neighbours
 from privlearn.mechanisms import LocalAggregation, MultipartyMechanism, NoisyDescent, PrivateSGD, Task
+from privlearn.mechanisms.summed import surplus
 from privlearn.multiparty.cohort import Cohort
 from privlearn.multiparty.shared_features import (
     EncodedFeatures,
@@ -191,7 +192,7 @@ class MultipartyPlan(PublicModel):
         """The calibrated algorithm; it has not seen a row."""
         kind = _KINDS[self.algorithm]
         promise = Guarantee(self.epsilon, self.delta, self.neighbours)
-        task = self._task(promise)
+        task = self._task()
         noise = (
             "norm_gamma"
             if kind is PrivateSGD or (kind is LocalAggregation and not self.delta)
@@ -199,13 +200,12 @@ class MultipartyPlan(PublicModel):
         )
         if reason := kind.explain_refusal(task, noise):
             raise InvalidParameter(f"algorithm: {reason}")
-        members = {"parties": self.cohort.parties, "shares": self.cohort.honest}
         if kind is LocalAggregation:
             asked = {"smallest_party": min(self.parties.values())}
         else:
             asked = {"rounds": cast(int, self.rounds)}
         calibrated = kind.calibrate(
-            task, promise, noise, self._calibration(task, promise), **members, **asked
+            task, promise, noise, self._calibration(task, promise), **self._members, **asked
         )
         return cast(MultipartyMechanism, calibrated)
 
@@ -215,12 +215,16 @@ class MultipartyPlan(PublicModel):
             return 1.0 / len(self.parties)
         return self.parties[party] / self.total
 
+    @property
+    def _members(self) -> dict[str, int]:
+        return {"parties": self.cohort.parties, "shares": self.cohort.honest}
+
     def _calibration(self, task: Task, promise: Guarantee) -> str:
         if self.algorithm == "descent":
-            return NoisyDescent.better_calibration(task, promise)
+            return NoisyDescent.better_calibration(task, promise, **self._members)
         return {"aggregation": "weighted", "uniform_aggregation": "uniform", "psgd": "ra12"}[self.algorithm]
 
-    def _task(self, promise: Guarantee) -> Task:
+    def _task(self) -> Task:
         classes = len(cast(Any, self.table_schema.target).classes)
         draft = Task(
             loss=self.smooth_loss,
@@ -237,4 +241,6 @@ class MultipartyPlan(PublicModel):
             return replace(draft, regularization=self.regularization)
         place = "output" if "aggregation" in self.algorithm else "objective"
         noise = "gaussian" if self.delta else "norm_gamma"
-        return replace(draft, regularization=default_regularization(draft, promise, place, noise))
+        # nearly the promise that the noise in the sum would keep if all of it counted
+        kept = Guarantee(self.epsilon / surplus(**self._members), self.delta, self.neighbours)
+        return replace(draft, regularization=default_regularization(draft, kept, place, noise))

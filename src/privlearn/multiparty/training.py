@@ -17,8 +17,8 @@ from privlearn.release import Certificate, LinearModel, Release
 from privlearn.release.encoders import describe_encoding
 from privlearn.release.model import LINK_OF_LOSS
 
-Progress = Callable[[int, Question], None]
-"""Called before each question with its number, counted from 1."""
+Progress = Callable[[Question], None]
+"""Called before each question is asked."""
 
 
 def train_together(
@@ -36,7 +36,7 @@ def train_together(
     tables : dict of str to table
         Each party's rows by its name in the plan, target column included.
     progress : callable, optional
-        Called before each question with its number and the question.
+        Called with each question before it is asked.
     random_state : None, int or numpy generator, default=None
         ``None`` draws secure bits; with anything else the release says "not private".
 
@@ -67,7 +67,7 @@ def coordinate(
     ``randomness`` is what the parties draw their noise from, for the certificate; nothing is drawn here.
     """
     mechanism, features = plan.mechanism, plan.features
-    coefficients = features.released(mechanism.run(_counted(ask, progress)))
+    coefficients = features.released(mechanism.run(ask if progress is None else _shown(ask, progress)))
     target: Any = plan.table_schema.target
     link = LINK_OF_LOSS.get(plan.loss, "none")
     model = LinearModel(features.encoder, coefficients, np.array(target.classes), link)
@@ -75,15 +75,9 @@ def coordinate(
     return Release(model, certificate)
 
 
-def _counted(ask: Ask, progress: Progress | None) -> Ask:
-    if progress is None:
-        return ask
-    number = 0
-
-    def counted(question: Question) -> NoisySum:
-        nonlocal number
-        number += 1
-        progress(number, question)
+def _shown(ask: Ask, progress: Progress) -> Ask:
+    def shown(question: Question) -> NoisySum:
+        progress(question)
         return ask(question)
 
-    return counted
+    return shown

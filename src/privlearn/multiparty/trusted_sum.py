@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,7 +22,7 @@ class TrustedSum:
     """
 
     def __init__(self, mechanism: SummedMechanism, parties: Sequence[Party], randomness: Randomness) -> None:
-        self._surplus = math.sqrt(mechanism.parties / mechanism.shares)
+        self._surplus = mechanism.surplus
         self._parties = tuple(parties)
         self._randomness = randomness
         self._kept: dict[Noise, Array] = {}

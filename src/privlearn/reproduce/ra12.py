@@ -161,8 +161,9 @@ def _aggregation(delta: float, calibration: str) -> Any:
 
 def _descent(task: Task, epsilon: float, sizes: NDArray[np.int64]) -> NoisyDescent:
     promise = Guarantee(epsilon, DELTA)
-    calibration = NoisyDescent.better_calibration(task, promise)
-    return NoisyDescent.calibrate(task, promise, "gaussian", calibration, **_all_honest(sizes))
+    members = _all_honest(sizes)
+    calibration = NoisyDescent.better_calibration(task, promise, **members)
+    return NoisyDescent.calibrate(task, promise, "gaussian", calibration, **members)
 
 
 ALGORITHMS: Mapping[str, Any] = {
