@@ -140,13 +140,11 @@ def _solved_once(fit: Fit, regularization: float) -> Fit:
 
 def _released_noise(mechanism: Any, randomness: Randomness, runs: int) -> Finding:
     """With silent records the release is noise alone; under objective perturbation, -b / (N Lambda)."""
-    task, scale = mechanism.task, mechanism.noise_scale
-    if mechanism.name == "objective":
-        scale /= task.total * mechanism.effective_regularization
+    task, scale, count = mechanism.task, mechanism.noise_scale, runs
+    if mechanism.name == "objective":  # which solves in every run
+        scale, count = scale / (task.total * mechanism.effective_regularization), max(100, runs // 5)
     silent = Records.of(np.zeros((1, task.dimension)))
-    sample = released(mechanism, silent, randomness, max(50, runs // 10)).reshape(
-        -1, task.problems, task.dimension
-    )
+    sample = released(mechanism, silent, randomness, count).reshape(-1, task.problems, task.dimension)
     p_values = {
         f"{what} of problem {k}": p
         for k in range(task.problems)
