@@ -26,6 +26,10 @@ LAWS = ("test_calibrated_noise.py", "test_exact_privacy_loss.py", "test_sensitiv
 DEFECTS = ("test_known_defects.py", "test_contract.py")
 RELEASE = ("test_certificates.py", "test_release_file.py")
 ACCOUNTING = ("../accounting",)
+AUDIT = ("../audit",)
+LEDGERS = ("../ledger/test_arithmetic.py", "../ledger/test_store.py")
+QUESTIONS = ("../mechanisms/test_tddl.py", "../mechanisms/test_tdil.py")
+SESSIONS = ("../sessions/test_function_release.py", "../sessions/test_sparse_vector.py")
 SEARCH = ("test_search_privacy.py", "../selection")
 SHARES = ("../multiparty/test_noise_share.py", "../multiparty/test_fixed_point.py")
 MASKS = (
@@ -59,6 +63,9 @@ WORK = "estimators/work.py"
 CALIBRATE = "accounting/calibrate.py"
 CURVES = "accounting/curves.py"
 COMPOSE = "accounting/compose.py"
+TDDL = "mechanisms/tddl.py"
+TDIL = "mechanisms/tdil.py"
+PINP = "mechanisms/pinp.py"
 STOPPING = "mechanisms/random_stopping.py"
 PARTITION = "mechanisms/partition.py"
 SEARCH_WAYS = "selection/ways.py"
@@ -204,6 +211,28 @@ MUTANTS = [
     Mutant("the choice at half its price", "accounting/stopping.py", "chosen = 2.0 * (", "chosen = 1.0 * (", ACCOUNTING),
     Mutant("pure choices at twice an epsilon", "accounting/stopping.py", "STOPPED_PURE = 3.0", "STOPPED_PURE = 2.0", ACCOUNTING),
     Mutant("ra12 as Procedure 3 prints it", CALIBRATE, "math.sqrt(quantile**2 + 2.0 * epsilon)", "math.sqrt(quantile + 2.0 * epsilon)", ACCOUNTING),
+    Mutant("composition off by one", COMPOSE, "single.self_compose(times)", "single.self_compose(max(times - 1, 1))", ACCOUNTING),
+    Mutant("composition off by one, tddl", TDDL, "return self.task.problems * self.probes_count", "return self.task.problems * self.probes_count - 1", QUESTIONS),
+    Mutant("composition off by one, tdil", TDIL, "self.task.problems * self.rounds * (selection", "self.task.problems * (self.rounds - 1) * (selection", QUESTIONS),
+    Mutant("composition off by one, pinp", PINP, "rho = zcdp_budget(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)", "rho = 2.0 * zcdp_budget(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)", SESSIONS),
+    Mutant("composition off by one, ledger", "ledger/composition.py", "amounts = [*counted, requested]", "amounts = [*counted[1:], requested]", LEDGERS),
+    Mutant("budget of each user alone", "ledger/ledger.py", "history = read_entries(connection, self.dataset)\n", "history = read_entries(connection, self.dataset) if hasattr(self, '_seen') else []\n            object.__setattr__(self, '_seen', True)\n", DEFECTS),
+    *_scaled("noise of tddl", TDDL, "add_laplace(minimisers @ points.T, @self.noise_scale@, randomness)", QUESTIONS),
+    *_scaled("noise of tdil", TDIL, "add_gaussian(gap, @self.noise_scale@, randomness)", QUESTIONS),
+    Mutant("selection twice too sharp, tdil", TDIL, "return self.selection_epsilon / (2.0 * self.sensitivity)", "return self.selection_epsilon / self.sensitivity", QUESTIONS),
+    Mutant("wrong sensitivity of answers", "mechanisms/answers.py", "return task.minimiser_sensitivity + 2.0 * (distance + rounding)", "return 0.5 * task.minimiser_sensitivity + 2.0 * (distance + rounding)", AUDIT),
+    Mutant("wrong sensitivity, zero_out as exchange", TASK, '2 if self.neighbours == "replace_one" else 1', "1", AUDIT),
+    Mutant("slack with the root of the curvature", TASK, "return self.loss.smoothness * self.weight_bound", "return self.loss.smoothness**0.5 * self.weight_bound", AUDIT),
+    Mutant("slack skipped, seen by the audit", OBJECTIVE, "return factor * self.task.jacobian_slack", "return 0.0 * self.task.jacobian_slack", AUDIT),
+    Mutant("half the noise drawn, seen by the audit", OBJECTIVE, "perturbation = ADD_NOISE[self.noise](nothing, self.noise_scale, randomness)", "perturbation = ADD_NOISE[self.noise](nothing, 0.5 * self.noise_scale, randomness)", AUDIT),
+    Mutant("one noise for all classes, seen by the audit", OUTPUT, "return ADD_NOISE[self.noise](vectors, self.noise_scale, randomness).reshape(minimisers.shape)", "one = ADD_NOISE[self.noise](np.zeros_like(vectors[:1]), self.noise_scale, randomness)\n        return (vectors + one).reshape(minimisers.shape)", AUDIT),
+    Mutant("noise drawn twice for a long minimiser", OUTPUT, "        # One row a problem: the multinomial", "        if float(minimisers[0, 0]) > 0:\n            ADD_NOISE[self.noise](minimisers, self.noise_scale, randomness)\n        # One row a problem: the multinomial", AUDIT),
+    Mutant("intercept not regularised", "erm/objective.py", "        gradient += self.regularization * coefficients + self.linear\n", "        gradient += self.regularization * np.append(coefficients[:-1], 0.0) + self.linear\n", DEFECTS),
+    Mutant("equal bounds accepted", "data/columns.py", "if not lower < upper:", "if not lower <= upper:", DEFECTS),
+    Mutant("draws repeated", "randomness.py", "def _draw(measurement: Measurement, size: int) -> Integers:\n    return np.array(measurement([0] * size), dtype=np.int64)", "_DRAWN: dict[int, Integers] = {}\n\n\ndef _draw(measurement: Measurement, size: int) -> Integers:\n    return _DRAWN.setdefault(size, np.array(measurement([0] * size), dtype=np.int64))", DEFECTS),
+    Mutant("audit counts where it chose", "audit/empirical.py", "event.count(first[chosen:]), event.count(second[chosen:])", "event.count(first[:-chosen]), event.count(second[:-chosen])", AUDIT),
+    Mutant("audit ignores delta", "audit/empirical.py", "np.maximum(at_least - delta, at_most)", "np.maximum(at_least, at_most)", AUDIT),
+    Mutant("audit looks in one direction", "audit/empirical.py", "for first, second in ((one, other), (other, one)):", "for first, second in ((one, other),):", AUDIT),
     Mutant("noise shared among the missing too", SHARE, "math.sqrt(self.cohort.honest)\n", "math.sqrt(self.cohort.parties)\n", SHARES),
     Mutant("gap of the summed law forgotten", SHARE, "+ 10.0 * math.fsum(gaps)", "+ 0.0 * math.fsum(gaps)", SHARES),
     Mutant("rounding of the summands for free", SHARE, "sensitivity / self.step + math.sqrt(dimension)", "sensitivity / self.step", SHARES),
