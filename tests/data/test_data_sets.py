@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from privlearn.data import Schema, SchemaEncoder
-from privlearn.data.datasets import data_folder, load_adult, load_newsgroups
+from privlearn.data.datasets import (
+    data_folder,
+    load_adult,
+    load_bank_marketing,
+    load_kddcup99,
+    load_newsgroups,
+)
 from privlearn.data.simulated import census_schema, simulated_census
 from privlearn.errors import DataError
 
@@ -29,13 +37,34 @@ def test_adult_fits_its_schema() -> None:
 
 
 @needs_data
-def test_adult_s_bounds_clamp_nobody() -> None:
-    table = load_adult()
-    for name, column in Schema.load(EXAMPLES / "adult.schema.yaml").columns.items():
+@pytest.mark.parametrize(
+    ("name", "load", "rows", "positives"),
+    [("bank_marketing", load_bank_marketing, 41_188, 4_640), ("kddcup99", load_kddcup99, 494_021, 396_743)],
+)
+def test_other_tables_fit_their_schemas(
+    name: str, load: Callable[[], pa.Table], rows: int, positives: int
+) -> None:
+    table = load()
+    encoder = SchemaEncoder(Schema.load(EXAMPLES / f"{name}.schema.yaml"))
+    assert table.num_rows == rows
+    assert encoder.encode_labels(table.column(table.num_columns - 1)).sum() == positives
+    assert encoder.encode(table.slice(0, 1000)).shape == (1000, encoder.dimension)
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "load"),
+    [("adult", load_adult), ("bank_marketing", load_bank_marketing), ("kddcup99", load_kddcup99)],
+)
+def test_example_bounds_clamp_nobody(name: str, load: Callable[[], pa.Table]) -> None:
+    table = load()
+    for column_name, column in Schema.load(EXAMPLES / f"{name}.schema.yaml").columns.items():
+        cells = table[column_name].to_numpy()
         if column.type == "number":
-            cells = table[name].to_numpy()
             assert column.lower <= cells.min()
             assert cells.max() <= column.upper
+        else:
+            assert set(np.unique(cells)) <= set(column.values)
 
 
 @needs_data

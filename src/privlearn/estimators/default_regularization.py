@@ -4,48 +4,70 @@ from __future__ import annotations
 
 import math
 
+from scipy.optimize import brentq
+
 from privlearn.accounting import gaussian_ratio
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import Task
 
-_DAMPED = 0.6  # objective perturbation where the data's curvature holds the noise down
-_DROWNED = 0.1  # objective perturbation where it does not
-_SLACK_SHARE = 0.25
-_OUTPUT = 0.25
+_DROWNED = 0.1  # objective perturbation where the data's curvature does not hold the noise down
+_DAMPED = 0.3  # and where it does
+_OUTPUT = 0.08
+_SLACK_SHARE = 0.45  # of epsilon; objective perturbation itself stops at a half
 _PLAIN = 0.25  # N Lambda without noise
 
 
 def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noise: str) -> float:
-    """Lambda from n, epsilon, delta, the dimension and the loss's constants alone.
+    """Lambda from n, epsilon, delta, the dimension and the loss's constants alone (docs/theory/regularization.md).
 
-    Let B be the typical norm of the noise in the sum of gradients: S sqrt(d) / ratio for Gaussian noise, S d / epsilon
-    for norm-Gamma noise, sqrt(2) times that for Laplace noise. It reaches the coefficients as B / (N Lambda + h), h the
-    data's curvature, of order N along the directions the data fills and 0 along the others. Where h is small, noise and
-    shrinkage balance at N Lambda proportional to B; where h dominates, at N Lambda proportional to B^2 / N. Data has
-    directions of both kinds, and the rule takes the geometric mean, capped by the first: B min(0.1, 0.6 sqrt(B / N)).
-    Nor may the Jacobian's slack take more than a quarter of epsilon: N Lambda >= c / (exp(epsilon/4) - 1).
-    Output perturbation has no slack and does not enjoy the curvature: 0.25 B. Without noise N Lambda is 0.25 (in
-    scikit-learn's terms C = 4), below which held-out error hardly moves.
+    Let sigma be the deviation of the noise in one coordinate of the sum of gradients, and k = N Lambda.
 
-    The constants were set on Adult and bank marketing (docs/theory/regularization.md); the form was not.
+    Objective perturbation: the noise reaches a coefficient as sigma / (N h + k), h the data's curvature along it. Since
+    the h add up to at most c, it counts in at most D = min(d, N / k) directions; B = sigma sqrt(D) is its typical norm there.
+    Where h is small, noise and shrinkage balance at k proportional to B, where h dominates, at B^2 / N; data has
+    directions of both kinds, and the rule takes the geometric mean, capped by the first: k = B min(0.1, 0.3 sqrt(B / N)).
+    sigma belongs to the epsilon that the Jacobian's slack, which falls as k grows, leaves over, so k solves
+    an equation; and the slack never takes more than 45 % of epsilon.
+
+    Output perturbation: the noise in a prediction is sigma / k whatever the dimension: k = (0.08 sigma sqrt(N))^(2/3).
+    Without noise k is 0.25 (in scikit-learn's terms C = 4), below which held-out error hardly moves.
+
     The task's own ``regularization`` is not read.
     """
     if not guarantee.is_private:
         return _PLAIN / task.total
-    size = _noise_norm(task, guarantee, noise)
-    if mechanism == "output":
-        return max(_OUTPUT * size, _PLAIN) / task.total
-    balance = size * min(_DROWNED, _DAMPED * math.sqrt(size / task.total))
-    curvature = task.curvature_ratio(1.0) * task.total
-    share = min(_SLACK_SHARE * guarantee.epsilon / task.problems, 1.0)  # beyond it the slack is no concern
-    cheap_slack = curvature / math.expm1(share)
-    return max(balance, cheap_slack, _PLAIN) / task.total
+    balance = _output_balance if mechanism == "output" else _objective_balance
+    return max(balance(task, guarantee, noise), _PLAIN) / task.total
 
 
-def _noise_norm(task: Task, guarantee: Guarantee, noise: str) -> float:
+def _output_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
+    deviation = _noise_deviation(task, guarantee.epsilon, guarantee.delta, noise)
+    return float((_OUTPUT * deviation * math.sqrt(task.total)) ** (2 / 3))
+
+
+def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
+    def wanted(strength: float) -> float:
+        slack = task.problems * task.jacobian_slack(strength / task.total)
+        deviation = _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise)
+        norm = deviation * math.sqrt(min(task.dimension, task.total / strength))
+        return norm * min(_DROWNED, _DAMPED * math.sqrt(norm / task.total))
+
+    least = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon / task.problems)
+    most = wanted(least)  # what is wanted falls as the strength grows
+    if most <= least:
+        return least
+    return float(brentq(lambda strength: strength - wanted(strength), least, most, rtol=1e-6))
+
+
+def _strength_of_slack(task: Task, slack: float) -> float:
+    """The k at which the Jacobian of one problem costs this much epsilon."""
+    curvature = task.curvature_ratio(1.0 / task.total)
+    return curvature / slack if task.averaged else curvature / math.expm1(slack / task.rows_per_person)
+
+
+def _noise_deviation(task: Task, epsilon: float, delta: float, noise: str) -> float:
     sensitivity, dimension, problems = task.gradient_sensitivity, task.dimension, task.problems
     if noise == "gaussian":
-        ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)
-        return sensitivity * math.sqrt(problems * dimension) / ratio
-    norm = sensitivity * problems * dimension / guarantee.epsilon
-    return math.sqrt(2.0) * norm if noise == "laplace" else norm
+        return sensitivity * math.sqrt(problems) / gaussian_ratio(epsilon, delta)
+    deviation = sensitivity * problems * math.sqrt(dimension) / epsilon
+    return math.sqrt(2.0) * deviation if noise == "laplace" else deviation

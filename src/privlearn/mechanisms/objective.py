@@ -25,7 +25,7 @@ from privlearn.mechanisms.output import Array, Fit, check_combination
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 
-TOLERANCE_SHARE = 1e-3
+TOLERANCE_SHARE = 1e-2
 """Share of epsilon and delta that pays for the solver's tolerance."""
 
 
