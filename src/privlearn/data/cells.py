@@ -48,6 +48,14 @@ def codes(column: Any, values: Sequence[Value], label: str) -> NDArray[np.int64]
     return np.asarray(result, dtype=np.int64)
 
 
+def value_type(kind: Any) -> type:
+    """What a list of a column's values would hold, by the column's Arrow type: text unless it is something else."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_boolean(kind):
+        return bool
+    return int if _is_number(kind) else str
+
+
 def tally(column: Any, label: str) -> tuple[list[Value], NDArray[np.int64]]:
     """The different values of a column of categories, and the number of cells that hold each.
 

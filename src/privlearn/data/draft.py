@@ -7,14 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from privlearn.data.cells import value_type
 from privlearn.data.columns import BUY, Value
 from privlearn.data.documents import read_document
 from privlearn.data.purchase import Purchase
 from privlearn.data.schema import Schema, content_digest
 from privlearn.errors import SchemaError
 
-_LISTS = ("values", "classes")
-_STAND_IN = ("a value", "another value")
+_SIDES, _LISTS = {"lower", "upper"}, {"values", "classes"}
+_STAND_IN: dict[type, tuple[Value, ...]] = {
+    str: ("a value", "another value"),
+    int: (0, 1),
+    bool: (False, True),
+}
 
 
 class Bound(NamedTuple):
@@ -54,18 +59,17 @@ class SchemaDraft:
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self._content = copy.deepcopy(dict(content)) if isinstance(content, Mapping) else content
-        marks = [
-            (name, part, key) for name, part in _parts(self._content) for key in part if part[key] == BUY
-        ]
-        self.bounds = tuple(Bound(name, key) for name, _, key in marks if key in ("lower", "upper"))
-        self.lists = tuple(name for name, _, key in marks if key in _LISTS)
-        for name, part, key in marks:
-            if key in _LISTS and part.get("unknown") == "refuse":
+        marks = [(name, part, _marked(part)) for name, part in _parts(self._content)]
+        self.bounds = tuple(
+            Bound(name, side) for name, _, marked in marks for side in sorted(marked & _SIDES)
+        )
+        self.lists = tuple(name for name, _, marked in marks if marked & _LISTS)
+        for name, part, marked in marks:
+            if marked & _LISTS and part.get("unknown") == "refuse":
                 raise SchemaError(
                     f"{name}: unknown: a bought list lacks rare values: write zero, or leave it out"
                 )
-        made_up = {bound: float(bound.side == "upper") for bound in self.bounds}
-        self.stand_in = Schema.from_dict(self._filled(made_up, dict.fromkeys(self.lists, _STAND_IN)))
+        self.stand_in = self._stand_in(dict.fromkeys(self.lists, str))
 
     @classmethod
     def load(cls, path: str | Path) -> SchemaDraft:
@@ -75,6 +79,13 @@ class SchemaDraft:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> SchemaDraft:
         return cls(content)
+
+    def stand_in_for(self, table: Any) -> Schema:
+        """The stand-in with values of the types that an Arrow table's columns have; types are public."""
+        types = dict(zip(table.schema.names, table.schema.types, strict=True))
+        return self._stand_in(
+            {name: value_type(types[name]) if name in types else str for name in self.lists}
+        )
 
     @property
     def centres(self) -> tuple[str, ...]:
@@ -124,17 +135,24 @@ class SchemaDraft:
             )
         return Schema.from_dict(content)
 
+    def _stand_in(self, types: Mapping[str, type]) -> Schema:
+        bounds = {bound: float(bound.side == "upper") for bound in self.bounds}
+        return Schema.from_dict(self._filled(bounds, {name: _STAND_IN[kind] for name, kind in types.items()}))
+
     def _filled(self, bounds: Mapping[Bound, float], lists: Mapping[str, Sequence[Value]]) -> Any:
         content = copy.deepcopy(self._content)
         for name, part in _parts(content):
-            if name in self.lists:
-                key = "values" if "values" in part else "classes"
+            marked = _marked(part)
+            for key in marked & _LISTS:
                 part[key] = list(lists[name])
                 part.setdefault("unknown", "other" if key == "values" else "zero")
-            bought = {bound.side: bounds[bound] for bound in self.bounds if bound.column == name}
-            if bought:
-                part.update(_in_order(part, bought))
+            part.update(_in_order(part, {side: bounds[Bound(name, side)] for side in marked & _SIDES}))
         return content
+
+
+def _marked(part: Mapping[str, Any]) -> set[str]:
+    """The settings of a column or target that are to be bought."""
+    return {key for key in _SIDES | _LISTS if isinstance(part.get(key), str) and part[key] == BUY}
 
 
 def _parts(content: Any) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -75,7 +75,7 @@ def discover(
         raise InvalidParameter(
             "nothing is marked: write `buy` where a bound or a list is not known, e.g. lower: buy"
         )
-    records = _one_row_a_person(_checked(table, draft.stand_in), draft.stand_in)
+    records = _one_row_a_person(_checked(table, draft), draft.stand_in)
     plan = Discovery.calibrate(
         guarantee,
         records=records.num_rows,
@@ -92,13 +92,15 @@ def discover(
 Bought = tuple[dict[Bound, float], dict[str, list[Value]]]
 
 
-def _checked(table: Any, schema: Schema) -> Any:
+def _checked(table: Any, draft: SchemaDraft) -> Any:
     """The table, once every row could be encoded: what would stop the training later must not be paid for now."""
-    target = [] if schema.target is None else [schema.target.name]
-    person = [] if schema.person is None else [schema.person]
-    rows, encoder = as_table(table, [*schema.columns, *target, *person]), SchemaEncoder(schema)
+    wanted = draft.stand_in
+    roles = [wanted.target.name if wanted.target else None, wanted.person]
+    rows = as_table(table, [*wanted.columns, *(name for name in roles if name is not None)])
     if rows.num_rows == 0:
         raise DataError("the table has no rows: give at least one")
+    schema = draft.stand_in_for(rows)
+    encoder = SchemaEncoder(schema)
     for part in blocks(rows.num_rows):
         encoder.encode(rows.slice(part.start, part.stop - part.start))
     if schema.target is not None:

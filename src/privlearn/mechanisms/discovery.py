@@ -153,8 +153,8 @@ class Discovery:
         most = LARGEST_SHARE * self.records
         if self.bounds and self.beyond > most:
             raise InvalidParameter(
-                f"{scarce}: {self.bounds} bounds need {self.beyond / most:.2g} times as many records or about as much "
-                "more epsilon. Mark fewer bounds, or state them from public knowledge"
+                f"{scarce}: {self.bounds} bounds need {math.ceil(10 * self.beyond / most) / 10:g} times as many "
+                "records, or about as much more epsilon. Mark fewer bounds, or state them from public knowledge"
             )
         if self.lists and self.threshold > most:
             raise InvalidParameter(

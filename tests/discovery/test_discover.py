@@ -1,0 +1,310 @@
+"""Buying bounds and lists: what is bought, what it costs, what is refused for free, and what models then certify."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from privlearn import (
+    BudgetExceeded,
+    DataError,
+    Guarantee,
+    InvalidParameter,
+    Ledger,
+    LedgerError,
+    PrivateLogisticRegression,
+    PrivateRegressor,
+    Release,
+    Schema,
+    SchemaDraft,
+    VerificationError,
+    discover,
+    verify,
+)
+from privlearn.data.simulated import simulated_census
+from privlearn.mechanisms.quantile import candidates
+from privlearn.release import Certificate
+
+ROWS = 6000
+CENSUS = simulated_census(ROWS, seed=1)
+NUMBERS = {name: {"type": "number", "lower": "buy", "upper": "buy"} for name in ("age", "hours")}
+OCCUPATION = {"occupation": {"type": "category", "values": "buy"}}
+CLASSES = {"name": "income", "classes": "buy"}
+
+
+def drafted(columns: dict[str, Any] | None = None, **more: Any) -> SchemaDraft:
+    return SchemaDraft.from_dict({"name": "census", "columns": columns or NUMBERS | OCCUPATION, **more})
+
+
+def bought(draft: SchemaDraft | None = None, table: Any = CENSUS, **settings: Any) -> Schema:
+    price = {"epsilon": 1.0, "delta": 1e-6, "random_state": 0} | settings
+    return discover(table, draft or drafted(target=CLASSES), **price)
+
+
+def test_bounds_values_and_classes() -> None:
+    schema = bought()
+    age: Any = schema.columns["age"]
+    assert 17 < age.lower < 27
+    assert 68 < age.upper < 91
+    assert schema.columns["occupation"].values == (  # type: ignore[union-attr]
+        "craft", "farming", "health", "management", "office", "services", "trade",
+    )  # fmt: skip
+    assert schema.target is not None
+    assert schema.target.classes == ("high", "low")
+
+
+def test_rare_values_and_labels_are_not_listed() -> None:
+    few = np.arange(ROWS) < 3
+    occupations, incomes = (np.array(CENSUS[name].to_pylist()) for name in ("occupation", "income"))
+    table = CENSUS.set_column(4, "occupation", [np.where(few, "spy", occupations)])
+    table = table.set_column(7, "income", [np.where(few, "secret", incomes)])
+    schema = bought(table=table)
+    text = json.dumps(schema.to_dict())
+    assert "spy" not in text
+    assert "secret" not in text
+    model = PrivateLogisticRegression(epsilon=1.0, delta=1e-6, schema=schema, random_state=0).fit(table)
+    assert list(model.classes_) == ["high", "low"]
+
+
+def test_rows_whose_label_is_not_listed_weigh_nothing() -> None:
+    """Their cells could be anything: the model is the same."""
+    schema = bought(random_state=3)
+    odd = CENSUS.slice(0, 400)
+    strange = odd.set_column(7, "income", [["rare"] * 400])
+    shifted = strange.set_column(0, "age", [[90] * 400])
+    settings = {"epsilon": np.inf, "schema": schema, "regularization": 0.01}
+    fits = [
+        PrivateLogisticRegression(**settings).fit(pa.concat_tables([CENSUS, more])).coefficients_
+        for more in (strange, shifted)
+    ]
+    assert fits[0] == pytest.approx(fits[1], abs=1e-6)
+    counted = PrivateLogisticRegression(**settings).fit(pa.concat_tables([CENSUS, odd])).coefficients_
+    assert np.abs(fits[0] - counted).max() > 1e-3
+
+
+def test_the_receipt_states_the_price_and_its_constants() -> None:
+    (receipt,) = bought(epsilon=0.9, delta=1e-5, neighbours="zero_out").bought
+    assert receipt.guarantee == Guarantee(0.9, 1e-5, "zero_out")
+    assert receipt.bounds == ("age lower", "age upper", "hours lower", "hours upper")
+    assert receipt.centres == 2
+    assert receipt.lists == ("occupation", "income")
+    assert receipt.records == ROWS
+    assert not receipt.secure
+
+
+def test_order_of_rows_does_not_matter_and_lists_are_sorted() -> None:
+    turned = CENSUS.take(np.arange(ROWS)[::-1])
+    assert bought().to_dict() == bought(table=turned).to_dict()
+
+
+def test_one_row_a_person_counts() -> None:
+    """A person of a thousand rows moves nothing further than a person of one."""
+    people = pa.table({"id": np.arange(ROWS), "age": CENSUS["age"]})
+    crowd = pa.table({"id": [0] * 5000, "age": [10**6] * 5000})
+    draft = drafted({"age": NUMBERS["age"]}, person="id")
+    age: Any = bought(draft, pa.concat_tables([people, crowd])).columns["age"]
+    assert age.upper < 91
+    assert bought(draft, pa.concat_tables([people, crowd])).bought[0].records == ROWS
+
+
+def test_several_rows_a_person_cost_accuracy() -> None:
+    once = bought(drafted({"age": NUMBERS["age"]}), epsilon=1.0, delta=0.0)
+    often = bought(drafted({"age": NUMBERS["age"]}, rows_per_person=8), epsilon=1.0, delta=0.0)
+    widths = [schema.columns["age"].upper - schema.columns["age"].lower for schema in (once, often)]  # type: ignore[union-attr]
+    assert widths[1] < widths[0]  # further inside, since more rows must lie beyond
+    assert often.bought[0].rows_per_person == 8
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (["x", "y"] * 3000, ("x", "y")),
+        ([7, 30] * 3000, (7, 30)),
+        ([True, False] * 3000, (False, True)),
+        ([7.0, 30.0, None] * 2000, (7, 30)),
+        (pa.array(["x", "y"] * 3000).dictionary_encode(), ("x", "y")),
+    ],
+    ids=["text", "whole numbers", "booleans", "floats with gaps", "dictionary"],
+)
+def test_lists_have_the_column_s_type(column: Any, values: tuple[Any, ...]) -> None:
+    draft = drafted({"code": {"type": "category", "values": "buy", "missing": "zero"}})
+    schema = bought(draft, pa.table({"code": column}))
+    assert schema.columns["code"].values == values  # type: ignore[union-attr]
+    assert [type(value) for value in schema.columns["code"].values] == [type(value) for value in values]  # type: ignore[union-attr]
+
+
+def test_a_number_to_predict() -> None:
+    draft = drafted({"age": NUMBERS["age"]}, target={"name": "hours", "lower": 0, "upper": "buy"})
+    schema = bought(draft)
+    assert schema.target is not None
+    assert schema.target.lower == 0
+    assert 50 < (schema.target.upper or 0) < 75
+    PrivateRegressor(epsilon=1.0, delta=1e-6, schema=schema, random_state=0).fit(CENSUS)
+
+
+def test_missing_cells_follow_the_rule() -> None:
+    gaps = {"age": [None if place % 2 else place % 70 + 20.0 for place in range(ROWS)]}
+    with pytest.raises(DataError, match="missing"):
+        bought(drafted({"age": NUMBERS["age"]}), gaps)
+    age: Any = bought(drafted({"age": NUMBERS["age"] | {"missing": "zero"}}), gaps).columns["age"]
+    assert 20 <= age.lower < 30
+    assert 80 < age.upper <= 90
+
+
+def test_bounds_are_candidates_or_at_a_distance_from_one() -> None:
+    """Nothing of a cell's own digits leaves: from a public origin a bound is a public candidate."""
+    table = {"age": np.random.default_rng(0).normal(50, 10, ROWS)}
+    draft = drafted({"age": {"type": "number", "lower": 0, "upper": "buy"}})
+    age: Any = bought(draft, table).columns["age"]
+    assert age.upper in candidates()[0]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "b.db", "census", Guarantee(2.0, 1e-5))
+
+
+def test_the_ledger_is_charged_once_for_everything(ledger: Ledger) -> None:
+    bought(ledger=ledger)
+    (entry,) = ledger.statement().entries
+    assert (entry.state, entry.amount.epsilon, entry.amount.delta) == ("committed", 1.0, 1e-6)
+    assert entry.purpose == "discover: 4 bounds, 2 lists"
+    assert entry.schema_digest == drafted(target=CLASSES).digest
+
+
+def test_a_budget_too_small_buys_nothing(ledger: Ledger) -> None:
+    with pytest.raises(BudgetExceeded):
+        bought(ledger=ledger, epsilon=3.0)
+    assert ledger.statement().entries == ()
+
+
+def test_a_crash_while_buying_wastes_and_never_overspends(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("privlearn.discovery.buying.frequent", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        bought(ledger=ledger)
+    (entry,) = ledger.statement().entries
+    assert entry.state == "reserved"
+    assert ledger.statement().left.epsilon == 1.0
+
+
+def test_renyi_ledgers_take_bounds_but_no_lists(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "r.db", "census", Guarantee(2.0, 1e-5), composition="renyi")
+    bought(drafted(NUMBERS), ledger=ledger, epsilon=0.5)
+    with pytest.raises(LedgerError, match="composition='basic'"):
+        bought(ledger=ledger, epsilon=0.5)
+    assert len(ledger.statement().entries) == 1
+
+
+CANARY = "Xylophon-7364518209"
+COMPLETE = {"age": {"type": "number", "lower": 0, "upper": 100}}
+BAD = {
+    "nothing marked": ({"draft": drafted(COMPLETE)}, InvalidParameter, "nothing is marked"),
+    "no epsilon": ({"epsilon": 0.0}, InvalidParameter, "epsilon"),
+    "infinite epsilon": ({"epsilon": np.inf}, InvalidParameter, "finite epsilon"),
+    "lists without delta": ({"delta": 0.0}, InvalidParameter, "needs delta > 0"),
+    "relation": ({"neighbours": "add_remove"}, InvalidParameter, "neighbours"),
+    "too few rows": ({"table": CENSUS.slice(0, 50)}, InvalidParameter, "buy noise"),
+    "no rows": ({"table": CENSUS.slice(0, 0)}, DataError, "no rows"),
+    "no column": ({"table": CENSUS.drop_columns(["age"])}, DataError, "'age' is missing"),
+    "no target": ({"table": CENSUS.drop_columns(["income"])}, DataError, "'income' is missing"),
+    "text as number": ({"table": CENSUS.set_column(0, "age", [[CANARY] * ROWS])}, DataError, "age"),
+    "dates as values": (
+        {"table": CENSUS.set_column(4, "occupation", pa.array([0] * ROWS, pa.date32()))},
+        DataError,
+        "date32",
+    ),
+    "missing label": (
+        {"table": CENSUS.set_column(7, "income", [[None, CANARY] * (ROWS // 2)])},
+        DataError,
+        "missing",
+    ),
+    "unlisted value in a public list": (
+        {
+            "draft": drafted(NUMBERS | {"sex": {"type": "category", "values": ["female", "male"]}}),
+            "table": CENSUS.set_column(6, "sex", [[CANARY] * ROWS]),
+        },
+        DataError,
+        "sex",
+    ),
+    "ledger of another relation": ({"neighbours": "zero_out"}, LedgerError, "zero_out"),
+}
+
+
+@pytest.mark.parametrize(("settings", "error", "message"), BAD.values(), ids=BAD)
+def test_bad_input_costs_nothing_and_shows_nothing(
+    settings: dict[str, Any], error: type[Exception], message: str, ledger: Ledger
+) -> None:
+    with pytest.raises(error, match=message) as caught:
+        bought(**settings, ledger=ledger)
+    assert ledger.statement().entries == ()
+    assert CANARY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.fixture(scope="module")
+def trained() -> PrivateLogisticRegression:
+    schema = discover(CENSUS, drafted(target=CLASSES), epsilon=1.0, delta=1e-6)
+    return PrivateLogisticRegression(epsilon=0.5, delta=1e-6, schema=schema).fit(CENSUS)
+
+
+def test_certificates_tell_what_the_schema_cost(trained: PrivateLogisticRegression, tmp_path: Path) -> None:
+    certificate = trained.certificate_
+    assert certificate.guarantee == Guarantee(0.5, 1e-6)
+    assert certificate.together == Guarantee(1.5, 2e-6)
+    assert certificate.is_private
+    assert "with the bought schema" in str(certificate)
+    assert "(epsilon = 1.5, delta = 2e-06)" in str(certificate)
+    assert "bought from the records is not public" in certificate.to_dict()["covers"]
+    trained.release_.save(tmp_path / "m.privlearn")
+    proven = verify(tmp_path / "m.privlearn")
+    assert proven.is_private
+    assert proven.certificate.together == Guarantee(1.5, 2e-6)
+    assert Release.load(tmp_path / "m.privlearn").model.encoder.schema == trained.schema  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epsilon": 0.5},
+        {"delta": 1e-9},
+        {"quantile_epsilon": 0.9},
+        {"noise_scale": 1.0},
+        {"threshold": 20.0},
+        {"rows_per_person": 2},
+        {"centres": 40},
+        {"secure": False},
+        {"randomness": "dice"},
+        {"bounds": []},
+        {"noise_scale": None},
+    ],
+    ids=lambda change: "-".join(change),
+)
+def test_changed_receipts_are_found(change: dict[str, Any], trained: PrivateLogisticRegression) -> None:
+    record = json.loads(json.dumps(trained.certificate_.to_dict()))
+    assert Certificate.from_dict(record).together == Guarantee(1.5, 2e-6)
+    record["encoding"]["bought"][0] |= change
+    with pytest.raises(VerificationError):
+        Certificate.from_dict(record)
+
+
+def test_a_seeded_purchase_makes_the_model_not_private() -> None:
+    model = PrivateLogisticRegression(epsilon=0.5, delta=1e-6, schema=bought()).fit(CENSUS)
+    assert model.certificate_.secure
+    assert not model.certificate_.is_private
+    assert str(model.certificate_).startswith("NOT PRIVATE")
+
+
+def test_other_neighbours_are_not_added() -> None:
+    schema = bought(neighbours="zero_out")
+    certificate = PrivateLogisticRegression(epsilon=0.5, delta=1e-6, schema=schema).fit(CENSUS).certificate_
+    assert not certificate.adds_up
+    assert "with the bought schema" not in str(certificate)
+    with pytest.raises(InvalidParameter, match="do not mix"):
+        _ = certificate.together
