@@ -45,7 +45,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         and release the best with its noisy score. ``"partition"`` (CMS11 Algorithm 4): a part of the records for each
         candidate with the whole epsilon, and one more part to choose by; it reveals no score.
     expected_trials : int, optional
-        Of ``"random_stopping"``; three times the number of candidates by default. More trials find the best candidate
+        Of ``"random_stopping"``; six times the number of candidates by default. More trials find the best candidate
         more surely, and leave less epsilon for each.
     public_validation : (X, y), or a table if there is a schema, optional
         Public rows like the records. The choice is then made on them, whatever ``method``, and is free of charge: only
