@@ -76,8 +76,8 @@ def epsilon_bound(one: Array, other: Array, *, delta: float = 0.0, confidence: f
     --------
     >>> rng = np.random.default_rng(0)
     >>> one, other = rng.laplace(0, 1, (4000, 1)), rng.laplace(2, 1, (4000, 1))  # epsilon is 2
-    >>> round(epsilon_bound(one, other).epsilon, 1)
-    1.6
+    >>> 1.5 < epsilon_bound(one, other).epsilon < 2.0
+    True
     >>> epsilon_bound(one, rng.laplace(0, 1, (4000, 1))).epsilon
     0.0
     """
