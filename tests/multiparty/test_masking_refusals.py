@@ -123,6 +123,16 @@ def test_who_missed_the_set_up_does_not_come_back() -> None:
     _run_round(steps, [0, 1, 2])
 
 
+def test_who_is_lost_after_advertising_is_left_out() -> None:
+    steps = _steps()
+    roster = steps.advertised()
+    for party in steps.parties[1:]:
+        steps.coordinator.accept(party.share(roster))
+    for number, inbox in steps.coordinator.inboxes().items():
+        steps.parties[number].receive(inbox)
+    _run_round(steps, [1, 2, 3])
+
+
 def test_one_party_s_false_shares_are_found_and_left_out() -> None:
     steps = _steps().set_up()
     for party in steps.parties:
