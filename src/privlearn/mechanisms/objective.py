@@ -45,7 +45,7 @@ class ObjectivePerturbation:
       norm of a standard normal vector in 1 (zero_out) or 2 (replace_one) dimensions.
 
     The solver returns a point within t = (tolerance + rounding of b) / Lam of the exact minimiser: noise calibrated to
-    2 t at a thousandth of epsilon and delta covers it (Iyengar et al. 2019).
+    2 t at a hundredth of epsilon and delta covers it (Iyengar et al. 2019).
 
     **Calibrations**: ``tight`` as above, with D raised until s takes at most half of epsilon; ``cms11`` (norm_gamma)
     and ``ra12`` (gaussian) keep the papers' s = 2 log(1 + c / (N Lam)) and their rule for D, and ``ra12`` its
