@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 FOLDS = 5
 TRIALS_PER_CANDIDATE = 6
-"""Each candidate is then tried at all with a probability of about 0.87, and the choice costs little more than with 3."""
+"""Each candidate is then tried at all with a probability of about 0.87, and the choice costs little more."""
 
 
 @dataclass(frozen=True, eq=False)
