@@ -88,5 +88,13 @@ class Guarantee:
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 
 
+def check_guarantee(value: Any) -> None:
+    """Refuse a bare number where a promise is needed."""
+    if not isinstance(value, Guarantee):
+        raise InvalidParameter(
+            "guarantee must be a Guarantee: Guarantee(1.0, 1e-6) promises epsilon 1 and delta 1e-6"
+        )
+
+
 def _is_real(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)

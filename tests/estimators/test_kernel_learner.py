@@ -304,8 +304,9 @@ def test_auto_regularization_looks_at_public_numbers_only() -> None:
     settings = {"regularization": "auto", "guarantee": PROMISE}
     one, two = learner(**settings).fit(X, y), learner(**settings).fit(X / 2, 1 - y)
     assert one.facts("replace_one") == two.facts("replace_one")
-    with pytest.raises(InvalidParameter, match="guarantee="):
-        learner(regularization="auto").fit(X, y)
+    for guarantee, says in ((None, "guarantee="), (1.0, "Guarantee"), (Guarantee(1.0), "delta > 0")):
+        with pytest.raises(InvalidParameter, match=says):
+            learner(regularization="auto", guarantee=guarantee).fit(X, y)
 
 
 def test_refusals() -> None:

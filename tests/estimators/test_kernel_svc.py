@@ -6,10 +6,21 @@ import math
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from privlearn import InvalidParameter, PrivateSVC, Release, ReleaseError, verify
+from privlearn import (
+    DataError,
+    Guarantee,
+    InvalidParameter,
+    Ledger,
+    PrivateSVC,
+    Release,
+    ReleaseError,
+    verify,
+)
+from privlearn.data.simulated import census_schema, simulated_census
 from privlearn.features import kernel_from_name
 
 rng = np.random.default_rng(3)
@@ -157,6 +168,125 @@ class TestOwnKernel:
             PrivateSVC(kernel=spectrum_kernel, public_points=texts[:5], classes=["fruit", "tool"]).fit(
                 texts, labels
             )
+
+    @pytest.mark.parametrize(
+        "form", [list, tuple, np.array, lambda texts: np.array(texts, dtype=object), pd.Series]
+    )
+    def test_public_points_are_written_down_whatever_holds_them(self, form, tmp_path) -> None:
+        texts, labels = self.texts(60, 0)
+        model = PrivateSVC(
+            kernel=spectrum_kernel, kernel_bound=1.0, public_points=form(texts[:5]), classes=["fruit", "tool"]
+        ).fit(form(texts), labels)
+        model.release_.save(tmp_path / "words.privlearn")
+        loaded = Release.load(tmp_path / "words.privlearn", kernel=spectrum_kernel)
+        assert np.array_equal(loaded.model.predict(texts), model.predict(texts))
+
+    @pytest.mark.parametrize("points", [[object()] * 3, [{1}], {"a": ["x"]}, pd.DataFrame({"t": ["x", "y"]})])
+    def test_points_that_no_release_can_hold_are_refused_before_anything_is_paid(
+        self, points, tmp_path
+    ) -> None:
+        texts, labels = self.texts(60, 0)
+        ledger = Ledger.create(tmp_path / "budget.db", "texts", Guarantee(3.0, 1e-4))
+        with pytest.raises(DataError, match="public_points: "):
+            PrivateSVC(
+                kernel=lambda A, B: np.ones((len(A), len(B))),
+                kernel_bound=1.0,
+                public_points=points,
+                classes=["fruit", "tool"],
+                ledger=ledger,
+            ).fit(texts, labels)
+        assert ledger.statement().spent.epsilon == 0
+
+    def test_a_release_takes_no_kernel_that_is_no_function(self, tmp_path) -> None:
+        texts, labels = self.texts(60, 0)
+        model = PrivateSVC(
+            kernel=spectrum_kernel, kernel_bound=1.0, public_points=texts[:5], classes=["fruit", "tool"]
+        ).fit(texts, labels)
+        model.release_.save(tmp_path / "words.privlearn")
+        with pytest.raises(InvalidParameter, match="function"):
+            Release.load(tmp_path / "words.privlearn", kernel="rbf")
+
+
+def test_a_function_called_linear_is_not_the_linear_kernel() -> None:
+    def linear(A, B):
+        return (A @ B.T) ** 2
+
+    with pytest.raises(InvalidParameter, match="needs public points"):
+        PrivateSVC(**RING, kernel=linear, kernel_bound=1.0).fit(X, Y)
+
+
+def test_precomputed_values_in_a_data_frame(tmp_path) -> None:
+    values = kernel_from_name("rbf", gamma=2.0)(X[:200], Z)
+    among = pd.DataFrame(kernel_from_name("rbf", gamma=2.0)(Z, Z))
+    settings = {
+        "kernel": "precomputed",
+        "kernel_bound": 1.0,
+        "classes": [0, 1],
+        "epsilon": 5.0,
+        "delta": 1e-5,
+    }
+    model = PrivateSVC(**settings, public_points=among).fit(pd.DataFrame(values), Y[:200])
+    model.release_.save(tmp_path / "values.privlearn")
+    loaded = Release.load(tmp_path / "values.privlearn").model
+    assert np.array_equal(loaded.predict(values), model.predict(values))
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"kernel": ["rbf"]}, "kernel must be one of"),
+        ({"kernel": "linear", "kernel_bound": 2.0}, "leave kernel_bound out"),
+        (
+            {"kernel": "precomputed", "kernel_bound": 1.0, "public_points": np.eye(3)},
+            "leave out schema and norm_bound",
+        ),
+        ({"kernel": "precomputed", "kernel_bound": 1.0, "norm_bound": None}, "a square matrix"),
+        ({"kernel": lambda A, B: A @ B.T, "public_points": Z}, "kernel_bound=1.0"),
+        ({"mechanism": "pinp"}, "InteractivePredictor"),
+        ({"mechanism": "magic"}, "function_release, tddl, tdil"),
+        ({"mechanism": "tddl", "public_points": Z, "noise": "gaussian"}, "leave noise and calibration out"),
+        ({"mechanism": "tdil", "calibration": "cms11"}, "leave noise and calibration out"),
+        (
+            {"mechanism": "function_release", "public_points": Z, "noise": "laplace"},
+            "leave noise and calibration out",
+        ),
+        ({"mechanism": "function_release", "public_points": Z, "calibration": "cms11"}, "mechanism='output'"),
+        ({"mechanism": "function_release", "public_points": Z, "delta": 0.0}, "delta > 0: pass delta"),
+        ({"kernel": "rbf", "fourier_pairs": 0}, "fourier_pairs"),
+        ({"kernel": "rbf", "fourier_seed": -1}, "fourier_seed"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_what_to_type(settings: dict, says: str) -> None:
+    with pytest.raises(InvalidParameter, match=says):
+        PrivateSVC(**RING | settings).fit(X, Y)
+
+
+@pytest.mark.parametrize("points", [Z[:0], np.ones((4, 3)), np.ones(2), np.full((2, 2), np.nan), ["a", "b"]])
+def test_a_complaint_about_public_points_says_so(points) -> None:
+    with pytest.raises(DataError, match="public_points: "):
+        PrivateSVC(**RING, kernel="rbf", public_points=points).fit(X, Y)
+
+
+def test_public_points_under_a_schema_are_any_table() -> None:
+    people, survey = simulated_census(300, seed=1), simulated_census(20, seed=2)
+    settings = {"kernel": "rbf", "delta": 1e-6, "schema": census_schema(), "random_state": 0}
+    frames = [
+        survey,
+        survey.drop_columns(["income"]),
+        survey.to_pandas(),
+        survey.to_pandas()[survey.column_names[::-1]],
+    ]
+    scores = [
+        PrivateSVC(**settings, public_points=frame).fit(people).decision_function(people) for frame in frames
+    ]
+    assert all(np.array_equal(scores[0], other) for other in scores[1:])
+    with pytest.raises(DataError, match="public_points: column 'age' is missing"):
+        PrivateSVC(**settings, public_points=survey.drop_columns(["age"])).fit(people)
+
+
+def test_lengths_that_differ_are_refused() -> None:
+    with pytest.raises(DataError, match="inconsistent numbers of samples"):
+        PrivateSVC(**RING).fit(X, Y[:-1])
 
 
 class TestQuestions:

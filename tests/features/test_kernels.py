@@ -184,7 +184,7 @@ def test_who_cannot_know_the_bound_asks_for_it(kernel: Any) -> None:
 
 
 def test_who_knows_the_bound_takes_no_other() -> None:
-    with pytest.raises(InvalidParameter, match="leave bound out"):
+    with pytest.raises(InvalidParameter, match="leave kernel_bound out"):
         kernel_from_name("rbf", bound=2.0)
 
 

@@ -246,6 +246,54 @@ def test_a_session_that_could_not_write_stops(tmp_path: Path, monkeypatch: pytes
     InteractivePredictor.reopen(path, written_learner()).predict(POINTS[0])
 
 
+def test_a_closed_session_says_how_to_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "a.session"
+    with open_session(path) as session:
+        first = session.decide(POINTS[0]).scores
+    for point in POINTS[:2]:  # known or new
+        with pytest.raises(SessionError, match="closed: continue it"):
+            session.predict(point)
+    with InteractivePredictor.reopen(path, written_learner()) as again:
+        assert again.decide(POINTS[0]).scores == first
+
+
+def test_a_state_deleted_under_an_open_session_ends_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.session"
+    session = open_session(path)
+    session.predict(POINTS[0])
+    path.unlink()
+    with pytest.raises(SessionError, match="deleted or replaced"):
+        session.predict(POINTS[1])
+    session.close()
+    with pytest.raises(SessionError, match="there is no session"):
+        InteractivePredictor.reopen(path, written_learner())
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"learner": object()}, "KernelLearner"),
+        ({"guarantee": 1.0}, "Guarantee\\(1.0, 1e-6\\)"),
+        ({"guarantee": (1.0, 1e-6)}, "Guarantee\\(1.0, 1e-6\\)"),
+    ],
+)
+def test_what_is_no_learner_and_no_promise_is_refused(tmp_path: Path, settings: Any, says: str) -> None:
+    with pytest.raises(InvalidParameter, match=says):
+        open_session(tmp_path / "a.session", **settings)
+
+
+def test_a_folder_is_no_state(tmp_path: Path) -> None:
+    with pytest.raises(SessionError, match="is a folder"):
+        open_session(tmp_path)
+
+
+def test_points_of_different_lengths_are_refused(tmp_path: Path) -> None:
+    session = open_session(tmp_path / "a.session")
+    with pytest.raises(DataError, match="different lengths"):
+        session.predict([[0.1, 0.2, 0.3], [0.1]])
+    session.close()
+
+
 def test_a_second_opening_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.session"
     session = open_session(path)

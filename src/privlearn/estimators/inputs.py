@@ -131,9 +131,16 @@ def _read_labels(estimator: Any, X: Any, y: Any, private: bool) -> tuple[NDArray
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise DataError("y has NaN or infinite labels: drop those rows")
     check_classification_targets(y)
-    check_consistent_length(X, y)
+    check_same_length(X, y)
     classes = np.unique(y) if estimator.classes is None else check_classes(estimator.classes)
     return classes, _label_numbers(y, classes)
+
+
+def check_same_length(X: Any, y: Any) -> None:
+    quietly(
+        lambda: check_consistent_length(X, y),
+        "X and y have inconsistent numbers of samples: give one label or number for each row",
+    )
 
 
 def check_array_shape(X: Any) -> int:

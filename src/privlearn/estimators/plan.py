@@ -8,6 +8,7 @@ from typing import Any
 
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.default_regularization import default_regularization
+from privlearn.estimators.lifting import PUBLIC_POINTS
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import KERNEL_MECHANISMS, MECHANISMS, AnyMechanism, KernelMechanism, Task
 
@@ -30,6 +31,7 @@ def plan_mechanism(
     need the number of public points they may ask about.
     """
     if mechanism in KERNEL_MECHANISMS:
+        _check_questions(mechanism, noise, calibration)
         return _plan_questions(task, guarantee, mechanism, regularization, probes_count)
     kind: Any = _choose_mechanism(task, guarantee, mechanism, noise, calibration)
     noise = _choose_noise(kind, guarantee, noise, calibration)
@@ -41,6 +43,14 @@ def plan_mechanism(
     return kind.calibrate(dataclasses.replace(task, regularization=chosen), guarantee, noise, calibration)  # type: ignore[no-any-return]
 
 
+def _check_questions(mechanism: str, noise: str, calibration: str) -> None:
+    ((own_calibration, (own_noise,)),) = KERNEL_MECHANISMS[mechanism].combinations.items()
+    if noise not in ("auto", own_noise) or calibration not in ("tight", own_calibration):
+        raise InvalidParameter(
+            f"mechanism={mechanism!r} has a noise and a calibration of its own: leave noise and calibration out"
+        )
+
+
 def _plan_questions(
     task: Task, guarantee: Guarantee, mechanism: str, regularization: Any, probes_count: int | None
 ) -> KernelMechanism:
@@ -50,7 +60,7 @@ def _plan_questions(
     if reason := kind.explain_refusal(task, noise):
         raise InvalidParameter(f"mechanism={mechanism!r} does not fit: {reason}")
     if mechanism == "tddl" and probes_count is None:
-        raise InvalidParameter("mechanism='tddl' answers at public points: pass public_points=...")
+        raise InvalidParameter(f"mechanism='tddl' answers at public points: pass {PUBLIC_POINTS}")
     chosen = _choose_regularization(task, guarantee, "output", "gaussian", regularization)
     settings = {"probes_count": probes_count} if mechanism == "tddl" else {}
     task = dataclasses.replace(task, regularization=chosen)

@@ -12,7 +12,7 @@ from privlearn.erm.losses import RESIDUAL_LOSSES
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.plan import check_regularization
 from privlearn.estimators.session_goal import Goal
-from privlearn.guarantee import Guarantee
+from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.mechanisms.task import Task
 
 _PLAIN = 0.25  # N Lambda without noise, as for linear models
@@ -30,7 +30,7 @@ def session_task(goal: Goal, loss: Loss, regularization: Any, guarantee: Guarant
         problems=len(goal.signs),
         regularization=1.0,
         tolerance=1.0,
-        neighbours="replace_one" if guarantee is None else guarantee.neighbours,
+        neighbours=getattr(guarantee, "neighbours", "replace_one"),
         weight_bound=goal.weight_bound,
         rows_per_person=rows.rows_per_person,
         averaged=rows.person_weights is not None,
@@ -52,6 +52,9 @@ def _balanced(task: Task, guarantee: Guarantee | None) -> float:
             "regularization='auto' depends on the promise: pass guarantee=Guarantee(epsilon, delta), the same "
             "as for the session, or a number"
         )
+    check_guarantee(guarantee)
+    if guarantee.is_private and guarantee.delta == 0:
+        raise InvalidParameter("a session needs delta > 0: pass guarantee=Guarantee(epsilon, 1e-6)")
     if not guarantee.is_private:
         return _PLAIN / task.total
     ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)

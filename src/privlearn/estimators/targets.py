@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import column_or_1d
 
 from privlearn.data import Schema, SchemaEncoder
 from privlearn.data.quiet import quietly
@@ -19,6 +19,7 @@ from privlearn.estimators.inputs import (
     EncodedRows,
     check_arrays,
     check_has_target,
+    check_same_length,
     encode_arrays,
     encode_table,
     target_column,
@@ -72,7 +73,7 @@ def _read_targets(estimator: Any, X: Any, y: Any, private: bool) -> tuple[Array,
     )
     if not np.isfinite(values).all():
         raise DataError("y has NaN or infinite targets: drop those rows")
-    check_consistent_length(X, values)
+    check_same_length(X, values)
     bounds = _bounds_of(values) if declared is None else declared
     return to_unit(values, bounds), bounds
 

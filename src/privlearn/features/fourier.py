@@ -67,8 +67,8 @@ class FourierFeatures(FeatureMap):
             )
         self.kernel = kernel
         self.n_inputs = _whole("n_inputs", n_inputs, 1)
-        self.n_pairs = _whole("n_pairs", n_pairs, 1)
-        self.seed = _whole("seed", seed, 0)
+        self.n_pairs = _whole("n_pairs (fourier_pairs)", n_pairs, 1)
+        self.seed = _whole("seed (fourier_seed)", seed, 0)
         if self.n_inputs * self.n_pairs > MOST_FREQUENCIES:
             raise InvalidParameter(
                 f"{self.n_inputs} inputs x {self.n_pairs} pairs need more than a gigabyte of frequencies: "

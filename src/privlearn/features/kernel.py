@@ -90,7 +90,7 @@ class CallableKernel(Kernel):
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InvalidParameter("a kernel of your own must be a function of (X, Z) that returns a matrix")
-        object.__setattr__(self, "bound", positive("bound", self.bound))
+        object.__setattr__(self, "bound", positive("kernel_bound", self.bound))
 
     def __call__(self, X: Any, Z: Any) -> Array:
         shape = (row_count(X), row_count(Z))
@@ -128,7 +128,7 @@ class PrecomputedKernel(Kernel):
     settings = ("bound",)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bound", positive("bound", self.bound))
+        object.__setattr__(self, "bound", positive("kernel_bound", self.bound))
 
     def __call__(self, X: Any, Z: Any) -> Array:
         values = self._values(X)

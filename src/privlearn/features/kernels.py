@@ -55,14 +55,14 @@ def kernel_from_name(
         return kernel
     if callable(kernel):
         return Kernel.from_callable(kernel, bound=_declared(bound))
-    kind = KERNELS.get(kernel)
+    kind = KERNELS.get(kernel) if isinstance(kernel, str) else None
     if kind is None:
         raise InvalidParameter(f"kernel must be one of {', '.join(KERNELS)} or a function, not {kernel!r}")
     given: dict[str, Any] = {"gamma": gamma, "degree": degree, "coef0": coef0}
     if "bound" in kind.settings:
         given["bound"] = _declared(bound)
     elif bound is not None:
-        raise InvalidParameter(f"the kernel {kernel!r} knows its bound: leave bound out")
+        raise InvalidParameter(f"the kernel {kernel!r} knows its bound: leave kernel_bound out")
     made: Kernel = kind(**{setting: given[setting] for setting in kind.settings})
     return made
 
@@ -85,6 +85,6 @@ def kernel_from_dict(content: Mapping[str, Any], function: Function | None = Non
 def _declared(bound: float | None) -> float:
     if bound is None:
         raise InvalidParameter(
-            "say how large k(x, x) can be, from public knowledge: bound=1.0 for a kernel with k(x, x) = 1"
+            "say how large k(x, x) can be, from public knowledge: kernel_bound=1.0 for a kernel with k(x, x) = 1"
         )
     return bound

@@ -17,13 +17,13 @@ from privlearn.mechanisms.kernel_task import KernelTask
 class FunctionRelease:
     """Answer f(z) + noise_scale (g(z) + jitter), g one path of the Gaussian process whose covariance is the kernel.
 
-    **Theorem** (Hall, Rinaldo and Wasserman 2012; the curve is Balle and Wang's of 2018). Let one person move each of K
-    functions by at most D in the norm of the kernel's space, and each computed value be within r of its function's.
+    **Theorem** (Hall, Rinaldo and Wasserman 2012; the curve is Balle and Wang's of 2018). Let one person move each of
+    K functions by at most D in the norm of the kernel's space, and each computed value be within r of its function's.
     Then the answers at up to T different points, chosen adaptively, each function's with a path of its own, are
-    together (epsilon, delta)-private with delta(epsilon) = HS(epsilon, sqrt(K (D^2 + T (2 r)^2 / jitter)) / noise_scale),
-    HS the hockey-stick divergence of two normals at that distance. The noise in an answer does not grow with T: T
-    stands only beside the rounding error r, of the order of 1e-10. The same point is looked up, never drawn again. K is
-    1 for two classes and for a number, and the number of classes otherwise.
+    together (epsilon, delta)-private with delta(epsilon) = HS(epsilon, sqrt(K (D^2 + T (2 r)^2 / jitter)) /
+    noise_scale), HS the hockey-stick divergence of two normals at that distance. The noise in an answer does not grow
+    with T: T stands only beside the rounding error r, of the order of 1e-10. The same point is looked up, never drawn
+    again. K is 1 for two classes and for a number, and the number of classes otherwise.
 
     The argument, also for what is computed in integers and in floating point: docs/theory/function-release.md.
     """

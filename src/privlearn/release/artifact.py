@@ -27,7 +27,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from numpy.typing import NDArray
 
-from privlearn.errors import ReleaseError, SchemaError, VerificationError
+from privlearn.errors import InvalidParameter, ReleaseError, SchemaError, VerificationError
 from privlearn.release.atomic import read_whole, write_atomically
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import KernelEncoder, describe_encoding
@@ -78,6 +78,10 @@ class Release:
 
     @classmethod
     def from_bytes(cls, raw: bytes, kernel: Callable[..., Any] | None = None) -> Release:
+        if kernel is not None and not callable(kernel):
+            raise InvalidParameter(
+                "kernel must be the function that the model was trained with, or be left out"
+            )
         members = _unpack(raw)
         try:
             release = cls._parse(members, kernel)

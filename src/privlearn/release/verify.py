@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,31 +24,21 @@ class Verification:
 
     Attributes
     ----------
-    certificate : Certificate or SessionCertificate
-        What it states, with every constant.
     claimed, recomputed : Guarantee
         The promise, and what the constants give; the second is never weaker.
     is_private : bool
         False if there is no promise (epsilon = inf) or the noise came from a seeded generator.
     signer : str or None
         Public key (hexadecimal) whose signature covers the file.
+    certificate : Certificate or SessionCertificate
+        What the file states, with every constant.
     """
 
-    certificate: Certified
+    claimed: Guarantee
+    recomputed: Guarantee
+    is_private: bool
     signer: str | None
-
-    @property
-    def claimed(self) -> Guarantee:
-        return self.certificate.guarantee
-
-    @property
-    def recomputed(self) -> Guarantee:
-        recomputed: Guarantee = self.certificate.mechanism.spends()
-        return recomputed
-
-    @property
-    def is_private(self) -> bool:
-        return self.certificate.is_private
+    certificate: Certified = field(repr=False)
 
 
 def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verification:
@@ -75,9 +65,14 @@ def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verifica
 def _read(path: str | Path) -> Verification:
     raw = read_whole(path)
     if raw.lstrip()[:1] == b"{":  # JSON; a release is an archive
-        return Verification(SessionCertificate.from_bytes(raw), None)
+        return _proven(SessionCertificate.from_bytes(raw), signer=None)
     release = Release.from_bytes(raw)
-    return Verification(release.certificate, release.signature["public_key"] if release.signature else None)
+    return _proven(release.certificate, release.signature["public_key"] if release.signature else None)
+
+
+def _proven(certificate: Certified, signer: str | None) -> Verification:
+    recomputed = certificate.mechanism.spends()
+    return Verification(certificate.guarantee, recomputed, certificate.is_private, signer, certificate)
 
 
 def read_private_key(path: str | Path) -> Ed25519PrivateKey:

@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from privlearn.data.quiet import quietly
 from privlearn.errors import InvalidParameter, SessionError
-from privlearn.guarantee import Guarantee
+from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.ledger import Cost, Ledger
 from privlearn.mechanisms.function_release import FunctionRelease
 from privlearn.mechanisms.pinp import PINP
@@ -24,7 +25,7 @@ from privlearn.sessions.function_session import FunctionSession
 from privlearn.sessions.learner import Array, Learner
 from privlearn.sessions.pinp_session import PinpSession
 from privlearn.sessions.points import numbers_to_bytes
-from privlearn.sessions.state import Record, SessionState
+from privlearn.sessions.state import Record, SessionState, check_free
 
 MECHANISMS = ("function_release", "pinp")
 
@@ -71,12 +72,10 @@ class InteractivePredictor:
         random_state: int | np.random.Generator | None = None,
         mode: str = "tight",
     ) -> None:
+        _check_learner(learner)
         randomness = randomness_from(random_state)
         plan = _plan(learner, guarantee, mechanism, mode)
-        if Path(state).exists():
-            raise SessionError(
-                f"{state} exists: continue that session with InteractivePredictor.reopen, or give another path"
-            )
+        check_free(state)
         header = _header(learner, plan, randomness)
         # The threshold is drawn before the charge, the file written after it: a crash between wastes the cost.
         header["threshold"] = plan.draw_threshold(randomness) if not isinstance(plan, FunctionRelease) else 0
@@ -93,6 +92,7 @@ class InteractivePredictor:
         SessionError
             If there is no state, another process holds it, or the learner is not the one it was made with.
         """
+        _check_learner(learner)
         opened = SessionState(state)
         try:
             plan = _recorded_plan(opened, learner)
@@ -129,8 +129,14 @@ class InteractivePredictor:
         return self._session.exhausted
 
     def close(self) -> None:
-        """Let another process have the session."""
+        """Let another process have the session; leaving a ``with`` block does it too."""
         self._state.close()
+
+    def __enter__(self) -> InteractivePredictor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         mechanism = self.certificate.mechanism
@@ -162,6 +168,7 @@ class InteractivePredictor:
             self._recall(record)
 
     def _answer(self, points: Array) -> list[Answer]:
+        self._state.check_open()
         if self._broken:
             raise SessionError(
                 "answers could not be made durable: close the session and reopen it from its state"
@@ -187,11 +194,17 @@ class InteractivePredictor:
         self._session.recall(record)
 
 
+def _check_learner(learner: Any) -> None:
+    if not hasattr(learner, "training_digest"):
+        raise InvalidParameter("learner must be a fitted KernelLearner: KernelLearner(...).fit(table)")
+
+
 def _plan(learner: Learner, guarantee: Guarantee, mechanism: str, mode: str) -> SessionMechanism:
     if mechanism not in MECHANISMS:
         raise InvalidParameter(f"mechanism must be one of {MECHANISMS}, not {mechanism!r}")
     if mode not in PINP:
         raise InvalidParameter(f"mode must be one of {tuple(PINP)}, not {mode!r}")
+    check_guarantee(guarantee)
     facts = learner.facts(guarantee.neighbours)
     if mechanism == "pinp":
         return PINP[mode].calibrate(facts, guarantee)
@@ -255,6 +268,9 @@ def _as_rows(z: Any) -> tuple[Any, bool]:
     if isinstance(z, Mapping):
         single = all(np.ndim(value) == 0 for value in z.values())
         return ({name: [value] for name, value in z.items()} if single else z), single
-    if isinstance(z, np.ndarray | list | tuple) and np.ndim(z) == 1:
-        return np.asarray(z)[np.newaxis], True
-    return z, False
+    if not isinstance(z, np.ndarray | list | tuple):
+        return z, False
+    points = quietly(
+        lambda: np.asarray(z), "the points have different lengths: give one number for each feature"
+    )
+    return (points[np.newaxis], True) if points.ndim == 1 else (points, False)

@@ -62,6 +62,8 @@ class SessionState:
         The private function.
     """
 
+    _closed = False
+
     def __init__(self, path: str | Path) -> None:
         self.path = os.path.abspath(path)
         if not os.path.exists(self.path):
@@ -80,12 +82,9 @@ class SessionState:
     def create(cls, path: str | Path, header: dict[str, Any], function: bytes) -> SessionState:
         """A new file that only its owner may read; an existing one is refused."""
         path = os.path.abspath(path)
+        check_free(path)
         try:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        except FileExistsError:
-            raise SessionError(
-                f"{path} exists: continue that session with InteractivePredictor.reopen, or give another path"
-            ) from None
         except OSError as error:
             raise SessionError(f"cannot create a session at {path}: {error.strerror}") from error
         state = cls.__new__(cls)
@@ -103,6 +102,7 @@ class SessionState:
 
     def append(self, records: Sequence[Record]) -> None:
         """Make answers durable, all or none; only afterwards may they leave."""
+        self._check_in_place()
         with self._explained(), self._transaction() as connection:
             connection.executemany(
                 "INSERT INTO answers (point, scores, source, memory) VALUES (?, ?, ?, ?)",
@@ -120,6 +120,25 @@ class SessionState:
     def close(self) -> None:
         if os.getpid() == self._process:
             self._connection.close()
+            self._closed = True
+
+    def _check_in_place(self) -> None:
+        """A deleted or replaced file would take answers that nobody can find again."""
+        try:
+            found = os.stat(self.path).st_ino
+        except OSError:
+            found = None
+        if found != self._inode:
+            raise SessionError(
+                f"the state at {self.path} was deleted or replaced while its session was open: put the file back, or "
+                "open a new session at a new cost"
+            )
+
+    def check_open(self) -> None:
+        if self._closed:
+            raise SessionError(
+                f"this session is closed: continue it with InteractivePredictor.reopen({self.path!r}, learner)"
+            )
 
     def _connect(self) -> sqlite3.Connection:
         # mode=rw: a state that has vanished is an error, never silently an empty new one
@@ -131,6 +150,7 @@ class SessionState:
         connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         connection.execute("BEGIN EXCLUSIVE")  # takes the lock, which exclusive mode then keeps
         connection.execute("COMMIT")
+        self._inode = os.stat(self.path).st_ino
         return connection
 
     def _read_header(self) -> tuple[str, bytes]:
@@ -170,3 +190,13 @@ class SessionState:
                 f"the session at {self.path} cannot be used: {error}. Check that no other process holds it, that it "
                 "may be written and that its disk has room"
             ) from None
+
+
+def check_free(path: str | Path) -> None:
+    """Refuse a path at which no new session can begin."""
+    if os.path.isdir(path):
+        raise SessionError(f"{path} is a folder: give the name of a file that does not exist yet")
+    if os.path.exists(path):
+        raise SessionError(
+            f"{path} exists: continue that session with InteractivePredictor.reopen, or give another path"
+        )
