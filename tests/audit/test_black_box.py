@@ -110,7 +110,7 @@ def test_three_classes_with_noise_of_their_own_pass() -> None:
     [
         (HalfNoise, {"confidence": 0.99}, {"empirical epsilon"}),
         (SharedNoise, {"labels": (0, 1, 2), "runs": 200}, {"independent noise", "empirical epsilon"}),
-        (Forgetful, {"runs": 64}, {"fresh noise", "empirical epsilon"}),
+        (Forgetful, {"runs": 64}, {"fresh noise"}),
         (Observant, {"runs": 64}, {"replay"}),
     ],
 )

@@ -28,6 +28,10 @@ SCREENING = 8
 
 FITS_FOR_INDEPENDENCE = 60
 
+_NO_BOUND = Finding(
+    "empirical epsilon", "noted", "no bound", "its confidence needs independent fits, and these are not"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class LabelledPair:
@@ -113,8 +117,11 @@ def audit_fits(
     pair = _screened(pairs, sample, max(FEWEST_RUNS, runs // SCREENING), guarantee.delta)
     tell(f"{runs} fits on each of two neighbours")
     one, other = (sample(data, runs) for data in (pair.one, pair.other))
-    findings.append(_fresh_noise(np.concatenate([one, other])))
-    findings.append(_empirical(one, other, guarantee, confidence, pair.name))
+    fresh = _fresh_noise(np.concatenate([one, other]))
+    findings += [
+        fresh,
+        _empirical(one, other, guarantee, confidence, pair.name) if fresh.status == "passed" else _NO_BOUND,
+    ]
     if len(labels) > 2:
         tell("noise of the classes")
         silent = np.zeros((2 * len(labels), n_features)), np.array([*labels, *labels])

@@ -30,6 +30,8 @@ Progress = Callable[[str], None]
 
 AUDITED = tuple(MECHANISMS | KERNEL_MECHANISMS)
 NET = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.6]])
+ANSWERED = NET[1:]
+"""Public points of TDIL and, two of them, of TDDL, whose answers then have a law in the plane."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +96,8 @@ def cases(name: str, guarantee: Guarantee) -> Iterator[Case]:
             for place, task, probes, sampled in _tasks(name, guarantee.neighbours):
                 if kind.explain_refusal(task, noise) is not None:
                     continue
-                settings = {"tddl": {"probes_count": len(NET)}, "tdil": {"rounds": 1}}.get(name, {})
-                if name == "tddl" and probes is not None:
-                    settings = {"probes_count": len(probes)}
-                mechanism = kind.calibrate(task, promise, noise, calibration, **settings)
+                asked = {"tddl": {"probes_count": len(ANSWERED)}, "tdil": {"rounds": 1}}.get(name, {})
+                mechanism = kind.calibrate(task, promise, noise, calibration, **asked)
                 yield Case(f"{noise}, {calibration}, {place}", mechanism, probes, sampled)
 
 
@@ -191,7 +191,7 @@ def _tasks(name: str, neighbours: Any) -> Iterator[tuple[str, Task, Array | None
         return Task(loss, total, dimension, problems, regularization, 1e-10, neighbours)
 
     if name in KERNEL_MECHANISMS:
-        yield "in the plane", task(HuberHinge(), 4, 2, 1, 1.0), NET[1:] if name == "tddl" else NET, True
+        yield "in the plane", task(HuberHinge(), 4, 2, 1, 1.0), ANSWERED if name == "tddl" else NET, True
         return
     yield "on a line, Huber hinge", task(HuberHinge(), 3, 1, 1, 50.0), None, True
     yield "on a line, logistic, weak regularization", task(Logistic(), 3, 1, 1, 0.2), None, False
