@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from privlearn.release import Certificate
 
 _FORM = "--search regularization=0.001,0.01,0.1"
-_BOOKS = ("epsilon", "delta", "neighbours", "ledger", "random_state")
 
 Searched = Annotated[
     list[str] | None,
@@ -70,10 +69,11 @@ def as_search(
         return estimator
     from privlearn.data import read_table
     from privlearn.selection import PrivateGridSearch
+    from privlearn.selection.grid import PROMISED
 
     public = None if public_validation is None else read_table(public_validation, schema)
     parameters = estimator.get_params(deep=False)
-    books = {name: parameters[name] for name in _BOOKS}
+    books = {name: parameters[name] for name in PROMISED}
     return PrivateGridSearch(
         _without_books(estimator), grid, method=method, public_validation=public, **books
     )

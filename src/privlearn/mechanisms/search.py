@@ -135,10 +135,6 @@ class Searched:
         """The guarantee of the whole procedure, recomputed from the constants alone."""
         return self.search.spends()
 
-    def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that the whole procedure may cost."""
-        return self.search.renyi(order)
-
     def constants(self) -> dict[str, Any]:
         """Every number of the search's own theorem."""
         return self.search.constants()
