@@ -30,7 +30,7 @@ def content(**changes: Any) -> dict[str, Any]:
 
 def receipt(**changes: Any) -> Purchase:
     stated: dict[str, Any] = {
-        "bounds": ("age lower", "age upper"), "centres": 1, "epsilon": 0.1, "delta": 0.0, "neighbours": "replace_one",
+        "bounds": ("age lower", "age upper"), "anchors": 2, "epsilon": 0.1, "delta": 0.0, "neighbours": "replace_one",
         "records": 1000, "rows_per_person": 1, "quantile_epsilon": 0.04, "randomness": "coins", "secure": False,
     }  # fmt: skip
     return Purchase(**{**stated, **changes})

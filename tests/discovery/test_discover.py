@@ -92,7 +92,7 @@ def test_the_receipt_states_the_price_and_its_constants() -> None:
     (receipt,) = bought(epsilon=0.9, delta=1e-5, neighbours="zero_out").bought
     assert receipt.guarantee == Guarantee(0.9, 1e-5, "zero_out")
     assert receipt.bounds == ("age lower", "age upper", "hours lower", "hours upper")
-    assert receipt.centres == 2
+    assert receipt.anchors == 4
     assert receipt.lists == ("occupation", "income")
     assert receipt.records == ROWS
     assert not receipt.secure
@@ -278,7 +278,7 @@ def test_certificates_tell_what_the_schema_cost(trained: PrivateLogisticRegressi
         {"noise_scale": 1.0},
         {"threshold": 20.0},
         {"rows_per_person": 2},
-        {"centres": 40},
+        {"anchors": 40},
         {"secure": False},
         {"randomness": "dice"},
         {"bounds": []},

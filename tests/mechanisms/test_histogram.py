@@ -49,7 +49,7 @@ def planned(
         records=10**7,
         rows_per_person=rows,
         bounds=0,
-        centres=0,
+        anchors=0,
         lists=lists,
     )
 
@@ -139,7 +139,7 @@ def test_a_plan_spends_its_price_and_not_more(
     for epsilon, delta in ((0.05, 1e-9), (0.1, 1e-6), (1.0, 1e-6), (10.0, 1e-3)):
         guarantee = Guarantee(epsilon, delta, neighbours)
         plan = Discovery.calibrate(
-            guarantee, records=10**9, rows_per_person=rows, bounds=bounds, centres=bounds // 2, lists=lists
+            guarantee, records=10**9, rows_per_person=rows, bounds=bounds, anchors=bounds, lists=lists
         )
         assert plan.spends() <= guarantee
         by_epsilon_alone = plan.spends().delta == 0
@@ -149,17 +149,17 @@ def test_a_plan_spends_its_price_and_not_more(
 
 def test_pure_bounds_divide_epsilon() -> None:
     plan = Discovery.calibrate(
-        Guarantee(1.0), records=10_000, rows_per_person=1, bounds=2, centres=1, lists=0
+        Guarantee(1.0), records=10_000, rows_per_person=1, bounds=2, anchors=2, lists=0
     )
-    assert plan.quantile_epsilon == pytest.approx(0.4)
+    assert plan.quantile_epsilon == pytest.approx(1 / 3)
     assert plan.spends() == Guarantee(1.0)
 
 
 def test_many_bounds_are_cheaper_by_concentration() -> None:
     plan = Discovery.calibrate(
-        Guarantee(1.0, 1e-6), records=10**6, rows_per_person=1, bounds=40, centres=20, lists=0
+        Guarantee(1.0, 1e-6), records=10**6, rows_per_person=1, bounds=40, anchors=40, lists=0
     )
-    assert plan.quantile_epsilon > 2.0 / 50.0
+    assert plan.quantile_epsilon > 1.5 / 60.0
 
 
 @pytest.mark.parametrize(
@@ -175,4 +175,4 @@ def test_many_bounds_are_cheaper_by_concentration() -> None:
 )
 def test_what_would_be_noise_is_not_sold(guarantee: Guarantee, records: int, message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
-        Discovery.calibrate(guarantee, records=records, rows_per_person=1, bounds=4, centres=2, lists=2)
+        Discovery.calibrate(guarantee, records=records, rows_per_person=1, bounds=4, anchors=4, lists=2)

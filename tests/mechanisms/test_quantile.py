@@ -11,11 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.special import logsumexp
 
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import quantile
 from privlearn.mechanisms.discovery import Discovery
-from privlearn.mechanisms.quantile import candidates, centre_losses, choose_centre, choose_reach, reach_losses
+from privlearn.mechanisms.quantile import (
+    candidates,
+    centre_losses,
+    choose_centre,
+    choose_reach,
+    choose_spread,
+    reach_losses,
+)
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
 
 Array = NDArray[np.float64]
@@ -88,14 +96,17 @@ def test_candidates_cover_all_magnitudes() -> None:
 Choose = Callable[[Array, float, int, Randomness], float]
 
 
-def reach(beyond: int) -> Choose:
-    return lambda cells, epsilon, rows, randomness: choose_reach(cells, beyond, epsilon, rows, randomness)
+def reach(beyond: int, spread: float = 0.0) -> Choose:
+    return lambda cells, epsilon, rows, randomness: choose_reach(
+        cells, spread, beyond, epsilon, rows, randomness
+    )
 
 
 CHOICES: dict[str, Choose] = {
     "centre": choose_centre,
+    "spread": choose_spread,
     "none beyond": reach(0),
-    "one beyond": reach(1),
+    "one beyond": reach(1, spread=30.0),
     "three beyond": reach(3),
 }
 choices = pytest.mark.parametrize("choose", CHOICES.values(), ids=CHOICES)
@@ -115,7 +126,7 @@ def law(monkeypatch: pytest.MonkeyPatch) -> Law:
 
     def probabilities(choose: Choose, table: list[float], epsilon: float, rows: int = 1) -> Array:
         choose(np.array(table), epsilon, rows, SeededRandomness(0))
-        weights = np.exp(seen[-1] - seen[-1].max())
+        weights = np.exp(np.maximum(seen[-1] - seen[-1].max(), -700.0))  # as the sampler cuts them
         return np.asarray(weights / weights.sum())
 
     return probabilities
@@ -166,7 +177,7 @@ def test_renyi_divergence_of_one_choice_is_at_most_the_claim(law: Law, choose: C
         p, q = law(choose, one, 0.5), law(choose, other, 0.5)
         for order in (1.5, 2.0, 8.0):
             for mine, theirs in ((p, q), (q, p)):
-                divergence = math.log(np.sum(mine**order * theirs ** (1 - order))) / (order - 1)
+                divergence = logsumexp(order * np.log(mine) + (1 - order) * np.log(theirs)) / (order - 1)
                 assert divergence <= order * 0.5**2 / 8 * (1 + 1e-9)
 
 
@@ -174,7 +185,7 @@ def test_renyi_divergence_of_one_choice_is_at_most_the_claim(law: Law, choose: C
 def test_two_bounds_together_keep_their_promise(law: Law, delta: float) -> None:
     """The hockey-stick divergence of both choices, enumerated, in both directions."""
     guarantee = Guarantee(0.8, delta)
-    plan = Discovery.calibrate(guarantee, records=100_000, rows_per_person=1, bounds=2, centres=0, lists=0)
+    plan = Discovery.calibrate(guarantee, records=100_000, rows_per_person=1, bounds=2, anchors=0, lists=0)
     for one, other in neighbours():
         levels = [
             _levels(law(choose, one, plan.quantile_epsilon), law(choose, other, plan.quantile_epsilon))
@@ -229,13 +240,28 @@ def test_draws_would_notice_a_wrong_scale(
     assert p_value(monkeypatch, choose, losses, wrong, SeededRandomness(5)) < ALARM
 
 
+@pytest.mark.parametrize("spread", [3e-7, 5.0, 1e12])
+def test_distances_of_the_spread_s_magnitude_weigh_most(spread: float) -> None:
+    points, log_weights = candidates(distances=True)
+    weights = np.exp(quantile._around(spread, points, log_weights))
+    octaves = [weights[(points >= spread * 2**k) & (points < spread * 2 ** (k + 1))].sum() for k in range(5)]
+    assert np.diff(np.log2(octaves)) == pytest.approx(-np.ones(4), abs=0.1)
+    assert weights[points == 0] == pytest.approx(1 / 16)
+    assert weights[(points > spread / 4) & (points < spread * 4)].sum() > 0.7 * weights.sum()
+
+
+@pytest.mark.parametrize("spread", [2.0**-1000, 2.0**1000])
+def test_no_spread_overflows(spread: float) -> None:
+    points, log_weights = candidates(distances=True)
+    assert np.isfinite(quantile._around(spread, points, log_weights)).all()
+
+
 def test_large_losses_lose_no_digit(monkeypatch: pytest.MonkeyPatch) -> None:
     """As after 10^15 rows: what decides is the difference of losses, of which rounding must not take anything."""
     seen: list[Array] = []
-    monkeypatch.setattr(quantile, "candidates", lambda distances=False: (FEW, np.log(WEIGHTS)))
     monkeypatch.setattr(quantile, "choose_row", lambda scores, _: seen.append(scores) or 0)
     for losses in (np.array([0, 1, 2, 3, 700]), 10**15 + np.array([0, 1, 2, 3, 700])):
-        quantile._choose(losses, 1, 0.1, 1, SeededRandomness(0), distances=True)
+        quantile._choose(FEW, np.log(WEIGHTS), losses, 1, 0.1, 1, SeededRandomness(0))
     assert np.array_equal(seen[0], seen[1])
 
 
@@ -260,12 +286,13 @@ def test_bounds_of_six_columns_for_a_tenth_on_36000_rows(
     draw: Callable[[np.random.Generator, int], Array], lower: tuple[float, float], upper: tuple[float, float]
 ) -> None:
     plan = Discovery.calibrate(
-        Guarantee(0.1, 1e-6), records=36_000, rows_per_person=1, bounds=12, centres=6, lists=0
+        Guarantee(0.1, 1e-6), records=36_000, rows_per_person=1, bounds=12, anchors=12, lists=0
     )
     assert plan.beyond < 0.05 * 36_000
     values = np.asarray(draw(np.random.default_rng(0), 36_000), dtype=np.float64)
     for seed in range(3):
         randomness = SeededRandomness(seed)
         centre = plan.centre(values, randomness)
-        assert lower[0] <= plan.bound(values, "lower", centre, randomness) <= lower[1]
-        assert upper[0] <= plan.bound(values, "upper", centre, randomness) <= upper[1]
+        spread = plan.spread(values, centre, randomness)
+        assert lower[0] <= plan.bound(values, "lower", centre, spread, randomness) <= lower[1]
+        assert upper[0] <= plan.bound(values, "upper", centre, spread, randomness) <= upper[1]

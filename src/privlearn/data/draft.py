@@ -93,8 +93,10 @@ class SchemaDraft:
         sides = [bound.column for bound in self.bounds]
         return tuple(name for name in dict.fromkeys(sides) if sides.count(name) == 2)
 
-    def public_bound(self, bound: Bound) -> float:
-        """The other end of a column of which only this one is to be bought."""
+    def public_bound(self, bound: Bound) -> float | None:
+        """The other end of a column, unless it is to be bought as well."""
+        if bound.column in self.centres:
+            return None
         part: Any = self.stand_in.columns.get(bound.column, self.stand_in.target)
         return float(part.lower if bound.side == "upper" else part.upper)
 

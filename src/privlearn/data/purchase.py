@@ -20,8 +20,8 @@ class Purchase(PublicModel):
     ----------
     bounds : tuple of str
         Bounds bought as private quantiles, such as ``"age upper"``.
-    centres : int
-        Columns of which both bounds were bought, from a private centre.
+    anchors : int
+        Private centres and spreads of columns, which the bounds were bought with.
     lists : tuple of str
         Columns whose values or classes were bought as the frequent ones among their cells.
     epsilon, delta, neighbours
@@ -31,7 +31,7 @@ class Purchase(PublicModel):
     rows_per_person : int
         How many records one person may own.
     quantile_epsilon : float, optional
-        Of one bound; a centre's is half of it.
+        Of one bound; an anchor's is half of it.
     noise_scale, threshold : float, optional
         Standard deviation of the noise in a count, and what the noisy count of a listed value exceeds.
     randomness : str
@@ -41,7 +41,7 @@ class Purchase(PublicModel):
     """
 
     bounds: tuple[StrictStr, ...] = ()
-    centres: Annotated[StrictInt, Field(ge=0)] = 0
+    anchors: Annotated[StrictInt, Field(ge=0)] = 0
     lists: tuple[StrictStr, ...] = ()
     epsilon: Positive
     delta: Annotated[float, Field(ge=0, lt=1)]

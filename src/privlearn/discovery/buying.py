@@ -81,7 +81,7 @@ def discover(
         records=records.num_rows,
         rows_per_person=draft.stand_in.rows_per_person,
         bounds=len(draft.bounds),
-        centres=len(draft.centres),
+        anchors=len(draft.centres) + len({bound.column for bound in draft.bounds}),
         lists=len(draft.lists),
     )
     compute = _reader(records, draft, plan, randomness)
@@ -125,11 +125,13 @@ def _reader(
     tallies = {name: tally(records.column(name), f"column {name!r}") for name in draft.lists}
 
     def read() -> Bought:
-        centres = {name: plan.centre(cells[name], randomness) for name in draft.centres}
-        bounds = {}
-        for bound in draft.bounds:
-            origin = centres[bound.column] if bound.column in centres else draft.public_bound(bound)
-            bounds[bound] = plan.bound(cells[bound.column], bound.side, origin, randomness)
+        bounds: dict[Bound, float] = {}
+        for name, column in cells.items():
+            sides = [bound for bound in draft.bounds if bound.column == name]
+            public = draft.public_bound(sides[0])
+            origin = plan.centre(column, randomness) if public is None else public
+            spread = plan.spread(column, origin, randomness)
+            bounds |= {bound: plan.bound(column, bound.side, origin, spread, randomness) for bound in sides}
         return bounds, {name: _listed(*tallies[name], plan, randomness) for name in draft.lists}
 
     return read
@@ -160,7 +162,7 @@ def _charged(
 def _receipt(draft: SchemaDraft, plan: Discovery, randomness: Randomness) -> Purchase:
     return Purchase(
         bounds=tuple(map(str, draft.bounds)),
-        centres=plan.centres,
+        anchors=plan.anchors,
         lists=draft.lists,
         **plan.guarantee.to_dict(),
         records=plan.records,

@@ -12,19 +12,19 @@ from privlearn.accounting import MARGIN, zcdp_budget, zcdp_delta
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.histogram import rare_probability, rare_threshold
-from privlearn.mechanisms.quantile import choose_centre, choose_reach
+from privlearn.mechanisms.quantile import choose_centre, choose_reach, choose_spread
 from privlearn.mechanisms.selection import SELECTION_ROUNDING
 from privlearn.randomness import Randomness
 
 Array = NDArray[np.float64]
 
-LOG_ODDS = 12.0
+LOG_ODDS = 10.0
 """How much likelier, in logarithms, the quantile aimed at is than a number beyond all data of the same weight. For
-columns of many shapes it keeps the probability of a bound twice too wide below 2 in 100 (docs/theory/discovery.md)."""
+columns of many shapes it keeps the probability of a bound far too wide below 1 in 100 (docs/theory/discovery.md)."""
 BOUND_WEIGHT = 3.0
 """rho of a bound for a rho of 1 of a list: then about as many rows lie beyond a bound as a listed value needs."""
-CENTRE = 0.5
-"""Epsilon of a column's centre beside that of a bound: anywhere among the data will do."""
+ANCHOR = 0.5
+"""Epsilon of a column's centre or spread beside that of a bound: there half of the rows speak for what is chosen."""
 LARGEST_SHARE = 0.25
 """Of the records, beyond a bound, or with a listed value: where more would be needed, nothing is sold."""
 
@@ -33,10 +33,11 @@ LARGEST_SHARE = 0.25
 class Discovery:
     """A number of private bounds and of lists of frequent values, from one table, for one price.
 
-    A bound is an origin plus or minus a distance that few cells exceed (`choose_reach`). The origin is the column's
-    public other bound or, if both are bought, a centre that is chosen first (`choose_centre`).
+    A bound is an origin plus or minus a distance that few cells exceed (`choose_reach`). Its anchors are chosen first:
+    the origin, if both bounds of a column are bought (`choose_centre`; else it is the public bound), and the magnitude
+    of the distances from it (`choose_spread`).
 
-    **Theorem** (docs/theory/discovery.md). A bound is (e + 2^-38)^2 / 8 zCDP, a centre (e / 2 + 2^-38)^2 / 8. Up to an
+    **Theorem** (docs/theory/discovery.md). A bound is (e + 2^-38)^2 / 8 zCDP, an anchor (e / 2 + 2^-38)^2 / 8. Up to an
     event of probability delta0, the sum of `rare_probability` over the lists, the L lists together are
     s m^2 L / (2 scale^2) zCDP, s = 2 for ``replace_one`` and 1 for ``zero_out`` (`frequent`). With rho the sum,
 
@@ -52,7 +53,7 @@ class Discovery:
         Number of records, or of persons; public.
     rows_per_person : int
         m: how many records one person may own.
-    bounds, centres, lists : int
+    bounds, anchors, lists : int
         How many of each.
     quantile_epsilon, noise_scale, threshold : float
         e, and the histograms' two constants; 0 where there is nothing of the kind.
@@ -62,7 +63,7 @@ class Discovery:
     records: int
     rows_per_person: int
     bounds: int
-    centres: int
+    anchors: int
     lists: int
     quantile_epsilon: float
     noise_scale: float
@@ -76,25 +77,25 @@ class Discovery:
         records: int,
         rows_per_person: int,
         bounds: int,
-        centres: int,
+        anchors: int,
         lists: int,
     ) -> Discovery:
         """The most accurate purchase for the price; refuses what would be noise. Looks at public facts only."""
         _check(guarantee, lists)
         rare = guarantee.delta / 2.0 if lists else 0.0
         budget = _zcdp_budget(guarantee, rare)
-        weight = BOUND_WEIGHT * (bounds + CENTRE**2 * centres) + lists
+        weight = BOUND_WEIGHT * (bounds + ANCHOR**2 * anchors) + lists
         epsilon = scale = threshold = 0.0
         if bounds:
             epsilon = math.sqrt(8.0 * budget * BOUND_WEIGHT / weight)
             if not lists:
-                epsilon = max(epsilon, guarantee.epsilon * (1.0 - MARGIN) / (bounds + CENTRE * centres))
-            epsilon -= SELECTION_ROUNDING / CENTRE
+                epsilon = max(epsilon, guarantee.epsilon * (1.0 - MARGIN) / (bounds + ANCHOR * anchors))
+            epsilon -= SELECTION_ROUNDING / ANCHOR
         if lists:
             square = _squared_sensitivity(guarantee, rows_per_person)
             scale = math.sqrt(square * weight / (2.0 * budget))
             threshold = rare_threshold(scale, rare * (1.0 - MARGIN) / lists, rows_per_person)
-        plan = cls(guarantee, records, rows_per_person, bounds, centres, lists, epsilon, scale, threshold)
+        plan = cls(guarantee, records, rows_per_person, bounds, anchors, lists, epsilon, scale, threshold)
         plan._refuse_noise()
         return plan
 
@@ -108,7 +109,7 @@ class Discovery:
 
     @property
     def zcdp(self) -> float:
-        """rho of all bounds and centres and, but for the event, of all lists."""
+        """rho of all bounds and anchors and, but for the event, of all lists."""
         chosen = sum(epsilon**2 for epsilon in self._choices()) / 8.0
         if not self.lists:
             return chosen
@@ -131,20 +132,25 @@ class Discovery:
         return order * self.zcdp
 
     def centre(self, cells: Array, randomness: Randomness) -> float:
-        """Touch the data: a number somewhere among the cells, NaN where one is missing."""
-        return choose_centre(cells, CENTRE * self.quantile_epsilon, self.rows_per_person, randomness)
+        """Touch the data: a number amid the cells, which are NaN where one is missing."""
+        return choose_centre(cells, ANCHOR * self.quantile_epsilon, self.rows_per_person, randomness)
 
-    def bound(self, cells: Array, side: str, origin: float, randomness: Randomness) -> float:
-        """Touch the data: the lower or upper bound, seen from an origin that is public or was released."""
+    def spread(self, cells: Array, origin: float, randomness: Randomness) -> float:
+        """Touch the data: how far from the origin cells usually are."""
+        epsilon = ANCHOR * self.quantile_epsilon
+        return choose_spread(np.abs(cells - origin), epsilon, self.rows_per_person, randomness)
+
+    def bound(self, cells: Array, side: str, origin: float, spread: float, randomness: Randomness) -> float:
+        """Touch the data: the lower or upper bound, seen from anchors that are public or were released."""
         sign = 1.0 if side == "upper" else -1.0
         distances = sign * (cells - origin)
         return origin + sign * choose_reach(
-            distances, self.beyond, self.quantile_epsilon, self.rows_per_person, randomness
+            distances, spread, self.beyond, self.quantile_epsilon, self.rows_per_person, randomness
         )
 
     def _choices(self) -> list[float]:
         """Epsilon of every choice, rounding included."""
-        epsilons = [self.quantile_epsilon] * self.bounds + [CENTRE * self.quantile_epsilon] * self.centres
+        epsilons = [self.quantile_epsilon] * self.bounds + [ANCHOR * self.quantile_epsilon] * self.anchors
         return [epsilon + SELECTION_ROUNDING for epsilon in epsilons]
 
     def _refuse_noise(self) -> None:

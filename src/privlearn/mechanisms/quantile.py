@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +25,31 @@ _FINE, _COARSE = 2**10, 2**4
 
 def choose_centre(cells: Array, epsilon: float, rows: int, randomness: Randomness) -> float:
     """A number near the median of the cells, for the price ``epsilon``; see `_choose`."""
-    points, _ = candidates()
-    return _choose(centre_losses(_ordered(cells), points), 2, epsilon, rows, randomness, distances=False)
+    points, log_weights = candidates()
+    return _choose(points, log_weights, centre_losses(_ordered(cells), points), 2, epsilon, rows, randomness)
 
 
-def choose_reach(distances: Array, beyond: int, epsilon: float, rows: int, randomness: Randomness) -> float:
-    """A number from 0 on that about ``beyond`` of the distances exceed, for the price ``epsilon``; see `_choose`."""
-    points, _ = candidates(distances=True)
+def choose_spread(distances: Array, epsilon: float, rows: int, randomness: Randomness) -> float:
+    """A number from 0 on near the median of the distances, for the price ``epsilon``; see `_choose`."""
+    points, log_weights = candidates(distances=True)
     return _choose(
-        reach_losses(_ordered(distances), beyond, points), 1, epsilon, rows, randomness, distances=True
+        points, log_weights, centre_losses(_ordered(distances), points), 2, epsilon, rows, randomness
     )
+
+
+def choose_reach(
+    distances: Array, spread: float, beyond: int, epsilon: float, rows: int, randomness: Randomness
+) -> float:
+    """A number from 0 on that about ``beyond`` of the distances exceed, for the price ``epsilon``; see `_choose`.
+
+    ``spread`` is public or was released: numbers of its magnitude weigh most, because at the rim few cells speak for a
+    number. 0 says nothing.
+    """
+    points, log_weights = candidates(distances=True)
+    if spread > 0:
+        log_weights = _around(spread, points, log_weights)
+    losses = reach_losses(_ordered(distances), beyond, points)
+    return _choose(points, log_weights, losses, 1, epsilon, rows, randomness)
 
 
 def centre_losses(ordered: Array, points: Array) -> Losses:
@@ -69,25 +85,43 @@ def candidates(distances: bool = False) -> tuple[Array, Array]:
     steps = np.where(np.abs(exponents) <= _ORDINARY_EXPONENT, _FINE, _COARSE)
     places = np.concatenate([np.arange(count) / count for count in steps])
     positive = np.ldexp(1.0 + places, np.repeat(exponents, steps))
-    log_weights = np.repeat(-2.0 * np.log(16.0 + np.abs(exponents)) - np.log(steps), steps)
+    each = np.repeat(_octave(exponents) - np.log(steps), steps)
     negative = slice(0, 0) if distances else slice(None, None, -1)
     points = np.concatenate([-positive[negative], [0.0], positive])
-    weights = np.concatenate([log_weights[negative], [-2.0 * math.log(16.0)], log_weights])
-    points.flags.writeable = weights.flags.writeable = False
-    return points, weights
+    log_weights = np.concatenate([each[negative], [_octave(np.zeros(1))[0]], each])
+    points.flags.writeable = log_weights.flags.writeable = False
+    return points, log_weights
+
+
+def _octave(exponents: NDArray[Any]) -> Array:
+    """Logarithm of what all numbers from 2^k to 2^(k+1) weigh together."""
+    return np.asarray(-2.0 * np.log(16.0 + np.abs(exponents)))
+
+
+def _around(spread: float, points: Array, log_weights: Array) -> Array:
+    """Weights of distances of known magnitude: those about 2^k times the spread weigh 2^-|k|, 0 weighs 1/16."""
+    positive = np.where(points > 0, points, 1.0)
+    equal = log_weights - _octave(np.frexp(positive)[1] - 1)  # every octave weighs 1
+    nearness = -np.abs(np.log(positive) - math.log(spread))
+    return np.asarray(np.where(points > 0, equal + nearness, -math.log(16.0)))
 
 
 def _choose(
-    losses: Losses, sensitivity: int, epsilon: float, rows: int, randomness: Randomness, *, distances: bool
+    points: Array,
+    log_weights: Array,
+    losses: Losses,
+    sensitivity: int,
+    epsilon: float,
+    rows: int,
+    randomness: Randomness,
 ) -> float:
-    """A candidate c with probability proportional to weight(c) exp(-epsilon loss(c) / (2 m sensitivity)).
+    """A point c with probability proportional to weight(c) exp(-epsilon loss(c) / (2 m sensitivity)).
 
     **Theorem** (McSherry and Talwar 2007; for quantiles Smith 2011; range: Cesar and Rogers 2021). A person who owns at
     most m = ``rows`` cells moves every loss by at most m times the sensitivity, up or down, under ``replace_one`` and
     under ``zero_out``. So the log-ratio of neighbours' probabilities stays within a range of ``epsilon``, plus
     `SELECTION_ROUNDING`: the choice is (epsilon + rounding)-private and (epsilon + rounding)^2 / 8 zCDP.
     """
-    points, log_weights = candidates(distances)
     # The smallest is taken off while they are integers: what is rounded afterwards is at most 700 where it matters.
     scores = log_weights - epsilon / (2.0 * rows * sensitivity) * (losses - losses.min())
     return float(points[choose_row(scores, randomness)])

@@ -23,7 +23,7 @@ def check_receipt(receipt: Purchase) -> None:
         records=receipt.records,
         rows_per_person=receipt.rows_per_person,
         bounds=len(receipt.bounds),
-        centres=receipt.centres,
+        anchors=receipt.anchors,
         lists=len(receipt.lists),
         quantile_epsilon=receipt.quantile_epsilon or 0.0,
         noise_scale=receipt.noise_scale or 0.0,
