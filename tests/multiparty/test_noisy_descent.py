@@ -63,8 +63,10 @@ def test_plain_noise_is_one_gaussian_mechanism_split_over_the_rounds(
 @pytest.mark.parametrize(
     ("neighbours", "moved"), [("replace_one", (2.0, math.sqrt(2.0))), ("zero_out", (1.0, 1.0))]
 )
-def test_a_tenth_of_the_budget_pays_for_the_second_moments(neighbours: Any, moved: Any) -> None:
-    mechanism = descent(task_of(neighbours=neighbours), calibration="preconditioned", rounds=12)
+@pytest.mark.parametrize("facts", [{}, {"weight_bound": 3.0}, {"rows_per_person": 3}], ids=str)
+def test_a_tenth_of_the_budget_pays_for_the_second_moments(neighbours: Any, moved: Any, facts: Any) -> None:
+    mechanism = descent(task_of(neighbours=neighbours, **facts), calibration="preconditioned", rounds=12)
+    moved = [(3.0 if facts else 1.0) * distance for distance in moved]
     budget = largest_ratio() ** 2
     assert 12 * (moved[0] / mechanism.noise_scale) ** 2 == pytest.approx(0.9 * budget, rel=1e-6)
     assert (moved[1] / mechanism.curvature_noise_scale) ** 2 == pytest.approx(0.1 * budget, rel=1e-6)
@@ -284,3 +286,20 @@ def test_no_question_beyond_the_plan() -> None:
     for number in (5, -1):
         with pytest.raises(InvalidParameter, match="the plan has 5 questions"):
             mechanism.question(number)
+
+
+def test_the_worst_noise_in_the_second_moments_does_no_harm() -> None:
+    """Noise that hides the curvature as far as its bound allows: steps stay short enough, and descent descends."""
+    rows, signs = random_rows(2000, 4, seed=6)
+    task = task_of(total=2000, dimension=4, loss=Logistic(), regularization=1e-3)
+    mechanism = descent(task, Guarantee(1.0, 1e-5), "preconditioned", shares=2, rounds=60)
+    exact = exact_sum(parties_of(mechanism, rows, signs, [500, 500, 1000]))
+    bound = math.sqrt(3 / 2) * mechanism.curvature_noise_scale * (math.sqrt(2 * 4) + 4.0)
+
+    def ask(question: Question) -> NoisySum:
+        answer = exact(question)
+        hidden = packed(-bound * np.eye(4)) if question.kind == "second_moments" else 0.0
+        return NoisySum(answer.vector + hidden, answer.total, answer.parties)
+
+    best = pooled_minimiser(task, rows, signs)
+    assert np.linalg.norm(mechanism.run(ask)[0] - best) < 0.05 * np.linalg.norm(best)
