@@ -26,6 +26,8 @@ LAWS = ("test_calibrated_noise.py", "test_exact_privacy_loss.py", "test_sensitiv
 DEFECTS = ("test_known_defects.py", "test_contract.py")
 RELEASE = ("test_certificates.py", "test_release_file.py")
 ACCOUNTING = ("../accounting",)
+PARTIES = tuple(
+    f"../multiparty/test_{name}.py" for name in ("noisy_descent", "aggregation", "psgd", "party_sensitivity")
 AUDIT = ("../audit",)
 LEDGERS = ("../ledger/test_arithmetic.py", "../ledger/test_store.py")
 QUESTIONS = ("../mechanisms/test_tddl.py", "../mechanisms/test_tdil.py")
@@ -69,6 +71,11 @@ PINP = "mechanisms/pinp.py"
 STOPPING = "mechanisms/random_stopping.py"
 PARTITION = "mechanisms/partition.py"
 SEARCH_WAYS = "selection/ways.py"
+DESCENT = "mechanisms/noisy_descent.py"
+SGD = "mechanisms/psgd.py"
+AGGREGATION = "mechanisms/local_aggregation.py"
+SUMMED = "mechanisms/summed.py"
+TRUSTED = "multiparty/trusted_sum.py"
 SHARE = "multiparty/noise_share.py"
 FIXED_POINT = "multiparty/fixed_point.py"
 MASKING_PARTY = "multiparty/masking_party.py"
@@ -112,6 +119,32 @@ def _noise_scales() -> Iterator[Mutant]:
     yield from _scaled("drawn laplace noise", NOISES, f"randomness.discrete_laplace({drawn}")
     yield from _scaled("drawn norm-Gamma noise", NOISES, "@math.fsum(exponentials)@ * scale")
     yield from _scaled("perturbation of the objective", OBJECTIVE, "fit(@perturbation@ / self.task.total")
+    yield from _scaled(
+        "descent scale",
+        DESCENT,
+        "return @self.rounded_sensitivity * math.sqrt(self.rounds / share)@ /",
+        PARTIES,
+    )
+    yield from _scaled(
+        "curvature scale", DESCENT, "return @_moment_sensitivity(self.task) * spread@", PARTIES
+    )
+    yield from _scaled(
+        "asked gradient noise", DESCENT, "self._gradient_bound, self._noise(@self.noise_scale@)", PARTIES
+    )
+    yield from _scaled(
+        "aggregation scale",
+        AGGREGATION,
+        "return @math.sqrt(task.problems) * self.sensitivity / (@target",
+        PARTIES,
+    )
+    yield from _scaled(
+        "pure aggregation scale", AGGREGATION, "return @task.problems * self.sensitivity / (@epsilon", PARTIES
+    )
+    yield from _scaled(
+        "psgd noise drawn anew", SGD, "return @self.task.gradient_sensitivity / @self.limit_epsilon", PARTIES
+    )
+    yield from _scaled("psgd noise drawn once", SGD, "return @ra12_noise_scale(@rest", PARTIES)
+    yield from _scaled("noise of the trusted sum", TRUSTED, "scale = @noise.scale * (@self", PARTIES)
     yield from _scaled("noise share", SHARE, "return @self.scale / math.sqrt(self.cohort.honest)@", SHARES)
     yield from _scaled(
         "drawn noise share",
@@ -246,6 +279,24 @@ MUTANTS = [
     Mutant("a round answered twice", MASKING_PARTY, "self._forget_before(letter.round + 1)", "self._forget_before(letter.round)", MASKS),
     Mutant("coordinator as a party", "multiparty/envelope.py", "if letter.sender == COORDINATOR:", "if False:", MASKS),
     Mutant("signature not checked", "multiparty/envelope.py", ".verify(signature, content)", "", MASKS),
+    Mutant("rounds not composed", DESCENT, 'kinds.count("gradients") * gradient**2', "gradient**2", PARTIES),
+    Mutant("second moments for free", DESCENT, ' + kinds.count("second_moments") * moments**2', "", PARTIES),
+    Mutant("second moments as for zero_out", DESCENT, 'apart = math.sqrt(2.0) if task.neighbours == "replace_one" else 1.0', "apart = 1.0", PARTIES),
+    Mutant("second moments without the class weight", DESCENT, "apart * task.weight_bound * task.rows_per_person", "apart * task.rows_per_person", PARTIES),
+    Mutant("second moments of one row for a person of many", DESCENT, "apart * task.weight_bound * task.rows_per_person", "apart * task.weight_bound", PARTIES),
+    Mutant("sqrt(K) dropped, descent", SUMMED, "return math.sqrt(self.task.problems) * (", "return 1.0 * (", PARTIES),
+    Mutant("rounding of sums for free", SUMMED, "2.0 * SUM_ROUNDING * task.total", "0.0 * SUM_ROUNDING * task.total", PARTIES),
+    Mutant("rounding to the grid for free", SUMMED, "math.sqrt(length) * 2.0**-SHARE_GRID_BITS", "0.0", PARTIES),
+    Mutant("off-diagonal moments counted once", SUMMED, "np.where(rows == columns, 1.0, math.sqrt(2.0)))\n\n\ndef unpacked", "1.0)\n\n\ndef unpacked", PARTIES),
+    Mutant("momentum dropped", DESCENT, "ahead = here + momentum * (here - before)", "ahead = here", PARTIES),
+    Mutant("steps without the curvature's noise bound", DESCENT, "np.maximum(values + most, 0.0)", "np.maximum(values, 0.0)", PARTIES),
+    Mutant("uniform mean counts all records", AGGREGATION, 'count = task.total if calibration == "weighted" else parties * smallest_party', "count = task.total", PARTIES),
+    Mutant("solver's distance ignored, aggregation", AGGREGATION, "return exact + 2.0 * solver_distance(task)", "return exact", PARTIES),
+    Mutant("dropped-out party still counted", AGGREGATION, ".task.dimension) / present", ".task.dimension)", PARTIES),
+    Mutant("psgd claims the limit's guarantee", SGD, "claim = Guarantee(epsilon * (1.0 + MARGIN)", "claim = Guarantee(guarantee.epsilon", PARTIES),
+    Mutant("psgd raises Lambda as printed", SGD, "math.expm1(self.limit_epsilon / 4.0)", "math.expm1(self.task.loss.smoothness / 4.0)", PARTIES),
+    Mutant("psgd draws its kept noise anew", TRUSTED, "if noise not in self._kept:", "if True:", PARTIES),
+    Mutant("one party draws for all", TRUSTED, "range(len(self._parties) if noise.by_each else 1)", "range(1)", PARTIES),
     Mutant("survivors not counted", MASKING_PARTY, '        self._require(len(arrived), "sent a vector")\n', "", MASKS),
 ]  # fmt: skip
 
