@@ -28,6 +28,7 @@ RELEASE = ("test_certificates.py", "test_release_file.py")
 ACCOUNTING = ("../accounting",)
 PARTIES = tuple(
     f"../multiparty/test_{name}.py" for name in ("noisy_descent", "aggregation", "psgd", "party_sensitivity")
+)
 AUDIT = ("../audit",)
 LEDGERS = ("../ledger/test_arithmetic.py", "../ledger/test_store.py")
 QUESTIONS = ("../mechanisms/test_tddl.py", "../mechanisms/test_tdil.py")
