@@ -26,14 +26,17 @@ LAWS = ("test_calibrated_noise.py", "test_exact_privacy_loss.py", "test_sensitiv
 DEFECTS = ("test_known_defects.py", "test_contract.py")
 RELEASE = ("test_certificates.py", "test_release_file.py")
 ACCOUNTING = ("../accounting",)
-PARTIES = tuple(
-    f"../multiparty/test_{name}.py" for name in ("noisy_descent", "aggregation", "psgd", "party_sensitivity")
-)
 AUDIT = ("../audit",)
 LEDGERS = ("../ledger/test_arithmetic.py", "../ledger/test_store.py")
 QUESTIONS = ("../mechanisms/test_tddl.py", "../mechanisms/test_tdil.py")
+STATES = ("../sessions/test_state.py",)
+PATH_LAWS = ("../sessions/test_function_release.py", "../sessions/test_gaussian_path.py")
 SESSIONS = ("../sessions/test_sparse_vector.py",)
+PARTIES = tuple(
+    f"../multiparty/test_{name}.py" for name in ("noisy_descent", "aggregation", "psgd", "party_sensitivity")
+)
 SEARCH = ("test_search_privacy.py", "../selection")
+BOUGHT = ("../mechanisms/test_quantile.py", "../mechanisms/test_histogram.py", "../discovery")
 SHARES = ("../multiparty/test_noise_share.py", "../multiparty/test_fixed_point.py")
 MASKS = (
     "../multiparty/test_mask_keys.py",
@@ -69,9 +72,17 @@ COMPOSE = "accounting/compose.py"
 TDDL = "mechanisms/tddl.py"
 TDIL = "mechanisms/tdil.py"
 PINP = "mechanisms/pinp.py"
+FUNCTION = "mechanisms/function_release.py"
+PATHS = "mechanisms/gaussian_path.py"
 STOPPING = "mechanisms/random_stopping.py"
+SCORED = "mechanisms/scored.py"
+EVERY = "mechanisms/every_candidate.py"
 PARTITION = "mechanisms/partition.py"
 SEARCH_WAYS = "selection/ways.py"
+QUANTILE = "mechanisms/quantile.py"
+HISTOGRAM = "mechanisms/histogram.py"
+DISCOVERY = "mechanisms/discovery.py"
+BUYING = "discovery/buying.py"
 DESCENT = "mechanisms/noisy_descent.py"
 SGD = "mechanisms/psgd.py"
 AGGREGATION = "mechanisms/local_aggregation.py"
@@ -154,10 +165,10 @@ def _noise_scales() -> Iterator[Mutant]:
         SHARES,
     )
     yield from _scaled(
-        "calibrated noise of a score", STOPPING, "return @rows_per_person(candidates) / (@ratio", SEARCH
+        "calibrated noise of a score", SCORED, "return @_rows_per_person(candidates) / (@ratio", SEARCH
     )
     yield from _scaled(
-        "drawn noise of a score", STOPPING, "np.array([mistakes]), @self.score_noise_scale@, ", SEARCH
+        "drawn noise of a score", SCORED, "np.array([mistakes]), @self.score_noise_scale@, ", SEARCH
     )
     yield from _scaled(
         "weight of the exponential choice", PARTITION, "return -@self.selection_epsilon@ * mistakes", SEARCH
@@ -234,10 +245,13 @@ MUTANTS = [
     Mutant("choice's epsilon not counted", PARTITION, "epsilon = max(trained.epsilon, self.selection_epsilon + SELECTION_ROUNDING)", "epsilon = trained.epsilon", SEARCH),
     Mutant("as many trials as expected, always", STOPPING, "while draw_below(self.expected_trials, randomness) != 0:", "for _ in range(self.expected_trials - 1):", SEARCH),
     Mutant("twice as many trials", STOPPING, "while draw_below(self.expected_trials, randomness) != 0:", "while draw_below(2 * self.expected_trials, randomness) != 0:", SEARCH),
-    Mutant("the worst trial released", STOPPING, "noisy < best.mistakes", "noisy > best.mistakes", SEARCH),
+    Mutant("the worst trial released", SCORED, "return min(trials", "return max(trials", SEARCH),
+    Mutant("every trial with the whole promise", EVERY, "fit = rho * (1.0 - MARGIN) / (len(plans) * (1.0 + SCORE_SHARE))", "fit = rho * (1.0 - MARGIN) / (1.0 + SCORE_SHARE)", SEARCH),
+    Mutant("every trial's score for free", EVERY, "for candidate in self.candidates) + scores", "for candidate in self.candidates)", SEARCH),
+    Mutant("one of all trials counted", EVERY, "return sum(candidate.renyi(order) for candidate in self.candidates)", "return max(candidate.renyi(order) for candidate in self.candidates)", SEARCH),
     Mutant("trials with the whole promise", STOPPING, "/ STOPPED_PURE\n", "\n", SEARCH),
     Mutant("the score for free", STOPPING, "return self._largest_renyi(order) + order * self.score_ratio**2 / 2.0", "return self._largest_renyi(order)", SEARCH),
-    Mutant("a person's rows scored as one", "mechanisms/search.py", "return max(candidate.task.rows_per_person for candidate in candidates)", "return 1", SEARCH),
+    Mutant("a person's rows scored as one", SCORED, "return max(candidate.task.rows_per_person for candidate in candidates)", "return 1", SEARCH),
     Mutant("the cheapest candidate counted", "mechanisms/search.py", "return max(candidate.renyi(order) for candidate in self.candidates)", "return min(candidate.renyi(order) for candidate in self.candidates)", SEARCH),
     Mutant("search not charged", "selection/search.py", "outcome = charged(self, way.search, way.run)", "outcome = way.run()", SEARCH),
     Mutant("mistakes above one", "selection/mistakes.py", "parts = parts * work.rows.person_weights", "pass", SEARCH),
@@ -249,6 +263,18 @@ MUTANTS = [
     Mutant("composition off by one, tddl", TDDL, "return self.task.problems * self.probes_count", "return self.task.problems * self.probes_count - 1", QUESTIONS),
     Mutant("composition off by one, tdil", TDIL, "self.task.problems * self.rounds * (selection", "self.task.problems * (self.rounds - 1) * (selection", QUESTIONS),
     Mutant("composition off by one, pinp", PINP, "self.updates * (self.test_epsilon**2", "(self.updates - 1) * (self.test_epsilon**2", SESSIONS),
+    *_scaled("session: drawn noise of a path", PATHS, "_integers(@2.0**DRAW_BITS@, shape", PATH_LAWS),
+    *_scaled("session: noise of the sparse vector", "mechanisms/sparse_vector.py", "return @2.0 * self.sensitivity / (self.epsilon@ - ", SESSIONS),
+    *_scaled("session: noise of an answer, pinp", PINP, "add_gaussian(np.array([value]), @self.answer_scale@, randomness)", SESSIONS),
+    Mutant("session: sqrt(K) dropped", FUNCTION, "return math.sqrt(facts.task.problems) * math.hypot", "return math.hypot", PATH_LAWS),
+    Mutant("session: rounding of values for free", FUNCTION, "rounding = 2.0 * facts.evaluation_error", "rounding = 0.0 * facts.evaluation_error", PATH_LAWS),
+    Mutant("session: one path for all functions", PATHS, "draws = _integers(2.0**DRAW_BITS, shape, randomness)", "draws = [row * shape[1] for row in _integers(2.0**DRAW_BITS, (shape[0], 1), randomness)]", PATH_LAWS),
+    Mutant("session: independent noise", PATHS, "left = _to_grid(self._solve(cross.T).T)", "left = 0.0 * _to_grid(self._solve(cross.T).T)", PATH_LAWS),
+    Mutant("session: answers leave before they are durable", "sessions/interactive.py", "        self._state.append(records)\n", "", STATES),
+    Mutant("session: a point drawn twice", "sessions/interactive.py", "enumerate(keys) if key not in self._known}", "enumerate(keys)}", STATES),
+    Mutant("session: a vanished state goes on", "sessions/state.py", "        self._check_in_place()\n", "", STATES),
+    Mutant("session: other records accepted", "sessions/interactive.py", 'if learner.training_digest() != header["training"]:', "if False:", STATES),
+    Mutant("kernel above its bound accepted", "features/kernel.py", "if not np.all(diagonal <= self.bound * (1.0 + ROUNDING)):", "if False:", ("../features",)),
     Mutant("composition off by one, ledger", "ledger/composition.py", "amounts = [*counted, requested]", "amounts = [*counted[1:], requested]", LEDGERS),
     Mutant("budget of each user alone", "ledger/ledger.py", "history = read_entries(connection, self.dataset)\n", "history = read_entries(connection, self.dataset) if hasattr(self, '_seen') else []\n            object.__setattr__(self, '_seen', True)\n", DEFECTS),
     *_scaled("noise of function release", "mechanisms/function_release.py", "return cls(facts, guarantee, @_distance(facts) / (@ratio", ("../sessions/test_function_release.py",)),
@@ -299,6 +325,29 @@ MUTANTS = [
     Mutant("psgd draws its kept noise anew", TRUSTED, "if noise not in self._kept:", "if True:", PARTIES),
     Mutant("one party draws for all", TRUSTED, "range(len(self._parties) if noise.by_each else 1)", "range(1)", PARTIES),
     Mutant("survivors not counted", MASKING_PARTY, '        self._require(len(arrived), "sent a vector")\n', "", MASKS),
+    *_scaled("choice of a quantile", QUANTILE, "scores = log_weights - @epsilon / (2.0 * rows * sensitivity)@ *", BOUGHT),
+    *_scaled("noise of a histogram", HISTOGRAM, "astype(np.float64), @noise_scale@, randomness)", BOUGHT),
+    Mutant("centre moves by one", QUANTILE, "centre_losses(_ordered(cells), points), 2,", "centre_losses(_ordered(cells), points), 1,", BOUGHT),
+    Mutant("spread moves by one", QUANTILE, "centre_losses(_ordered(distances), points), 2,", "centre_losses(_ordered(distances), points), 1,", BOUGHT),
+    Mutant("quantile of one row for a person of many", QUANTILE, "(2.0 * rows * sensitivity)", "(2.0 * sensitivity)", BOUGHT),
+    Mutant("losses rounded before they are compared", QUANTILE, "(losses - losses.min())", "losses", BOUGHT),
+    Mutant("cells equal to a bound count as beyond", QUANTILE, "np.maximum(above - beyond, beyond - from_here_on)", "np.abs(from_here_on - beyond)", BOUGHT),
+    Mutant("rare values above a threshold of noise alone", HISTOGRAM, "return float(rows + noise_scale", "return float(noise_scale", BOUGHT),
+    Mutant("rare values of one row for a person of many", HISTOGRAM, "return float(rows * norm.sf((threshold - rows) / noise_scale))", "return float(norm.sf((threshold - 1) / noise_scale))", BOUGHT),
+    Mutant("histogram moves by one under replace_one", DISCOVERY, '(2.0 if guarantee.neighbours == "replace_one" else 1.0)', "1.0", BOUGHT),
+    Mutant("rare event for free", DISCOVERY, "zcdp_budget(epsilon, guarantee.delta - rare)", "zcdp_budget(epsilon, guarantee.delta)", BOUGHT),
+    Mutant("anchors for free", DISCOVERY, " + [ANCHOR * self.quantile_epsilon] * self.anchors", "", BOUGHT),
+    Mutant("anchors not planned for", DISCOVERY, "BOUND_WEIGHT * (bounds + ANCHOR**2 * anchors)", "BOUND_WEIGHT * bounds", BOUGHT),
+    Mutant("noise is sold", DISCOVERY, "        plan._refuse_noise()\n", "", BOUGHT),
+    Mutant("bought before the charge", BUYING, "    with ledger.reserve(", "    compute()\n    with ledger.reserve(", BOUGHT),
+    Mutant("purchase not committed", BUYING, "        reservation.commit()\n", "", BOUGHT),
+    Mutant("order of values shown", BUYING, "return sorted(value", "return list(value", BOUGHT),
+    Mutant("all rows of a person counted", BUYING, "return rows.take(np.unique(owner, return_index=True)[1])", "return rows", BOUGHT),
+    Mutant("table not checked before it is paid for", BUYING, "        encoder.encode(rows.slice(part.start, part.stop - part.start))\n", "        pass\n", BOUGHT),
+    Mutant("receipt not recomputed", CERTIFICATE, "            check_receipt(receipt)\n", "            pass\n", BOUGHT),
+    Mutant("seeded purchase called private", CERTIFICATE, " and all(part.secure for part in self.bought)", "", BOUGHT),
+    Mutant("shares rounded up", "splitting.py", "rounded_down(share * exact(whole))", "float(share) * whole", BOUGHT),
+    Mutant("unlisted labels weigh something", "estimators/training.py", "(~rows.ignored).astype(np.float64)", "np.ones(len(rows.ignored))", BOUGHT),
 ]  # fmt: skip
 
 
@@ -342,7 +391,18 @@ def _require_pass(source: Path, chosen: list[Mutant]) -> None:
 
 def _first_failure(source: Path, tests: tuple[str, ...]) -> str | None:
     paths = [str(ROOT / "tests" / "privacy" / name) for name in tests]
-    options = ["-x", "-q", "--tb=no", "--no-header", "-p", "no:cacheprovider", "-W", "default"]
+    options = [
+        "-x",
+        "-q",
+        "--tb=no",
+        "--no-header",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "default",
+        "-m",
+        "not slow",
+    ]
     environment = os.environ | {"PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"}
     check = f"import privlearn, sys; sys.exit(not privlearn.__file__.startswith({str(source)!r}))"
     subprocess.run([sys.executable, "-c", check], env=environment, cwd=source, check=True)

@@ -44,7 +44,8 @@ def errors(epsilon: float, seed: int) -> dict[str, Any]:
 
     return {
         "default, no tuning": fitted("auto"),
-        "random stopping": search(train),
+        "every candidate": search(train, method="every_candidate"),
+        "random stopping": search(train, method="random_stopping"),
         "partition": search(train, method="partition"),
         "public rows": search(rest, public_validation=public),
         "best in hindsight": [fitted(value) for value in GRID],

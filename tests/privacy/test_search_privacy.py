@@ -22,8 +22,10 @@ from privlearn.erm import Logistic
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import Task
+from privlearn.mechanisms.every_candidate import EveryCandidate
 from privlearn.mechanisms.partition import Partition, split_places
-from privlearn.mechanisms.random_stopping import SCORE_SHARE, RandomStopping
+from privlearn.mechanisms.random_stopping import RandomStopping
+from privlearn.mechanisms.scored import SCORE_SHARE
 from privlearn.randomness import SecureRandomness, SeededRandomness
 
 Array = NDArray[np.float64]
@@ -175,11 +177,22 @@ class TestPartition:
             Partition.calibrate(self.promise, [lambda share: Coin(share, rows=2)] * 2, 3)
 
 
+def score_grid(search: Any, cells: int) -> Array:
+    return np.linspace(-7.0, 7.0, cells) * search.score_noise_scale
+
+
+def score_cells(search: Any, count: int, cells: int) -> Array:
+    """Chance that the noisy number of mistakes falls into each cell of the grid; the outer ones have no end."""
+    noise = stats.laplace if search.score_noise == "laplace" else stats.norm
+    below = noise.cdf(score_grid(search, cells) - count, scale=search.score_noise_scale)
+    return np.diff(np.append(below[1:], 1.0), prepend=0.0)
+
+
 class TestRandomStopping:
     """Four records, two candidates; a trial's answer is seen with its noisy number of mistakes."""
 
     records = 4
-    grid = np.linspace(-1.0, 1.0, 20001)
+    cells = 20001
 
     def search(self, promise: Guarantee, trials: int = 6) -> RandomStopping:
         return RandomStopping.calibrate(promise, [pure_coin(), pure_coin(bias=1)], trials)
@@ -190,14 +203,11 @@ class TestRandomStopping:
         The score's cells are ordered, best first, the outer ones without end. f(x) = g x / (1 - (1-g) x) is the chance
         that all trials are at a place or after it; within a cell the first to be tried wins.
         """
-        scores = self.grid * 7.0 * search.score_noise_scale
-        noise = stats.laplace if search.score_noise == "laplace" else stats.norm
-        trial = np.empty((2, 2, len(scores)))
+        trial = np.empty((2, 2, self.cells))
         candidates: Any = search.candidates
         for place, answer in itertools.product(range(2), range(2)):
-            cells = noise.cdf(scores - mistakes(answer, bits), scale=search.score_noise_scale)
-            chance = candidates[place].law(bits)[answer] / 2.0
-            trial[place, answer] = chance * np.diff(np.append(cells[1:], 1.0), prepend=0.0)
+            cells = score_cells(search, mistakes(answer, bits), self.cells)
+            trial[place, answer] = candidates[place].law(bits)[answer] / 2.0 * cells
         cells = trial.sum(axis=(0, 1))
         tails = np.append(np.cumsum(cells[::-1])[::-1], 0.0)
         stop = 1.0 / search.expected_trials
@@ -225,7 +235,9 @@ class TestRandomStopping:
     def test_the_best_of_many_trials_costs_more_than_one(self) -> None:
         """What many people do: give every trial the whole epsilon, and publish the best. The claim says so, too."""
         trial = Guarantee(1.0)
-        naive = RandomStopping(Guarantee(2.0), (Coin(trial), Coin(trial, bias=1)), 40, score_noise_scale=1.0)
+        naive = RandomStopping(
+            Guarantee(2.0), (Coin(trial), Coin(trial, bias=1)), score_noise_scale=1.0, expected_trials=40
+        )
         loss = max(
             float(np.max(np.log(self.law(naive, bits) / self.law(naive, changed))))
             for bits, changed, _ in neighbours(self.records)
@@ -243,7 +255,7 @@ class TestRandomStopping:
             return answer, float(mistakes(answer, bits))
 
         drawn = [search.run(trial, randomness) for _ in range(6000)]
-        scores = self.grid * 7.0 * search.score_noise_scale
+        scores = score_grid(search, self.cells)
         cuts = np.searchsorted(scores, [-2.0, 0.0, 1.0, 2.0, 4.0])
         law = self.law(search, bits).reshape(2, 2, -1)
         expected = np.array([piece.sum(axis=2) for piece in np.split(law, cuts, axis=2)])
@@ -296,8 +308,53 @@ class TestRandomStopping:
         orders = search.order, search.inner_order
         assert search.spends() <= promise
         scale, trials = search.score_noise_scale, search.expected_trials
-        cheaper = RandomStopping(promise, search.candidates, trials, scale / 2.0, *orders)
+        cheaper = RandomStopping(promise, search.candidates, scale / 2.0, trials, *orders)
         assert not cheaper.spends() <= promise
         if promise.delta:
-            more = RandomStopping(promise, search.candidates, 4 * trials, scale, *orders)
+            more = RandomStopping(promise, search.candidates, scale, 4 * trials, *orders)
             assert not more.spends() <= promise
+
+
+class TestEveryCandidate:
+    """Four records, two candidates; both answers and both scores are looked at, more than is released."""
+
+    def search(self, promise: Guarantee) -> EveryCandidate:
+        return EveryCandidate.calibrate(promise, [pure_coin(), pure_coin(bias=1)])
+
+    def law(self, search: EveryCandidate, bits: Bits) -> Array:
+        """Of (answer, cell of the score) of both candidates: independent, so their product."""
+        candidates: Any = search.candidates
+        cells = [score_cells(search, mistakes(answer, bits), 301) for answer in range(2)]
+        laws = [
+            np.concatenate([c * cell for c, cell in zip(coin.law(bits), cells, strict=False)])
+            for coin in candidates
+        ]
+        return np.outer(*laws).ravel()
+
+    @pytest.mark.parametrize("promise", [Guarantee(1.0), Guarantee(1.0, 0.05), Guarantee(3.0, 1e-3)], ids=str)
+    def test_the_whole_procedure_keeps_its_promise(self, promise: Guarantee) -> None:
+        search = self.search(promise)
+        spent = search.spends()
+        assert spent <= promise
+        laws = {bits: self.law(search, bits) for bits in itertools.product((0, 1), repeat=4)}
+        pairs = [(laws[bits], laws[changed]) for bits, changed, _ in neighbours(4)]
+        assert max(hockey_stick(*pair, promise.epsilon) for pair in pairs) <= spent.delta + 1e-12
+        if promise.delta == 0:
+            largest = max(float(np.max(np.log(one / other))) for one, other in pairs)
+            assert 0.5 * promise.epsilon < largest <= spent.epsilon
+
+    def test_the_best_is_kept(self) -> None:
+        search = self.search(Guarantee(1000.0))
+        best = search.run(lambda place: (place, (7.0, 2.0)[place]), SeededRandomness(0))
+        assert (best.candidate, best.output) == (1, 1)
+        assert abs(best.mistakes - 2.0) < 2.0
+
+    @pytest.mark.parametrize("promise", [Guarantee(1.5), Guarantee(1.5, 1e-4)], ids=str)
+    def test_the_promise_is_used_up(self, promise: Guarantee) -> None:
+        """So that noise which is twice too large would be noticed."""
+        spent = self.search(promise).spends()
+        assert spent <= promise
+        if promise.delta:
+            assert spent.delta > 0.9 * promise.delta
+        else:
+            assert spent.epsilon > 0.999 * promise.epsilon

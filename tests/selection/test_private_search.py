@@ -37,7 +37,8 @@ from privlearn.selection.mistakes import count_mistakes
 from privlearn.selection.workshop import Workshop, take
 
 WAYS: dict[str, dict[str, Any]] = {
-    "random_stopping": {},
+    "every_candidate": {"method": "every_candidate"},
+    "random_stopping": {"method": "random_stopping"},
     "partition": {"method": "partition"},
     "public": {"public_validation": True},
 }
@@ -101,7 +102,7 @@ def test_bad_grids_say_why_and_cost_nothing(case: str, way: str, ledger: Ledger)
     assert Path(ledger.store).read_bytes() == before
 
 
-@pytest.mark.parametrize("way", ["random_stopping", "partition"])
+@pytest.mark.parametrize("way", ["every_candidate", "random_stopping", "partition"])
 def test_more_candidates_than_records(way: str, ledger: Ledger) -> None:
     before = Path(ledger.store).read_bytes()
     grid = {"regularization": list(range(1, 8))}
@@ -132,6 +133,21 @@ def test_the_estimator_keeps_no_books_of_its_own(ledger: Ledger) -> None:
             search(estimator=classifier(**own)).fit(*records(60))
     with pytest.raises(InvalidParameter, match="privlearn's estimators"):
         search(estimator="a model").fit(*records(60))
+
+
+@pytest.mark.parametrize(
+    ("delta", "count", "name"),
+    [
+        (0.0, 3, "every_candidate"),
+        (0.0, 4, "random_stopping"),
+        (1e-4, 5, "every_candidate"),
+        (1e-4, 12, "random_stopping"),
+    ],
+)
+def test_auto_leaves_most_for_a_trial(delta: float, count: int, name: str) -> None:
+    grid = {"regularization": [0.01 * 2.0**place for place in range(count)]}
+    model = search(grid, delta=delta, epsilon=1.0).fit(*records(60))
+    assert model.certificate_.mechanism.search.name == name
 
 
 def test_few_public_rows_are_refused() -> None:
@@ -389,6 +405,8 @@ class TestCertificate:
         ("way", "name", "factor"),
         [
             ("partition", "selection_epsilon", 1.01),
+            ("every_candidate", "score_noise_scale", 0.9),
+            ("every_candidate", "order", 2.0),
             ("random_stopping", "score_noise_scale", 0.9),
             ("random_stopping", "expected_trials", 2),
             ("random_stopping", "order", 1.5),
@@ -420,6 +438,6 @@ class TestCertificate:
                 read_certificate(forged)
 
     def test_nothing_tells_how_many_trials_there_were(self) -> None:
-        model = search(random_state=None, expected_trials=3).fit(*records())
+        model = search(random_state=None, method="random_stopping", expected_trials=3).fit(*records())
         assert "trials" not in " ".join(vars(model)).replace("expected_trials", "")
         assert model.certificate_.to_dict()["constants"]["expected_trials"] == 3

@@ -4,7 +4,7 @@ from privlearn.accounting.calibrate import MARGIN, gaussian_ratio, ra12_noise_sc
 from privlearn.accounting.compose import composed_delta, renyi_divergence
 from privlearn.accounting.curves import Curve, GaussianCurve, GaussianObjectiveCurve, PureCurve
 from privlearn.accounting.stopping import STOPPED_PURE, stopped_renyi, stopping_plan
-from privlearn.accounting.zcdp import renyi_delta, zcdp_delta
+from privlearn.accounting.zcdp import renyi_delta, zcdp_delta, zcdp_order
 
 __all__ = [
     "MARGIN",
@@ -22,4 +22,5 @@ __all__ = [
     "stopping_plan",
     "zcdp_budget",
     "zcdp_delta",
+    "zcdp_order",
 ]

@@ -25,7 +25,10 @@ Searched = Annotated[
     ),
 ]
 SearchMethod = Annotated[
-    str, typer.Option("--search-method", help="random_stopping, or partition (CMS11 Algorithm 4).")
+    str,
+    typer.Option(
+        "--search-method", help="auto, every_candidate, random_stopping, or partition (CMS11 Algorithm 4)."
+    ),
 ]
 PublicValidation = Annotated[
     Path | None,

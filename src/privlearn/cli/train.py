@@ -62,7 +62,7 @@ def train(
     regularization: Annotated[str, typer.Option(help="auto, or a number above 0.")] = "auto",
     intercept: Annotated[bool, typer.Option("--intercept/--no-intercept", help="A constant term.")] = True,
     search: Searched = None,
-    search_method: SearchMethod = "random_stopping",
+    search_method: SearchMethod = "auto",
     public_validation: PublicValidation = None,
     split: Split = None,
     ledger: ChargedLedger = None,

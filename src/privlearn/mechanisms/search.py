@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -86,11 +86,6 @@ class Search(ABC):
 
     def _largest_renyi(self, order: float) -> float:
         return max(candidate.renyi(order) for candidate in self.candidates)
-
-
-def rows_per_person(candidates: Sequence[Candidate]) -> int:
-    """How far one person moves the number of mistakes; those of averaged rows are averaged as well."""
-    return max(candidate.task.rows_per_person for candidate in candidates)
 
 
 @dataclass(frozen=True)

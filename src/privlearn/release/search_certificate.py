@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from privlearn.mechanisms.every_candidate import EveryCandidate
 from privlearn.mechanisms.partition import Partition
 from privlearn.mechanisms.public_tuning import PublicTuning
 from privlearn.mechanisms.random_stopping import RandomStopping
@@ -13,7 +14,9 @@ from privlearn.mechanisms.search import Search, Searched
 from privlearn.release.certificate import Certificate
 from privlearn.release.certified import in_words, read_chosen, read_guarantee
 
-SEARCHES: dict[str, type[Search]] = {kind.name: kind for kind in (RandomStopping, Partition, PublicTuning)}
+SEARCHES: dict[str, type[Search]] = {
+    kind.name: kind for kind in (EveryCandidate, RandomStopping, Partition, PublicTuning)
+}
 
 _CANDIDATE = ("claim", "theorem", "task", "constants")
 

@@ -20,10 +20,10 @@ from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.encoders import describe_encoding
 from privlearn.release.search_certificate import SearchCertificate
 from privlearn.selection.grid import candidates_of, plain
-from privlearn.selection.ways import Way, partition, public_tuning, random_stopping
+from privlearn.selection.ways import Way, partition, public_tuning, scored_on_all
 from privlearn.selection.workshop import Workshop
 
-METHODS = ("random_stopping", "partition")
+METHODS = ("auto", "every_candidate", "random_stopping", "partition")
 
 
 class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -40,10 +40,12 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         Candidates, from public knowledge: any parameter except the promise and what the table's description says.
     epsilon, delta, neighbours
         What the whole search promises: choice, revealed score and model together. See `Guarantee`.
-    method : {"random_stopping", "partition"}, default="random_stopping"
-        ``"random_stopping"``: fit random candidates on all records, a random number of times, with less epsilon each,
-        and release the best with its noisy score. ``"partition"`` (CMS11 Algorithm 4): a part of the records for each
-        candidate with the whole epsilon, and one more part to choose by; it reveals no score.
+    method : {"auto", "every_candidate", "random_stopping", "partition"}, default="auto"
+        ``"every_candidate"``: fit each candidate once on all records, with its part of epsilon, and release the best
+        with its noisy score. ``"random_stopping"``: the same with random candidates, a random number of times, which
+        leaves more for each if they are many. ``"auto"`` is the one of these two that does. ``"partition"`` (CMS11
+        Algorithm 4): a part of the records for each candidate with the whole epsilon, and one more part to choose by;
+        it reveals no score.
     expected_trials : int, optional
         Of ``"random_stopping"``; six times the number of candidates by default. More trials find the best candidate
         more surely, and leave less epsilon for each.
@@ -61,8 +63,8 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     best_estimator_ : estimator
         Fitted; to predict, the search itself will do.
     best_score_ : float or None
-        1 minus the share of mistakes, or minus the mean absolute error as a part of the target's range. With
-        ``"random_stopping"`` on the records, noise included, and flattering: it is the best of several. With
+        1 minus the share of mistakes, or minus the mean absolute error as a part of the target's range:
+        noise included, on the records that were trained on, and flattering, since it is the best of several. With
         ``public_validation`` what the public rows let expect. ``None`` with ``"partition"``.
     certificate_ : SearchCertificate
         The whole procedure, with every candidate's constants.
@@ -91,7 +93,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         epsilon: float,
         delta: float = 0.0,
         neighbours: Neighbours = "replace_one",
-        method: str = "random_stopping",
+        method: str = "auto",
         expected_trials: int | None = None,
         public_validation: Any = None,
         ledger: Ledger | None = None,
@@ -191,7 +193,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             return public_tuning(shop, guarantee, randomness, public)
         if self.method == "partition":
             return partition(shop, guarantee, randomness)
-        return random_stopping(shop, guarantee, randomness, self.expected_trials)
+        return scored_on_all(shop, guarantee, randomness, self.method, self.expected_trials)
 
     def _best(self) -> Any:
         check_is_fitted(self, "best_estimator_")

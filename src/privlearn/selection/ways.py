@@ -1,4 +1,4 @@
-"""The three ways to choose: what is planned before a record is used, and what is then done with the records."""
+"""The ways to choose: what is planned before a record is used, and what is then done with the records."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privlearn.accounting import STOPPED_PURE, stopping_plan, zcdp_budget
 from privlearn.errors import DataError
 from privlearn.estimators.work import Work
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.every_candidate import EveryCandidate
 from privlearn.mechanisms.partition import Partition, split_places
 from privlearn.mechanisms.public_tuning import PublicTuning
 from privlearn.mechanisms.random_stopping import RandomStopping
@@ -44,14 +46,18 @@ class Way:
     run: Callable[[], Outcome]
 
 
-def random_stopping(
-    shop: Workshop, guarantee: Guarantee, randomness: Randomness, expected_trials: int | None
+def scored_on_all(
+    shop: Workshop, guarantee: Guarantee, randomness: Randomness, method: str, expected_trials: int | None
 ) -> Way:
-    """Each trial is fitted and scored on all records."""
+    """Each trial is fitted and scored on all records: every candidate once, or random ones until a coin says stop."""
     if shop.work(0).rows.total < len(shop):
         raise DataError("param_grid has more candidates than there are records: give fewer")
     trials = TRIALS_PER_CANDIDATE * len(shop) if expected_trials is None else expected_trials
-    search = RandomStopping.calibrate(guarantee, shop.plans(), trials)
+    search: EveryCandidate | RandomStopping
+    if method == "every_candidate" or (method == "auto" and _every_is_cheaper(guarantee, len(shop), trials)):
+        search = EveryCandidate.calibrate(guarantee, shop.plans())
+    else:
+        search = RandomStopping.calibrate(guarantee, shop.plans(), trials)
 
     def run() -> Outcome:
         def trial(place: int) -> tuple[Array, float]:
@@ -62,6 +68,14 @@ def random_stopping(
         return Outcome(best.candidate, best.output, best.mistakes / search.candidates[0].task.total)
 
     return Way(search, run)
+
+
+def _every_is_cheaper(guarantee: Guarantee, candidates: int, trials: int) -> bool:
+    """Whether a trial gets no less of the promise if each candidate is tried once."""
+    if guarantee.delta == 0:
+        return candidates <= STOPPED_PURE
+    rho, *_ = stopping_plan(guarantee.epsilon, guarantee.delta, trials)
+    return zcdp_budget(guarantee.epsilon, guarantee.delta) / candidates >= rho
 
 
 def partition(shop: Workshop, guarantee: Guarantee, randomness: Randomness) -> Way:
