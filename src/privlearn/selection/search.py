@@ -43,9 +43,9 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     method : {"auto", "every_candidate", "random_stopping", "partition"}, default="auto"
         ``"every_candidate"``: fit each candidate once on all records, with its part of epsilon, and release the best
         with its noisy score. ``"random_stopping"``: the same with random candidates, a random number of times, which
-        leaves more for each if they are many. ``"auto"`` is the one of these two that does. ``"partition"`` (CMS11
-        Algorithm 4): a part of the records for each candidate with the whole epsilon, and one more part to choose by;
-        it reveals no score.
+        leaves more for each if they are many. ``"auto"``: the first for few candidates, the second for many.
+        ``"partition"`` (CMS11 Algorithm 4): a part of the records for each candidate with the whole epsilon, and one
+        more part to choose by; it reveals no score.
     expected_trials : int, optional
         Of ``"random_stopping"``; six times the number of candidates by default. More trials find the best candidate
         more surely, and leave less epsilon for each.
