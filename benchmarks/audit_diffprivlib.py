@@ -13,17 +13,14 @@ import argparse
 import json
 import math
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from peer_environments import peer_python
 
-ROOT = Path(__file__).resolve().parent.parent
-PEER = ROOT / ".venv-peers" / "diffprivlib"
-PINS = Path(__file__).with_name("peers-constraints.txt")
 LARGE_NORM = 100.0
 
 
@@ -31,7 +28,7 @@ def main(runs: int) -> int:
     from privlearn import Guarantee
     from privlearn.audit import audit_fits
 
-    python = peer_python()
+    python = peer_python("diffprivlib")
 
     def audited(subject: str, parameters: dict[str, Any], **settings: Any) -> Any:
         facts = {"norm_bound": parameters["data_norm"], "seed": 1} | settings
@@ -71,18 +68,6 @@ def exact_epsilon(norm: float, epsilon: float = 1.0, strength: float = 1.0) -> f
     )
     pair = Pair("row silenced", Records.of(np.array([[norm]])), Records.of(np.array([[0.0]])))
     return objective_laws(mechanism, pair, Grid.around(np.zeros(1), 20.0, 400_001)).worst_loss
-
-
-def peer_python() -> Path:
-    """The interpreter of diffprivlib's own environment, made if it is not there."""
-    python = PEER / "bin" / "python"
-    if not (PEER / "ready").exists():
-        print(f"installing diffprivlib into {PEER.relative_to(ROOT)}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(PEER)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*install, "-c", str(PINS), "diffprivlib"], check=True)
-        (PEER / "ready").touch()
-    return python
 
 
 def _fits(python: Path, parameters: dict[str, Any]) -> Any:

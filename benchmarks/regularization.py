@@ -11,75 +11,36 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from sklearn.datasets import load_breast_cancer
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.preprocessing import minmax_scale
+from tables import NAMES, Rows, encoded, load
 
-from privlearn import PrivateLogisticRegression, PrivateSVC, Schema
-from privlearn.data import SchemaEncoder
-from privlearn.data.datasets import (
-    load_adult,
-    load_bank_marketing,
-    load_covertype,
-    load_kddcup99,
-    load_newsgroups,
-)
+from privlearn import PrivateLogisticRegression, PrivateSVC
+from privlearn.data.datasets import load_newsgroups
 from privlearn.features import LandmarkFeatures, kernel_from_name
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
 MODELS = {"logistic": PrivateLogisticRegression, "svm": PrivateSVC}
 GRID = tuple(2.0**power for power in range(-4, 12))
-Rows = tuple[Any, np.ndarray]
 
 
-def from_schema(name: str, load: Callable[[], pa.Table], rows: int | None = None) -> Rows:
+def table(name: str) -> Rows:
     """A table through the encoder of its example schema."""
-    table = load()
-    if rows is not None:
-        table = table.take(np.random.default_rng(0).permutation(table.num_rows)[:rows])
-    encoder = SchemaEncoder(Schema.load(EXAMPLES / f"{name}.schema.yaml"))
-    return np.ascontiguousarray(encoder.encode(table)), encoder.encode_labels(
-        table[encoder.schema.target.name]
-    )
-
-
-def covertype() -> Rows:
-    features, cover = load_covertype()
-    some = np.random.default_rng(0).permutation(len(cover))[:62_500]
-    return unit_rows(minmax_scale(features[some], (-1, 1))), (cover[some] == 2).astype(int)
+    return encoded(*load(name))
 
 
 def newsgroups() -> Rows:
     """Texts about computers against the rest, words hashed to 65,536 columns: far more columns than rows."""
-    table = load_newsgroups()
-    words = HashingVectorizer(n_features=2**16, stop_words="english").transform(table["text"].to_pylist())
-    return words, np.array([group.startswith("comp") for group in table["group"].to_pylist()]).astype(int)
+    texts = load_newsgroups()
+    words = HashingVectorizer(n_features=2**16, stop_words="english").transform(texts["text"].to_pylist())
+    labels = np.array([group.startswith("comp") for group in texts["group"].to_pylist()]).astype(int)
+    return Rows(words, labels)
 
 
-def breast_cancer() -> Rows:
-    features, labels = load_breast_cancer(return_X_y=True)
-    return unit_rows(minmax_scale(features, (-1, 1))), labels
-
-
-def unit_rows(columns: np.ndarray) -> np.ndarray:
-    """Rows with an intercept, all of norm 1."""
-    rows = np.hstack([columns, np.ones((len(columns), 1))])
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
-DATA: dict[str, Callable[[], Rows]] = {
-    "adult": lambda: from_schema("adult", load_adult),
-    "bank": lambda: from_schema("bank_marketing", load_bank_marketing),
-    "kddcup99": lambda: from_schema("kddcup99", load_kddcup99, 87_500),
-    "covertype": covertype,
-    "breast_cancer": breast_cancer,
-    "newsgroups": newsgroups,
-}
+DATA: dict[str, Callable[[], Rows]] = {name: partial(table, name) for name in NAMES}
+DATA["newsgroups"] = newsgroups
 
 
 def landmark_features(rows: np.ndarray, points: int = 300) -> tuple[np.ndarray, np.ndarray]:
@@ -123,7 +84,7 @@ def cells(arguments: argparse.Namespace) -> Iterator[tuple[str, str, int, float,
         for model in arguments.models:
             for epsilon in arguments.epsilons:
                 settings = {"epsilon": epsilon, "delta": arguments.delta, "mechanism": arguments.mechanism}
-                found = errors((features, labels), model, settings, records, arguments.seeds)
+                found = errors(Rows(features, labels), model, settings, records, arguments.seeds)
                 yield name, model, records, epsilon, found
 
 
