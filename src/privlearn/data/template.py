@@ -30,6 +30,8 @@ _HEAD = """\
 #    (regression), write its lower and upper there instead of classes.
 # 6. If people have several rows: person: NAME of the column that identifies them (then delete that
 #    column below), or rows_per_person: the largest number a person can have.
+# 7. What nobody knows publicly can be bought with a share of epsilon: write buy instead of a bound or
+#    a list (lower: buy, values: buy, classes: buy); privlearn train and privlearn discover buy it.
 """
 
 _TAIL = """\
