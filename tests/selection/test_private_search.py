@@ -141,7 +141,7 @@ def test_the_estimator_keeps_no_books_of_its_own(ledger: Ledger) -> None:
         (0.0, 4, "every_candidate"),
         (0.0, 5, "random_stopping"),
         (1e-4, 5, "every_candidate"),
-        (1e-4, 12, "random_stopping"),
+        (1e-4, 20, "random_stopping"),
     ],
 )
 def test_auto_tries_few_candidates_once_and_many_at_random(delta: float, count: int, name: str) -> None:
