@@ -19,13 +19,10 @@ from typing import Any
 import numpy as np
 
 from privlearn import PrivateSVC, Schema
-from privlearn.data.datasets import load_adult, load_covertype
+from privlearn.data.datasets import load_adult
+from privlearn.reproduce.jt13_covertype import POINTS, covertype
 
 SCHEMA = Path(__file__).parent.parent / "examples" / "adult.schema.yaml"
-POINTS = 300
-# Public ranges of CoverType's ten measurements, from its documentation (metres, degrees, 0 to 255 shade).
-LOWER = np.array([1859, 0, 0, 0, -173, 0, 0, 0, 0, 0])
-UPPER = np.array([3858, 360, 66, 1397, 601, 7117, 255, 255, 255, 7173])
 Split = tuple[Any, Any, Any, Any, Any]
 
 
@@ -36,15 +33,6 @@ def adult(seed: int) -> Split:
     cut = int(0.8 * len(order))
     train, points, test = (table.take(part) for part in np.split(order, [cut, cut + POINTS]))
     return train, np.array(train["income"].to_pylist()), points, test, np.array(test["income"].to_pylist())
-
-
-def covertype(seed: int) -> Split:
-    features, cover = load_covertype()
-    features[:, :10] = 2 * (features[:, :10] - LOWER) / (UPPER - LOWER) - 1
-    labels = (cover == 2).astype(int)
-    order = np.random.default_rng(seed).permutation(len(labels))
-    train, points, test = np.split(order, [500_000, 500_000 + POINTS])
-    return features[train], labels[train], features[points], features[test], labels[test]
 
 
 CASES: dict[str, dict[str, Any]] = {

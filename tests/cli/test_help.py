@@ -21,6 +21,7 @@ COMMANDS = [
     ("budget", "show"),
     ("compare",),
     ("bounds",),
+    ("reproduce",),
     ("demo",),
 ]
 

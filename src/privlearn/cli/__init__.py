@@ -17,6 +17,7 @@ from privlearn.cli.discover import discover
 from privlearn.cli.inspect import inspect
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
+from privlearn.cli.reproduce import reproduce
 from privlearn.cli.schema import schema
 from privlearn.cli.terminal import explain_errors
 from privlearn.cli.train import train
@@ -71,6 +72,7 @@ app.command()(audit)
 app.add_typer(budget, name="budget")
 app.command()(compare)
 app.command()(bounds)
+app.command()(reproduce)
 app.command()(demo)
 
 

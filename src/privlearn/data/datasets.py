@@ -137,6 +137,12 @@ def load_newsgroups() -> pa.Table:
     return pa.table([list(column) for column in zip(*rows, strict=True)], names=["text", "group", "part"])
 
 
+def load_kdd2010_algebra() -> pa.Table:
+    """KDD Cup 2010, Algebra I 2005-2006: the 3,967 test steps with their answers, 19 columns."""
+    path = data_folder() / "kdd2010_algebra" / "algebra_2005_2006_master.txt.gz"
+    return arrow_csv.read_csv(path, parse_options=arrow_csv.ParseOptions(delimiter="\t", quote_char=False))
+
+
 def _adult_part(path: Path, skip: int) -> pa.Table:
     """One of the two files: no header, a blank after each comma, "?" for unknown, a dot after some labels."""
     types = {name: pa.int64() if name in _ADULT_NUMBERS else pa.string() for name in _ADULT_COLUMNS}

@@ -1,1 +1,111 @@
-"""The papers' tables and figures, run again: one file a paper."""
+"""The papers' tables and figures, run again: one file an experiment, and the list of all of them."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+
+from privlearn.errors import DataError, InvalidParameter
+from privlearn.reproduce.result import Result, Track
+
+_ADULT = ("adult/adult.data.gz", "adult/adult.test.gz")
+_KDDCUP = ("kddcup99/kddcup.data_10_percent.gz",)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure that can be run again.
+
+    Attributes
+    ----------
+    shows : str
+        In a few words.
+    module, function : str
+        Where it lives; imported only when it runs.
+    files : tuple of str
+        What it reads in the folder of data sets.
+    quick, full : str
+        How long the two variants take on one free core.
+    """
+
+    shows: str
+    module: str
+    function: str
+    files: tuple[str, ...]
+    quick: str
+    full: str
+
+    def run(self, quick: bool = False, seed: int = 0, track: Track = iter) -> Result:
+        """Run it; refuses at once if a file is missing."""
+        self._check_files()
+        module = importlib.import_module(f"privlearn.reproduce.{self.module}")
+        result: Result = getattr(module, self.function)(quick, seed, track)
+        return result
+
+    def _check_files(self) -> None:
+        if not self.files:
+            return
+        from privlearn.data.datasets import data_folder
+
+        missing = [file for file in self.files if not (data_folder() / file).exists()]
+        if missing:
+            raise DataError(f"put {', '.join(missing)} into the folder that PRIVLEARN_DATA names")
+
+
+EXPERIMENTS = {
+    "cms11-table1": Experiment(
+        "error against Lambda, epsilon 0.1, Adult", "cms11_tables", "cms11_table1", _ADULT, "1 s", "4 min"
+    ),
+    "cms11-table2": Experiment(
+        "error against Lambda, epsilon 0.1, KDDCup99", "cms11_tables", "cms11_table2", _KDDCUP, "3 s", "4 min"
+    ),
+    "cms11-figure2": Experiment(
+        "error against epsilon, Adult", "cms11_tradeoff", "cms11_figure2", _ADULT, "1 s", "4 min"
+    ),
+    "cms11-figure3": Experiment(
+        "error against epsilon, KDDCup99", "cms11_tradeoff", "cms11_figure3", _KDDCUP, "3 s", "7 min"
+    ),
+    "cms11-figure4": Experiment(
+        "error against rows, tuned privately, logistic",
+        "cms11_tuning",
+        "cms11_figure4",
+        _KDDCUP,
+        "3 s",
+        "5 min",
+    ),
+    "cms11-figure5": Experiment(
+        "error against rows, tuned privately, SVM", "cms11_tuning", "cms11_figure5", _KDDCUP, "3 s", "5 min"
+    ),
+    "jt13-figure2a": Experiment(
+        "accuracy against epsilon, CoverType, cubic kernel",
+        "jt13_covertype",
+        "jt13_figure2a",
+        ("covtype/covtype.csv.gz",),
+        "5 s",
+        "15 min",
+    ),
+    "jt13-figure2b": Experiment(
+        "regression error against epsilon, many columns",
+        "jt13_regression",
+        "jt13_figure2b",
+        ("kdd2010_algebra/algebra_2005_2006_master.txt.gz", "newsgroups20/20news-bydate.tar.gz"),
+        "5 s",
+        "10 min",
+    ),
+    "ra12-figure1": Experiment(
+        "error against parties and skew, simulated", "ra12", "ra12_figure1", (), "30 s", "5 min"
+    ),
+    "ra12-figure2": Experiment(
+        "error against parties and skew, breast cancer", "ra12", "ra12_figure2", (), "30 s", "5 min"
+    ),
+    "rbht-bounds": Experiment(
+        "bounds on the least epsilon against accuracy", "rbht", "rbht_bounds", (), "1 s", "1 s"
+    ),
+}
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of that name."""
+    if name not in EXPERIMENTS:
+        raise InvalidParameter(f"there is no {name!r} to reproduce: take one of {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[name]

@@ -8,7 +8,6 @@ number of rounds, or how the cancer data came into the unit ball; `LOSS`, `REGUL
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,8 @@ from privlearn.multiparty.party import Party
 from privlearn.multiparty.trusted_sum import TrustedSum
 from privlearn.randomness import SeededRandomness
 from privlearn.reproduce.ra12_figure import draw
-from privlearn.reproduce.result import Result
+from privlearn.reproduce.result import Result, Track, averaged, held
+from privlearn.reproduce.splits import INSIDE, Split, folds
 
 Array = NDArray[np.float64]
 
@@ -47,40 +47,26 @@ DATA_SETS = 5
 REPEATS = {True: 2, False: 20}
 """Noise draws for each data set: quick, and full (the paper's number is not stated)."""
 
-_INSIDE = 1.0 - 2.0**-40  # scaled rows stay in the unit ball when rounded
 _TOLERANCE = 1e-10
 
 
-@dataclass(frozen=True, eq=False)
-class Split:
-    """Training and test rows in the unit ball, with their signs."""
-
-    rows: Array
-    signs: Array
-    test_rows: Array
-    test_signs: Array
-
-    def error(self, coefficients: Array) -> float:
-        return float(np.mean((self.test_rows @ coefficients.ravel() > 0) != (self.test_signs > 0)))
-
-
-def ra12_figure1(quick: bool, seed: int) -> Result:
+def ra12_figure1(quick: bool, seed: int, track: Track = iter) -> Result:
     """Simulated data: 1,000 training and 1,000 test points in the unit ball of ten dimensions, five times."""
     random = np.random.default_rng([seed, 1])
     splits = [simulated_split(random) for _ in range(DATA_SETS)]
-    return _experiment("RA12 Figure 1, simulated data", splits, quick, seed)
+    return _experiment("RA12 Figure 1, simulated data", splits, quick, seed, track)
 
 
-def ra12_figure2(quick: bool, seed: int) -> Result:
+def ra12_figure2(quick: bool, seed: int, track: Track = iter) -> Result:
     """Wisconsin breast cancer: 569 rows, 30 columns, five folds."""
-    return _experiment("RA12 Figure 2, breast cancer", breast_cancer_splits(seed), quick, seed)
+    return _experiment("RA12 Figure 2, breast cancer", breast_cancer_splits(seed), quick, seed, track)
 
 
 def simulated_split(random: np.random.Generator, train: int = 1000, dimension: int = 10) -> Split:
     """Points uniform in the ball, labelled by a random hyperplane through its centre."""
     rows = random.normal(size=(2 * train, dimension))
     lengths = random.random((len(rows), 1)) ** (1.0 / dimension)
-    rows *= lengths * _INSIDE / np.linalg.norm(rows, axis=1, keepdims=True)
+    rows *= lengths * INSIDE / np.linalg.norm(rows, axis=1, keepdims=True)
     signs = np.where(rows @ random.normal(size=dimension) > 0, 1.0, -1.0)
     return Split(rows[:train], signs[:train], rows[train:], signs[train:])
 
@@ -89,14 +75,9 @@ def breast_cancer_splits(seed: int) -> list[Split]:
     """Columns standardised, rows divided by their norm; the moments are read from all rows, without paying."""
     data = load_breast_cancer()
     rows = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
-    rows *= _INSIDE / np.linalg.norm(rows, axis=1, keepdims=True)
+    rows *= INSIDE / np.linalg.norm(rows, axis=1, keepdims=True)
     signs = np.where(data.target == 1, 1.0, -1.0)
-    folds = np.array_split(np.random.default_rng([seed, 2]).permutation(len(rows)), DATA_SETS)
-    splits = []
-    for place, fold in enumerate(folds):
-        rest = np.concatenate([other for number, other in enumerate(folds) if number != place])
-        splits.append(Split(rows[rest], signs[rest], rows[fold], signs[fold]))
-    return splits
+    return list(folds(rows, signs, DATA_SETS, np.random.default_rng([seed, 2])))
 
 
 def party_sizes(fractions: Any, total: int) -> NDArray[np.int64]:
@@ -177,25 +158,18 @@ ALGORITHMS: Mapping[str, Any] = {
 """The paper's three, then ours. LA has no delta, as in the paper."""
 
 
-def _experiment(title: str, splits: list[Split], quick: bool, seed: int) -> Result:
-    table = tuple(_rows(splits, REPEATS[quick], seed))
+def _experiment(title: str, splits: list[Split], quick: bool, seed: int, track: Track) -> Result:
+    table = tuple(_rows(splits, REPEATS[quick], seed, track))
     return Result(title, table, lambda matplotlib: draw(matplotlib, title, table), _agreement(table))
 
 
-def _rows(splits: list[Split], repeats: int, seed: int) -> Iterator[dict[str, Any]]:
-    for epsilon in EPSILONS:
-        for panel, values in (("parties", PARTIES), ("skew", range(1, len(SKEWS) + 1))):
-            for value in values:
-                for name in ALGORITHMS:
-                    errors = list(_errors(name, splits, epsilon, panel, value, repeats, seed))
-                    yield {
-                        "panel": panel,
-                        "value": value,
-                        "epsilon": epsilon,
-                        "algorithm": name,
-                        "error": float(np.mean(errors)),
-                        "standard_error": float(np.std(errors) / np.sqrt(len(errors))),
-                    }
+def _rows(splits: list[Split], repeats: int, seed: int, track: Track) -> Iterator[dict[str, Any]]:
+    places = [("parties", value) for value in PARTIES]
+    places += [("skew", value) for value in range(1, len(SKEWS) + 1)]
+    cells = [(epsilon, *place, name) for epsilon in EPSILONS for place in places for name in ALGORITHMS]
+    for epsilon, panel, value, name in track(cells):
+        errors = list(_errors(name, splits, epsilon, panel, value, repeats, seed))
+        yield {"panel": panel, "value": value, "epsilon": epsilon, "algorithm": name} | averaged(errors)
 
 
 def _errors(
@@ -215,8 +189,7 @@ def _agreement(table: tuple[Mapping[str, Any], ...]) -> str:
     means = {(row["panel"], row["value"], row["epsilon"], row["algorithm"]): row["error"] for row in table}
 
     def share(claim: Any) -> str:
-        held = [bool(claim(epsilon)) for epsilon in EPSILONS]
-        return f"holds at {sum(held)} of {len(held)} epsilons"
+        return f"holds at {held([claim(epsilon) for epsilon in EPSILONS])} epsilons"
 
     grows_parties = share(lambda e: means["parties", 15, e, "LA"] > means["parties", 5, e, "LA"])
     grows_skew = share(lambda e: means["skew", 3, e, "LA"] > means["skew", 1, e, "LA"])

@@ -2,47 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
+
+from privlearn.reproduce.panels import BLACK, BLUE, GREEN, ORANGE, SKY, YELLOW, Look, Panel, draw_panels
+from privlearn.reproduce.result import Row
 
 _PANELS = {"parties": "number of parties", "skew": "skew (3: one party has 1 %)"}
 _LOOKS = {
-    "PSGD": ("#D55E00", "s"),
-    "GOP": ("#E69F00", "D"),
-    "LA": ("#000000", "o"),
-    "LA weighted, delta = 0": ("#56B4E9", "v"),
-    "LA weighted": ("#0072B2", "^"),
-    "default": ("#009E73", "P"),
+    "PSGD": Look(ORANGE, "s"),
+    "GOP": Look(YELLOW, "D"),
+    "LA": Look(BLACK, "o"),
+    "LA weighted, delta = 0": Look(SKY, "v"),
+    "LA weighted": Look(BLUE, "^"),
+    "default": Look(GREEN, "P", wide=True),
 }
 
 
-def draw(matplotlib: Any, title: str, table: Iterable[Mapping[str, Any]]) -> Any:
+def draw(matplotlib: Any, title: str, table: Iterable[Row]) -> Any:
     """A matplotlib figure; bars are standard errors."""
     rows = list(table)
     epsilons = sorted({row["epsilon"] for row in rows})
-    figure = matplotlib.figure.Figure(figsize=(9.6, 8.0), layout="constrained")
-    grid = figure.subplots(len(_PANELS), len(epsilons), sharey=True, squeeze=False)
-    for line, (panel, label) in zip(grid, _PANELS.items(), strict=True):
-        for axes, epsilon in zip(line, epsilons, strict=True):
-            chosen = [row for row in rows if row["panel"] == panel and row["epsilon"] == epsilon]
-            _draw_panel(axes, chosen)
-            axes.set(xlabel=label, title=f"epsilon = {epsilon:g}", ylim=(0.0, 0.6))
-            axes.set_xticks(sorted({row["value"] for row in chosen}))
-    for line in grid:
-        line[0].set_ylabel("test error")
-    figure.suptitle(title)
-    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
-    return figure
 
+    def panel(name: str, epsilon: float) -> Panel:
+        chosen = [row for row in rows if row["panel"] == name and row["epsilon"] == epsilon]
+        return Panel(f"epsilon = {epsilon:g}", _PANELS[name], chosen, "value", top=0.6)
 
-def _draw_panel(axes: Any, rows: list[Mapping[str, Any]]) -> None:
-    for name, (colour, marker) in _LOOKS.items():
-        points = [row for row in rows if row["algorithm"] == name]
-        axes.errorbar(
-            [row["value"] for row in points],
-            [row["error"] for row in points],
-            yerr=[row["standard_error"] for row in points],
-            color=colour,
-            marker=marker,
-            label=name,
-        )
+    grid = [[panel(name, epsilon) for epsilon in epsilons] for name in _PANELS]
+    return draw_panels(matplotlib, title, grid, _LOOKS)

@@ -1,10 +1,20 @@
-"""What an experiment returns, whichever paper it is from."""
+"""What an experiment is given and what it returns, whichever paper it is from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
+
+Row = Mapping[str, Any]
+Item = TypeVar("Item")
+
+Track = Callable[[Sequence[Any]], Iterable[Any]]
+"""Goes through the parts of the work, and may show how far it is; `iter` shows nothing."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,36 @@ class Result:
     """
 
     title: str
-    table: tuple[Mapping[str, Any], ...]
+    table: tuple[Row, ...]
     figure: Callable[[Any], Any]
     agreement: str
+
+    def csv(self) -> str:
+        """The table for other programs, with every digit."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, fieldnames=list(self.table[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.table)
+        return text.getvalue()
+
+    def lines(self) -> list[str]:
+        """The table for people."""
+        cells = [list(self.table[0]), *([_written(value) for value in row.values()] for row in self.table)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        return ["  ".join(map(str.rjust, line, widths)) for line in cells]
+
+
+def averaged(errors: Sequence[float]) -> dict[str, float]:
+    """Mean and standard error, as every table has them."""
+    return {"error": float(np.mean(errors)), "standard_error": float(np.std(errors) / np.sqrt(len(errors)))}
+
+
+def held(claims: Sequence[bool]) -> str:
+    """How often a claim of the paper was seen again."""
+    return f"{sum(map(bool, claims))} of {len(claims)}"
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

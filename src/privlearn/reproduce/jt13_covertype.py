@@ -1,0 +1,130 @@
+"""JT13 Figure 2 a: TDDL's accuracy against epsilon on CoverType, kernel (<x, y> + 1)^3, 500,000 training rows.
+
+The paper states the kernel, the number of rows, LibSVM's C = 0.001, five runs, and 72.3 % for its non-private learner.
+It does not state delta, the number of public points, nor the encoding; `DELTA`, `POINTS` and `covertype` say what is
+taken here. LibSVM's exact machine on 500,000 rows is replaced by the one over landmark features of the public points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from privlearn.data.datasets import load_covertype
+from privlearn.estimators import PrivateSVC
+from privlearn.guarantee import Guarantee
+from privlearn.randomness import SeededRandomness
+from privlearn.reproduce.panels import BLACK, GREEN, ORANGE, SKY, Look, Panel, draw_panels
+from privlearn.reproduce.result import Result, Row, Track, averaged, held
+
+EPSILONS = (0.01, 0.05, 0.1, 0.5, 1.0)
+DELTA = 1e-6
+POINTS = 300
+PAPERS_PLAIN = 0.277
+TRAIN = 500_000
+# Public ranges of the ten measurements, from the data's documentation (metres, degrees, 0 to 255 shade).
+LOWER = np.array([1859, 0, 0, 0, -173, 0, 0, 0, 0, 0])
+UPPER = np.array([3858, 360, 66, 1397, 601, 7117, 255, 255, 255, 7173])
+
+PLAIN, TDDL, FUNCTION, DEFAULT = "non-private", "TDDL", "function release", "default"
+_LOOKS = {
+    "non-private, printed": Look(BLACK, "", ":"),
+    PLAIN: Look(BLACK, "", "--"),
+    TDDL: Look(ORANGE, "s"),
+    FUNCTION: Look(SKY, "D"),
+    DEFAULT: Look(GREEN, "P", wide=True),
+}
+
+
+def covertype(seed: int, train: int = TRAIN, points: int = POINTS) -> tuple[Any, Any, Any, Any, Any]:
+    """Training rows and labels (class 2 or not), public points, test rows and labels."""
+    features, cover = load_covertype()
+    features[:, :10] = 2 * (features[:, :10] - LOWER) / (UPPER - LOWER) - 1
+    labels = (cover == 2).astype(int)
+    order = np.random.default_rng(seed).permutation(len(labels))
+    first, public, rest = np.split(order, [train, train + points])
+    return features[first], labels[first], features[public], features[rest], labels[rest]
+
+
+def jt13_figure2a(quick: bool, seed: int, track: Track = iter) -> Result:
+    """Three splits, five noise draws each."""
+    train, points, splits = (10_000, 50, 1) if quick else (TRAIN, POINTS, 3)
+    errors: dict[tuple[str, float | None], list[float]] = defaultdict(list)
+    for split in track(list(range(splits))):
+        for name, epsilon, error in _errors(seed + split, train, points, draws=5):
+            errors[name, epsilon].append(error)
+    table = tuple(_row(name, epsilon, found) for (name, epsilon), found in errors.items())
+    title = f"JT13 Figure 2 a: CoverType, cubic kernel, {train:,} rows, {points} public points"
+    return Result(title, table, lambda matplotlib: _draw(matplotlib, title, table), _agreement(table, train))
+
+
+def paper_regularization(rows: int) -> float:
+    """LibSVM's C = 0.001 adds up losses, so Lambda = 1/(n C); a kernel scaled from 8 at most to 1 divides it by 8."""
+    return 1.0 / (rows * 0.001) / 8.0
+
+
+def _errors(seed: int, train: int, points: int, draws: int) -> Iterator[tuple[str, float | None, float]]:
+    """(algorithm, epsilon, test error); the rows are lifted once, and what needs no new solution is solved once."""
+    rows, labels, public, test, truth = covertype(seed, train, points)
+    estimator = PrivateSVC(
+        kernel="polynomial", public_points=public, norm_bound=1.0, classes=[0, 1], fit_intercept=False
+    )
+    estimator.set_params(delta=DELTA, regularization=paper_regularization(train), mechanism="tddl")
+    work = estimator.prepare(rows, labels, private=True)
+    lifted = estimator.prepare(test, truth, private=True).rows.features
+
+    def error(coefficients: Any) -> float:
+        return float(np.mean((lifted @ coefficients[0] > 0) != (truth == 1)))
+
+    minimiser = work.run(work.plan(Guarantee(math.inf)), SeededRandomness(np.random.default_rng(seed)))
+    yield PLAIN, None, error(minimiser)
+    for epsilon in EPSILONS:
+        promise = Guarantee(epsilon, DELTA)
+        asked: Any = work.plan(promise)
+        for draw in range(draws):
+            randomness = SeededRandomness(np.random.default_rng([seed, draw]))
+            probed = asked.run(lambda *_: minimiser, randomness, probes=work.rows.probes)
+            yield TDDL, epsilon, error(probed)
+            released = work.of(_like(estimator, "function_release")).plan(promise)
+            yield FUNCTION, epsilon, error(released.run(lambda *_: minimiser, randomness))
+        default = work.of(_like(estimator, "auto", regularization="auto"))
+        yield DEFAULT, epsilon, error(default.run(default.plan(promise), randomness))
+
+
+def _row(name: str, epsilon: float | None, errors: list[float]) -> Row:
+    means = averaged(errors)
+    return {"algorithm": name, "epsilon": epsilon, "accuracy": 1.0 - means["error"], **means}
+
+
+def _like(estimator: PrivateSVC, mechanism: str, **changed: Any) -> PrivateSVC:
+    """The same reading of rows, another mechanism."""
+    return PrivateSVC(**estimator.get_params(deep=False) | {"mechanism": mechanism} | changed)
+
+
+def _draw(matplotlib: Any, title: str, table: tuple[Row, ...]) -> Any:
+    printed = {"algorithm": "non-private, printed", "epsilon": None, "accuracy": 1.0 - PAPERS_PLAIN}
+    panel = Panel(
+        "", "epsilon", [*table, printed], "epsilon", up="accuracy", value="accuracy", log_x=True, top=0.85
+    )
+    return draw_panels(matplotlib, title, [[panel]], _LOOKS)
+
+
+def _agreement(table: tuple[Row, ...], train: int) -> str:
+    means = {(row["algorithm"], row["epsilon"]): row["error"] for row in table}
+    plain = means[PLAIN, None]
+    near = [means[TDDL, epsilon] < plain + 0.02 for epsilon in EPSILONS if epsilon >= 0.1]
+    ours = [means[DEFAULT, epsilon] < plain + 0.02 for epsilon in EPSILONS if epsilon >= 0.1]
+    ahead = [means[DEFAULT, epsilon] < means[TDDL, epsilon] for epsilon in EPSILONS]
+    quick = "" if train == TRAIN else f"QUICK RUN: {train:,} rows instead of {TRAIN:,}. "
+    return (
+        f"{quick}Without privacy {plain:.3f}, the paper {PAPERS_PLAIN:g}. The paper's claim that TDDL is similar to "
+        f"that from epsilon 0.1 on (here: within 0.02) was seen at {held(near)} epsilons; TDDL has "
+        f"{means[TDDL, 0.1]:.3f} at 0.1 and {means[TDDL, 1.0]:.3f} at 1, with the least noise that its theorem allows "
+        f"at Lambda = {paper_regularization(train):.2g}, which is C = 0.001. The default is within 0.02 at "
+        f"{held(ours)}, and ahead of TDDL at {held(ahead)}: {means[DEFAULT, 0.1]:.3f} at 0.1. Delta ({DELTA:g} here) "
+        "and the number of public points are not stated in the paper."
+    )

@@ -1,0 +1,202 @@
+"""JT13 Figure 2 b: error of linear regression with very many columns against epsilon.
+
+The paper has 20,000 rows of KDD Cup 2010 (algebra) in two million columns. Of that file only the 3,967 test steps with
+answers are at hand, so they are used, and beside them the 20 newsgroups, 11,314 rows of hashed words. The paper
+does not state delta, Lambda, the loss's bound or the number of public points: `DELTA`, `STRENGTHS`, `LOSS` and
+`POINTS` say what is taken here. The papers' methods get the Lambda that is best in hindsight, ours its own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from privlearn.data.datasets import load_kdd2010_algebra, load_newsgroups
+from privlearn.erm import Loss, loss_from_name
+from privlearn.estimators.regression import DEFAULT_WIDTHS
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms import Task, TestDataDependentLearner
+from privlearn.randomness import SeededRandomness
+from privlearn.reproduce.learners import DEFAULT_DELTA, DELTA, Learner
+from privlearn.reproduce.panels import BLACK, BLUE, GREEN, ORANGE, SKY, Look, Panel, draw_panels
+from privlearn.reproduce.result import Result, Row, Track, averaged, held
+from privlearn.reproduce.splits import INSIDE, TargetSplit
+
+Array = NDArray[np.float64]
+
+EPSILONS = (0.1, 0.5, 1.0, 5.0)
+STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0)
+POINTS = 300
+LOSS: Loss = loss_from_name("clipped_square", 1.0)
+"""Half the square for residuals up to half the targets' range, so that gradients are at most 1."""
+_SQUARE: Loss = loss_from_name("clipped_square", 8.0)  # never clipped: least squares
+_OUR_LOSS: Loss = loss_from_name("clipped_square", DEFAULT_WIDTHS["clipped_square"])
+_COLUMNS = 2**17
+
+PLAIN, OBJECTIVE, TDDL, POINTED = "least squares", "objective", "TDDL", f"{DEFAULT_DELTA}, public points"
+_LOOKS = {
+    PLAIN: Look(BLACK, "", "--"),
+    OBJECTIVE: Look(BLUE, "D"),
+    TDDL: Look(ORANGE, "s"),
+    DEFAULT_DELTA: Look(GREEN, "P", wide=True),
+    POINTED: Look(SKY, "^", wide=True),
+}
+
+Found = Iterator[tuple[str, float | None, float | None, float]]
+"""(algorithm, epsilon, Lambda, error)."""
+
+
+def jt13_figure2b(quick: bool, seed: int, track: Track = iter) -> Result:
+    """KDD Cup 2010 and 20 newsgroups, ten noise draws; quick: the first alone, in 1,024 columns, three."""
+    benches = {"KDD Cup 2010": Bench(*algebra(seed, 2**10 if quick else _COLUMNS))}
+    if not quick:
+        benches["20 newsgroups"] = Bench(*newsgroups(seed, _COLUMNS))
+    errors: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    for name, draw in track([(name, draw) for name in benches for draw in range(3 if quick else 10)]):
+        for algorithm, epsilon, strength, error in benches[name].errors([seed, draw]):
+            errors[name, algorithm, epsilon, strength].append(error)
+    table = tuple(_best_in_hindsight(errors))
+    title = "JT13 Figure 2 b: linear regression, many columns"
+    return Result(title, table, lambda matplotlib: _draw(matplotlib, title, table), _agreement(table))
+
+
+def algebra(seed: int, columns: int) -> tuple[TargetSplit, Any]:
+    """Whether a step's first attempt was correct, from student, problem, step and skills; a fifth is test."""
+    table = load_kdd2010_algebra()
+    facts = ("Anon Student Id", "Problem Hierarchy", "Problem Name", "Step Name", "KC(Default)")
+    values = zip(*(table[name].to_pylist() for name in facts), strict=True)
+    tokens = [_crossed([str(value) for value in row]) for row in values]
+    targets = 2.0 * table["Correct First Attempt"].to_numpy() - 1.0
+    rows = _hashed(tokens, columns)
+    order = np.random.default_rng([seed, 3]).permutation(len(targets))
+    test, train = np.split(order, [len(order) // 5])
+    return _with_points(rows[train], targets[train], rows[test], targets[test])
+
+
+def newsgroups(seed: int, columns: int) -> tuple[TargetSplit, Any]:
+    """Whether a message is about computers, from its words; the data's own split."""
+    table = load_newsgroups()
+    vectorizer = HashingVectorizer(n_features=columns, alternate_sign=False)
+    rows = vectorizer.transform(table["text"].to_pylist()) * INSIDE
+    targets = np.array([1.0 if group.startswith("comp.") else -1.0 for group in table["group"].to_pylist()])
+    train = np.array(table["part"].to_pylist()) == "train"
+    test = np.random.default_rng([seed, 4]).permutation(np.flatnonzero(~train))
+    return _with_points(rows[np.flatnonzero(train)], targets[train], rows[test], targets[test])
+
+
+def _crossed(values: list[str]) -> list[str]:
+    """Each fact, and each pair of facts."""
+    named = [f"{place}={value}" for place, value in enumerate(values)]
+    pairs = [f"{first}&{second}" for place, first in enumerate(named) for second in named[:place]]
+    return ["all", *named, *pairs]
+
+
+def _hashed(tokens: list[list[str]], columns: int) -> Any:
+    vectorizer = HashingVectorizer(n_features=columns, alternate_sign=False, analyzer=lambda line: line)
+    return vectorizer.transform(tokens) * INSIDE
+
+
+def _with_points(rows: Any, targets: Array, test: Any, truth: Array) -> tuple[TargetSplit, Any]:
+    """The first test rows are the public points, without their targets; errors are measured on the others."""
+    return TargetSplit(rows, targets, test[POINTS:], truth[POINTS:]), test[:POINTS]
+
+
+class Bench:
+    """One data set with its public points, and what every noise draw shares."""
+
+    def __init__(self, split: TargetSplit, points: Any) -> None:
+        self._split, self._points = split, points
+        self._left, self._singular = _span(points)
+        self._learner, self._squares = Learner(split, LOSS), Learner(split, _SQUARE)
+        seen = TargetSplit(
+            self._seen_rows(split.rows), split.offsets, self._seen_rows(split.test_rows), split.test_targets
+        )
+        self._ours = {DEFAULT_DELTA: Learner(split, _OUR_LOSS), POINTED: Learner(seen, _OUR_LOSS)}
+
+    def errors(self, seed: list[int]) -> Found:
+        """Of one noise draw each."""
+        error, learner = self._split.error, self._learner
+        for strength in (1e-4, *STRENGTHS):
+            yield PLAIN, None, strength, error(self._squares.plain(strength))
+        for epsilon in EPSILONS:
+            for strength in STRENGTHS:
+                yield TDDL, epsilon, strength, error(self._tddl(strength, epsilon, seed))
+                plan = learner.plan("objective", epsilon, strength)
+                yield OBJECTIVE, epsilon, strength, error(learner.run(plan, seed))
+            for name, ours in self._ours.items():
+                plan = ours.plan(DEFAULT_DELTA, epsilon)
+                yield name, epsilon, None, ours.split.error(ours.run(plan, seed))
+
+    def _seen_rows(self, rows: Any) -> Array:
+        """The rows' parts in the span of the public points: landmark features of the linear kernel."""
+        return np.asarray((rows @ self._points.T) @ (self._left / self._singular)) * INSIDE
+
+    def _tddl(self, strength: float, epsilon: float, seed: list[int]) -> Array:
+        """JT13 Algorithm 2 in the span of the points, where all it asks and all it answers lies."""
+        probes = self._left * self._singular
+        task = Task(LOSS, len(self._split.offsets), probes.shape[1], 1, strength, 1e-10, "replace_one")
+        promise = Guarantee(epsilon, DELTA)
+        mechanism = TestDataDependentLearner.calibrate(
+            task, promise, "laplace", "jt13", probes_count=len(probes)
+        )
+        minimiser = self._left.T @ (self._points @ self._learner.plain(strength)) / self._singular
+        randomness = SeededRandomness(np.random.default_rng(seed))
+        model = np.ravel(mechanism.run(lambda *_: minimiser[np.newaxis], randomness, probes=probes))
+        return np.asarray(self._points.T @ (self._left @ (model / self._singular)))
+
+
+def _span(points: Any) -> tuple[Array, Array]:
+    """Left singular vectors and singular values of the public points, those that are not zero."""
+    squares, left = np.linalg.eigh((points @ points.T).toarray())
+    kept = squares > squares[-1] * len(squares) * 1e-12
+    return left[:, kept], np.sqrt(squares[kept])
+
+
+def _best_in_hindsight(errors: dict[tuple[Any, ...], list[float]]) -> Iterator[Row]:
+    """The Lambda with the least mean error, for each algorithm and epsilon."""
+    best: dict[tuple[Any, ...], Row] = {}
+    for (data, algorithm, epsilon, strength), found in errors.items():
+        row = {"data": data, "algorithm": algorithm, "epsilon": epsilon, "lambda": strength} | averaged(found)
+        kept = best.get((data, algorithm, epsilon))
+        if kept is None or row["error"] < kept["error"]:
+            best[data, algorithm, epsilon] = row
+    yield from best.values()
+
+
+def _draw(matplotlib: Any, title: str, table: tuple[Row, ...]) -> Any:
+    def panel(data: str) -> Panel:
+        chosen = [row for row in table if row["data"] == data]
+        return Panel(data, "epsilon", chosen, "epsilon", up="norm of the residuals, targets +-1", log_x=True)
+
+    names = list(dict.fromkeys(row["data"] for row in table))
+    return draw_panels(matplotlib, title, [[panel(name) for name in names]], _LOOKS, sharey=False)
+
+
+def _agreement(table: tuple[Row, ...]) -> str:
+    means = {(row["data"], row["algorithm"], row["epsilon"]): row["error"] for row in table}
+    names = list(dict.fromkeys(row["data"] for row in table))
+    points = [(name, epsilon) for name in names for epsilon in EPSILONS]
+    ahead = [means[name, TDDL, epsilon] < means[name, OBJECTIVE, epsilon] for name, epsilon in points]
+    near = [
+        means[name, TDDL, epsilon] < 1.1 * means[name, PLAIN, None]
+        for name, epsilon in points
+        if epsilon >= 0.5
+    ]
+    ours = [means[name, DEFAULT_DELTA, epsilon] < means[name, TDDL, epsilon] for name, epsilon in points]
+    told = [
+        f"{name} at epsilon 1: objective {means[name, OBJECTIVE, 1.0]:.1f}, TDDL {means[name, TDDL, 1.0]:.1f}, default "
+        f"{means[name, DEFAULT_DELTA, 1.0]:.1f} and with the same public points {means[name, POINTED, 1.0]:.1f}, least "
+        f"squares {means[name, PLAIN, None]:.1f}"
+        for name in names
+    ]
+    return (
+        f"The paper's claims: TDDL below objective perturbation, at {held(ahead)} points; TDDL close to least squares "
+        f"from epsilon 0.5 on (here: within a tenth), at {held(near)}. The default lies below TDDL at {held(ours)}. "
+        f"{'; '.join(told)}. Other data than the paper's: 3,967 rows of its file are at hand where it drew 20,000, and "
+        "the 20 newsgroups stand beside them; so the levels cannot be compared."
+    )

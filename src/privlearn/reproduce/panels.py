@@ -1,0 +1,106 @@
+"""Error curves side by side, the one drawing that all the papers' figures are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from privlearn.reproduce.result import Row
+
+BLACK, ORANGE, YELLOW, SKY, BLUE, GREEN, PINK = (
+    "#000000", "#D55E00", "#E69F00", "#56B4E9", "#0072B2", "#009E73", "#CC79A7",
+)  # fmt: skip
+"""Okabe and Ito's colours, which colour-blind people can tell apart; markers say the same once more."""
+
+
+_TICKS = 10  # a tick for each place measured, unless they are so many that they make a line
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a curve is drawn; ``line=""`` leaves the markers alone, for values that a paper prints."""
+
+    colour: str
+    marker: str
+    line: str = "-"
+    wide: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One pair of axes: rows with an algorithm, an error, maybe its standard error, and a number to go across."""
+
+    title: str
+    across: str
+    rows: Sequence[Row]
+    x: str
+    up: str = "test error"
+    log_x: bool = False
+    log_y: bool = False
+    top: float | None = None
+    value: str = "error"
+
+
+def draw_panels(
+    matplotlib: Any,
+    title: str,
+    grid: Sequence[Sequence[Panel]],
+    looks: Mapping[str, Look],
+    sharey: Any = True,
+) -> Any:
+    """A matplotlib figure, a line of panels for each line of the grid; bars are standard errors."""
+    height = 1.2 + 3.6 * len(grid)
+    figure = matplotlib.figure.Figure(figsize=(9.6, height), layout="constrained")
+    all_axes = figure.subplots(len(grid), len(grid[0]), sharey=sharey, squeeze=False)
+    handles: dict[str, Any] = {}
+    for line, axes_line in zip(grid, all_axes, strict=True):
+        for panel, axes in zip(line, axes_line, strict=True):
+            _draw_panel(axes, panel, looks)
+            handles |= {name: handle for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+        axes_line[0].set_ylabel(line[0].up)
+    figure.suptitle(title)
+    ordered = [name for name in looks if name in handles]
+    figure.legend(
+        [handles[name] for name in ordered], ordered, loc="outside lower center", ncols=3, frameon=False
+    )
+    return figure
+
+
+def _draw_panel(axes: Any, panel: Panel, looks: Mapping[str, Look]) -> None:
+    places = sorted({row[panel.x] for row in panel.rows if row[panel.x] is not None})
+    for name, look in looks.items():
+        points = [row for row in panel.rows if row["algorithm"] == name and row.get(panel.value) is not None]
+        if points:
+            _draw_curve(axes, points, panel, look, name, places)
+    axes.set(xlabel=panel.across, title=panel.title)
+    if panel.log_y:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(0.0, panel.top)
+    if panel.log_x:
+        axes.set_xscale("log")
+    if len(places) <= _TICKS:
+        axes.set_xticks(places, [f"{place:,g}" for place in places])
+        axes.minorticks_off()
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _draw_curve(
+    axes: Any, points: Sequence[Row], panel: Panel, look: Look, name: str, places: Iterable[float]
+) -> None:
+    style = {"color": look.colour, "label": name, "linewidth": 2.5 if look.wide else 1.3}
+    if points[0][panel.x] is None:  # it has no such parameter: the same everywhere
+        axes.axhline(points[0][panel.value], linestyle=look.line, **style)
+        return
+    axes.errorbar(
+        [row[panel.x] for row in points],
+        [row[panel.value] for row in points],
+        yerr=[row.get("standard_error") or 0.0 for row in points],
+        marker=look.marker,
+        markersize=5,
+        linestyle=look.line,
+        zorder=3 if look.wide else 2,
+        **style,
+    )
