@@ -48,11 +48,8 @@ def audit_estimator(
     *,
     norm_bound: float,
     n_features: int = 1,
-    labels: Sequence[Any] = (0, 1),
-    runs: int = 2000,
-    confidence: float = 0.999,
     seed: int = 0,
-    progress: Progress | None = None,
+    **settings: Any,
 ) -> AuditReport:
     """Audit any object with ``fit(X, y)`` and ``coef_``, ``coefficients_``, ``decision_function`` or ``predict``.
 
@@ -60,16 +57,8 @@ def audit_estimator(
     ----------
     make : callable
         ``make(seed)`` returns a new estimator whose noise follows from the seed.
-    guarantee : Guarantee
-        What the estimator promises. A promise for ``zero_out`` (or add-remove) neighbours is tested as what it
-        implies for ``replace_one``: twice the epsilon.
-    norm_bound : float
-        The largest Euclidean norm of a row that the estimator was told of.
-    n_features : int, default=1
-    labels : sequence, default=(0, 1)
-        The labels that it was told of. With three or more, the noise of the classes is compared.
-    runs, confidence, seed
-        As for `audit_mechanism`.
+    guarantee, norm_bound, n_features, seed, **settings
+        Those of `audit_fits`, except ``subject`` and ``replay``.
     """
     return audit_fits(
         _fits_of(make, norm_bound, n_features),
@@ -77,12 +66,9 @@ def audit_estimator(
         subject=f"estimator {type(make(seed)).__name__}",
         norm_bound=norm_bound,
         n_features=n_features,
-        labels=labels,
-        runs=runs,
-        confidence=confidence,
         seed=seed,
-        progress=progress,
-        more=lambda pair: _same_attributes(make, pair, seed),
+        replay=lambda pair: _same_attributes(make, pair, seed),
+        **settings,
     )
 
 
@@ -98,9 +84,30 @@ def audit_fits(
     confidence: float = 0.999,
     seed: int = 0,
     progress: Progress | None = None,
-    more: Callable[[LabelledPair], Iterator[Finding]] | None = None,
+    replay: Callable[[LabelledPair], Iterator[Finding]] | None = None,
 ) -> AuditReport:
-    """The same for whatever can be fitted many times at once, for instance in another process."""
+    """Audit whatever can be fitted many times at once, for instance in another process.
+
+    Parameters
+    ----------
+    fits : callable
+        ``fits(X, y, seeds)`` fits once for each seed and returns the released numbers, of shape
+        (fits, rows, columns): one row a class.
+    guarantee : Guarantee
+        What is promised. A promise for ``zero_out`` (or add-remove) neighbours is tested as what it implies for
+        ``replace_one``: twice the epsilon.
+    subject : str
+        What the report calls it.
+    norm_bound : float
+        The largest Euclidean norm of a row that the estimator was told of.
+    n_features : int, default=1
+    labels : sequence, default=(0, 1)
+        The labels that it was told of. With three or more, the noise of the classes is compared.
+    runs, confidence, seed, progress
+        As for `audit_mechanism`.
+    replay : callable, optional
+        More findings, from one pair of tables.
+    """
     if runs < SCREENING * FEWEST_RUNS:
         raise InvalidParameter(f"an audit needs at least {SCREENING * FEWEST_RUNS} runs, not {runs}")
     pairs = worst_tables(norm_bound, n_features, labels)
@@ -111,8 +118,8 @@ def audit_fits(
         return np.asarray(fits(*data, [next(seeds) for _ in range(count)]))
 
     findings: list[Finding] = []
-    if more is not None:
-        findings += more(pairs[0])
+    if replay is not None:
+        findings += replay(pairs[0])
     tell("choosing neighbours")
     pair = _screened(pairs, sample, max(FEWEST_RUNS, runs // SCREENING), guarantee.delta)
     tell(f"{runs} fits on each of two neighbours")
