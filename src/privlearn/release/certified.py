@@ -7,6 +7,7 @@ import platform
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from typing import Any, ClassVar, Self
 
@@ -180,7 +181,8 @@ class Certified(ABC):
         return "\n".join([title, *(f"  {name:<26}{fact}" for name, fact in facts.items())])
 
 
-def installed_versions() -> dict[str, str]:
+@cache
+def installed_versions() -> Mapping[str, str]:
     """Of what a result depends on."""
     return {name: version(name) for name in _VERSIONED} | {"python": platform.python_version()}
 
