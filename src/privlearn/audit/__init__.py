@@ -3,6 +3,12 @@
 from privlearn.audit.black_box import audit_estimator, audit_fits
 from privlearn.audit.empirical import EpsilonBound, epsilon_bound
 from privlearn.audit.mechanisms import AUDITED, audit_mechanism
+from privlearn.audit.membership import (
+    MembershipAttack,
+    advantage_ceiling,
+    membership_attack,
+    true_positive_ceiling,
+)
 from privlearn.audit.release_file import audit_release
 from privlearn.audit.report import AuditReport, Finding
 from privlearn.audit.samplers import audit_samplers
@@ -12,10 +18,14 @@ __all__ = [
     "AuditReport",
     "EpsilonBound",
     "Finding",
+    "MembershipAttack",
+    "advantage_ceiling",
     "audit_estimator",
     "audit_fits",
     "audit_mechanism",
     "audit_release",
     "audit_samplers",
     "epsilon_bound",
+    "membership_attack",
+    "true_positive_ceiling",
 ]

@@ -192,11 +192,16 @@ def _screened(pairs: list[LabelledPair], sample: Any, runs: int, delta: float) -
     return max(pairs, key=telling)
 
 
-def _empirical(one: Array, other: Array, guarantee: Guarantee, confidence: float, pair: str) -> Finding:
+def promise_for_replacement(guarantee: Guarantee) -> tuple[float, float]:
     """What zero_out promises for replace_one is twice the epsilon, by two steps; delta by group privacy."""
     epsilon, delta = guarantee.epsilon, guarantee.delta
     if guarantee.neighbours == "zero_out":
         epsilon, delta = 2.0 * epsilon, min((1.0 + math.exp(epsilon)) * delta, 0.999)
+    return epsilon, delta
+
+
+def _empirical(one: Array, other: Array, guarantee: Guarantee, confidence: float, pair: str) -> Finding:
+    epsilon, delta = promise_for_replacement(guarantee)
     bound = epsilon_bound(_flat(one), _flat(other), delta=delta, confidence=confidence)
     return judge_bound(bound, epsilon, pair)
 
