@@ -38,7 +38,20 @@ def test_public_names_can_be_imported() -> None:
 
 
 def test_every_command_is_found(command_help: ModuleType) -> None:
-    words = {"schema", "plan", "train", "predict", "verify", "inspect", "audit", "budget", "compare", "bounds", "demo"}
+    words = {
+        "schema",
+        "plan",
+        "discover",
+        "train",
+        "predict",
+        "verify",
+        "inspect",
+        "audit",
+        "budget",
+        "compare",
+        "bounds",
+        "demo",
+    }
     found = command_help.commands()
     assert {command[0] for command in found if command} == words
     assert {("budget", "create"), ("budget", "show")} <= set(found)
