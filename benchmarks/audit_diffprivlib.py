@@ -1,6 +1,6 @@
 """Point the audit at diffprivlib 0.6.6: does it find what is wrong there?
 
-    python benchmarks/audit_diffprivlib.py              about four minutes
+    python benchmarks/audit_diffprivlib.py              some 15,000 fits, minutes
     python benchmarks/audit_diffprivlib.py --runs 1000  quicker, weaker bounds
 
 diffprivlib goes into a virtual environment of its own, .venv-peers/diffprivlib, made on the first run; this file is
