@@ -48,8 +48,13 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
         "inspect",
         "audit",
         "budget",
+        "identity",
+        "coordinate",
+        "party",
+        "simulate",
         "compare",
         "bounds",
+        "reproduce",
         "demo",
     }
     found = command_help.commands()

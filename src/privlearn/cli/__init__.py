@@ -12,13 +12,17 @@ from privlearn.cli.audit import audit
 from privlearn.cli.bounds import bounds
 from privlearn.cli.budget import budget
 from privlearn.cli.compare import compare
+from privlearn.cli.coordinate import coordinate
 from privlearn.cli.demo import demo
 from privlearn.cli.discover import discover
+from privlearn.cli.identity import identity
 from privlearn.cli.inspect import inspect
+from privlearn.cli.party import party
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
 from privlearn.cli.reproduce import reproduce
 from privlearn.cli.schema import schema
+from privlearn.cli.simulate import simulate
 from privlearn.cli.terminal import explain_errors
 from privlearn.cli.train import train
 from privlearn.cli.verify import verify
@@ -70,6 +74,10 @@ app.command()(verify)
 app.command()(inspect)
 app.command()(audit)
 app.add_typer(budget, name="budget")
+app.command()(identity)
+app.command()(coordinate)
+app.command()(party)
+app.command()(simulate)
 app.command()(compare)
 app.command()(bounds)
 app.command()(reproduce)

@@ -23,6 +23,9 @@ CertifiedFile = Annotated[
 SchemaFile = Annotated[
     Path, typer.Option("--schema", help="What is public about the table: .yaml or .json.", show_default=False)
 ]
+PlanFile = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="The parties' plan: .toml or .json.", show_default=False)
+]
 LedgerFile = Annotated[Path, typer.Option("--ledger", help="File with the budgets.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
 Neighbouring = Annotated[

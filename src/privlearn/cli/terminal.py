@@ -42,6 +42,11 @@ def explain_errors() -> Iterator[None]:
         raise SystemExit(1) from None
 
 
+def say(message: str) -> None:
+    """A line of progress that stays on the screen."""
+    messages.print(Text(message), soft_wrap=True)
+
+
 def complain(message: str) -> None:
     _print_line(f"error: {message}", "bold red")
 

@@ -23,7 +23,10 @@ ENVELOPE_BYTES = _HEADER.size + _SIGNATURE_BYTES
 
 
 class Step(IntEnum):
-    """The steps of the protocol in their order; KEYS to INBOX once a session, MASKED to REVEALED once a round."""
+    """The protocol's steps in their order; KEYS to INBOX once a session, MASKED to REVEALED once a round.
+
+    QUESTION, which opens a round, is not part of the sum: it says what is to be summed.
+    """
 
     KEYS = 1
     ROSTER = 2
@@ -32,6 +35,7 @@ class Step(IntEnum):
     MASKED = 5
     SURVIVORS = 6
     REVEALED = 7
+    QUESTION = 8
 
 
 class Letter(NamedTuple):

@@ -13,11 +13,10 @@ import numpy as np
 
 from privlearn.errors import InvalidParameter
 from privlearn.mechanisms.noise import grid_step
+from privlearn.mechanisms.summed import SHARE_GRID_BITS
 from privlearn.multiparty.cohort import Cohort
 from privlearn.multiparty.fixed_point import FixedPoint, Words
 from privlearn.randomness import Randomness
-
-SHARE_GRID_BITS = 32
 
 
 def distributed_zcdp(distance: float, share_scale: float, shares: int, dimension: int) -> float:

@@ -23,6 +23,7 @@ from privlearn.guarantee import Guarantee, Neighbours
 from privlearn.mechanisms import LocalAggregation, MultipartyMechanism, NoisyDescent, PrivateSGD, Task
 from privlearn.mechanisms.summed import surplus
 from privlearn.multiparty.cohort import Cohort
+from privlearn.multiparty.identity import check_keys
 from privlearn.multiparty.shared_features import (
     EncodedFeatures,
     SharedFourierFeatures,
@@ -98,6 +99,9 @@ class MultipartyPlan(PublicModel):
         How many parties may be missing from a round.
     colluding : int, default=1
         How many parties may pool what they know with the coordinator's; see `Cohort`.
+    keys : dict of str to str, optional
+        The public identities of every party and of ``coordinator``, as `privlearn identity` prints them. A real run
+        needs them; a simulation makes its own.
     """
 
     table_schema: Annotated[Schema, Field(alias="schema")]
@@ -113,6 +117,7 @@ class MultipartyPlan(PublicModel):
     regularization: Annotated[float, Field(gt=0)] | None = None
     dropouts: Annotated[StrictInt, Field(ge=0)] = 0
     colluding: Annotated[StrictInt, Field(ge=0)] = 1
+    keys: dict[Name, StrictStr] | None = None
 
     @model_validator(mode="after")
     def _can_be_carried_out(self) -> MultipartyPlan:
@@ -122,6 +127,8 @@ class MultipartyPlan(PublicModel):
         if self.rounds is not None and "aggregation" in self.algorithm:
             raise ValueError("rounds: aggregation has one round: remove it")
         try:
+            if self.keys is not None:
+                check_keys(self.keys, self.parties)
             self.mechanism  # noqa: B018
         except InvalidParameter as error:
             raise ValueError(str(error)) from None
