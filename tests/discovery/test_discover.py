@@ -157,6 +157,12 @@ def test_missing_cells_follow_the_rule() -> None:
     assert 80 < age.upper <= 90
 
 
+def test_cells_of_any_size() -> None:
+    cells = np.where(np.arange(ROWS) % 3 == 0, 1.7e308, np.where(np.arange(ROWS) % 3 == 1, -1.7e308, np.inf))
+    age: Any = bought(drafted({"age": NUMBERS["age"]}), {"age": cells}).columns["age"]
+    assert np.isfinite(age.upper - age.lower)
+
+
 def test_bounds_are_candidates_or_at_a_distance_from_one() -> None:
     """Nothing of a cell's own digits leaves: from a public origin a bound is a public candidate."""
     table = {"age": np.random.default_rng(0).normal(50, 10, ROWS)}

@@ -168,10 +168,11 @@ def test_many_bounds_are_cheaper_by_concentration() -> None:
         (Guarantee(math.inf), 10**6, "finite epsilon"),
         (Guarantee(1.0), 10**6, "needs delta > 0"),
         (Guarantee(0.01, 1e-6), 5000, "4 bounds need"),
+        (Guarantee(1e-11, 1e-12), 10**9, "4 bounds need|no amount"),
         (Guarantee(1.0, 1e-6), 300, "to be listed|bounds need"),
         (Guarantee(1e-4, 0.5), 10**6, "well below 1/n"),
     ],
-    ids=["no promise", "pure lists", "scarce rows", "scarce values", "huge delta"],
+    ids=["no promise", "pure lists", "scarce rows", "next to nothing", "scarce values", "huge delta"],
 )
 def test_what_would_be_noise_is_not_sold(guarantee: Guarantee, records: int, message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):

@@ -90,7 +90,8 @@ class Discovery:
             epsilon = math.sqrt(8.0 * budget * BOUND_WEIGHT / weight)
             if not lists:
                 epsilon = max(epsilon, guarantee.epsilon * (1.0 - MARGIN) / (bounds + ANCHOR * anchors))
-            epsilon -= SELECTION_ROUNDING / ANCHOR
+            # Where rounding would cost more than there is, the floor is refused below, for any number of records.
+            epsilon = max(epsilon - SELECTION_ROUNDING / ANCHOR, SELECTION_ROUNDING)
         if lists:
             square = _squared_sensitivity(guarantee, rows_per_person)
             scale = math.sqrt(square * weight / (2.0 * budget))
@@ -110,7 +111,8 @@ class Discovery:
     @property
     def zcdp(self) -> float:
         """rho of all bounds and anchors and, but for the event, of all lists."""
-        chosen = sum(epsilon**2 for epsilon in self._choices()) / 8.0
+        bound, anchor = self._epsilons
+        chosen = (self.bounds * bound**2 + self.anchors * anchor**2) / 8.0
         if not self.lists:
             return chosen
         square = _squared_sensitivity(self.guarantee, self.rows_per_person)
@@ -119,7 +121,8 @@ class Discovery:
     def spends(self) -> Guarantee:
         """The guarantee recomputed from the constants alone."""
         epsilon, neighbours = self.guarantee.epsilon, self.guarantee.neighbours
-        if not self.lists and math.fsum(self._choices()) <= epsilon:
+        bound, anchor = self._epsilons
+        if not self.lists and self.bounds * bound + self.anchors * anchor <= epsilon:
             return Guarantee(epsilon, 0.0, neighbours)
         rare = self.lists and self.lists * rare_probability(
             self.noise_scale, self.threshold, self.rows_per_person
@@ -138,20 +141,24 @@ class Discovery:
     def spread(self, cells: Array, origin: float, randomness: Randomness) -> float:
         """Touch the data: how far from the origin cells usually are."""
         epsilon = ANCHOR * self.quantile_epsilon
-        return choose_spread(np.abs(cells - origin), epsilon, self.rows_per_person, randomness)
+        return choose_spread(np.abs(_from(origin, cells)), epsilon, self.rows_per_person, randomness)
 
     def bound(self, cells: Array, side: str, origin: float, spread: float, randomness: Randomness) -> float:
         """Touch the data: the lower or upper bound, seen from anchors that are public or were released."""
         sign = 1.0 if side == "upper" else -1.0
-        distances = sign * (cells - origin)
         return origin + sign * choose_reach(
-            distances, spread, self.beyond, self.quantile_epsilon, self.rows_per_person, randomness
+            sign * _from(origin, cells),
+            spread,
+            self.beyond,
+            self.quantile_epsilon,
+            self.rows_per_person,
+            randomness,
         )
 
-    def _choices(self) -> list[float]:
-        """Epsilon of every choice, rounding included."""
-        epsilons = [self.quantile_epsilon] * self.bounds + [ANCHOR * self.quantile_epsilon] * self.anchors
-        return [epsilon + SELECTION_ROUNDING for epsilon in epsilons]
+    @property
+    def _epsilons(self) -> tuple[float, float]:
+        """Of a bound and of an anchor, rounding included."""
+        return self.quantile_epsilon + SELECTION_ROUNDING, ANCHOR * self.quantile_epsilon + SELECTION_ROUNDING
 
     def _refuse_noise(self) -> None:
         """Bounds and lists that public facts already show to be worthless are not sold."""
@@ -187,6 +194,12 @@ def _zcdp_budget(guarantee: Guarantee, rare: float) -> float:
     if epsilon <= 0:
         raise InvalidParameter("delta is larger than epsilon: pass a delta well below 1/n, such as 1e-6")
     return zcdp_budget(epsilon, guarantee.delta - rare) * (1.0 - MARGIN)
+
+
+def _from(origin: float, cells: Array) -> Array:
+    """Differences from the origin; what is too far for a number is infinitely far, and counts as that."""
+    with np.errstate(over="ignore"):
+        return cells - origin
 
 
 def _squared_sensitivity(guarantee: Guarantee, rows: int) -> float:
