@@ -55,7 +55,7 @@ def reproduce(
     for path in paths.values():
         check_writable(path, force)
     result = chosen.run(quick, seed, lambda parts: _tracked(name, parts))
-    _write(result, paths, matplotlib)
+    _write(result, paths, matplotlib, quick)
     for line in (
         result.title,
         *result.lines(),
@@ -88,7 +88,7 @@ def _tracked(name: str, parts: Sequence[Any]) -> Iterator[Any]:
             bar.advance()
 
 
-def _write(result: Result, paths: dict[str, Path], matplotlib: Any) -> None:
+def _write(result: Result, paths: dict[str, Path], matplotlib: Any, quick: bool) -> None:
     from privlearn.cli.figure import STYLE, image_of
     from privlearn.release.atomic import write_atomically
 
@@ -96,5 +96,7 @@ def _write(result: Result, paths: dict[str, Path], matplotlib: Any) -> None:
     write_atomically(paths["txt"], f"{result.title}\n\n{result.agreement}\n".encode())
     with matplotlib.rc_context(STYLE | {"svg.hashsalt": "reproduce"}):
         figure = result.figure(matplotlib)
+        if quick:
+            figure.suptitle(f"{result.title} (quick run)")
         for kind in _IMAGES:
             write_atomically(paths[kind], image_of(figure, kind))

@@ -174,7 +174,7 @@ def _draw(matplotlib: Any, title: str, table: tuple[Row, ...]) -> Any:
             for row in measured
             if row["paper"] is not None
         ]
-        return Panel(loss, "log10 of Lambda", [*measured, *printed], "log10_lambda")
+        return Panel(loss, "log10 of Lambda", [*measured, *printed], "log10_lambda", evenly=True)
 
     return draw_panels(matplotlib, title, [[panel(loss) for loss in LOSSES]], _LOOKS)
 
@@ -200,8 +200,22 @@ def _agreement(study: Study, table: tuple[Row, ...]) -> str:
         f"Where a private row prints less than a constant classifier's {study.constant:g}, ours differs by "
         f"{_gaps(useful)}; without privacy by {_gaps(plain)}; where the noise has drowned the data by {_gaps(lost)}. "
         f"The paper's claims: objective perturbation's best is below output perturbation's, {held(ahead)} losses; the "
-        f"best Lambda is the printed one for {held(same_best)} private rows. The default, untuned, on the same rows "
+        f"best Lambda is the printed one for {held(same_best)} private rows. "
+        f"{_slip(lost, plain)}The default, untuned, on the same rows "
         f"gets {' and '.join(gained)} without and with delta."
+    )
+
+
+def _slip(lost: list[Row], plain: list[Row]) -> str:
+    """Printed errors so far above a half that the opposite classifier would be too good."""
+    best = min(row["paper"] for row in plain)
+    beyond = sorted({row["paper"] for row in lost if 1.0 - row["paper"] < best})
+    if not beyond:
+        return ""
+    told = " and ".join(f"{error:g}" for error in beyond)
+    return (
+        f"The printed {told} cannot be right: predicting the opposite would then beat the best error without privacy, "
+        f"{best:g}. "
     )
 
 

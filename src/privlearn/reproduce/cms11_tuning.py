@@ -44,7 +44,7 @@ class Effort:
 
 
 QUICK = Effort((1500, 3000), 1000, 1, 1)
-FULL = Effort((40_000, 50_000, 60_000, 70_000, 80_000), 25_000, 5, 5)
+FULL = Effort((40_000, 60_000, 80_000), 25_000, 3, 2)
 
 
 class Portions:

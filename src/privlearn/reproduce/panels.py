@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,10 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One pair of axes: rows with an algorithm, an error, maybe its standard error, and a number to go across."""
+    """One pair of axes: rows with an algorithm, an error, maybe its standard error, and a number to go across.
+
+    ``evenly`` gives each number across the same room, as the columns of a table have it.
+    """
 
     title: str
     across: str
@@ -38,6 +41,8 @@ class Panel:
     up: str = "test error"
     log_x: bool = False
     log_y: bool = False
+    evenly: bool = False
+    bottom: float = 0.0
     top: float | None = None
     value: str = "error"
 
@@ -69,38 +74,37 @@ def draw_panels(
 
 def _draw_panel(axes: Any, panel: Panel, looks: Mapping[str, Look]) -> None:
     places = sorted({row[panel.x] for row in panel.rows if row[panel.x] is not None})
+    shown = {place: number if panel.evenly else place for number, place in enumerate(places)}
     for name, look in looks.items():
         points = [row for row in panel.rows if row["algorithm"] == name and row.get(panel.value) is not None]
         if points:
-            _draw_curve(axes, points, panel, look, name, places)
+            _draw_curve(axes, points, panel, look, name, shown)
     axes.set(xlabel=panel.across, title=panel.title)
     if panel.log_y:
         axes.set_yscale("log")
     else:
-        axes.set_ylim(0.0, panel.top)
+        axes.set_ylim(panel.bottom, panel.top)
     if panel.log_x:
         axes.set_xscale("log")
     if len(places) <= _TICKS:
-        axes.set_xticks(places, [f"{place:,g}" for place in places])
+        axes.set_xticks(list(shown.values()), [f"{place:,g}" for place in places])
         axes.minorticks_off()
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
 
 
 def _draw_curve(
-    axes: Any, points: Sequence[Row], panel: Panel, look: Look, name: str, places: Iterable[float]
+    axes: Any, points: Sequence[Row], panel: Panel, look: Look, name: str, shown: Mapping[float, float]
 ) -> None:
-    style = {"color": look.colour, "label": name, "linewidth": 2.5 if look.wide else 1.3}
+    style: dict[str, Any] = {"color": look.colour, "label": name, "linestyle": look.line}
+    style |= {"linewidth": 2.5 if look.wide else 1.3, "zorder": 4 if not look.line else 3 if look.wide else 2}
     if points[0][panel.x] is None:  # it has no such parameter: the same everywhere
-        axes.axhline(points[0][panel.value], linestyle=look.line, **style)
+        axes.axhline(points[0][panel.value], **style)
         return
-    axes.errorbar(
-        [row[panel.x] for row in points],
-        [row[panel.value] for row in points],
-        yerr=[row.get("standard_error") or 0.0 for row in points],
-        marker=look.marker,
-        markersize=5,
-        linestyle=look.line,
-        zorder=3 if look.wide else 2,
-        **style,
-    )
+    across, up = [shown[row[panel.x]] for row in points], [row[panel.value] for row in points]
+    bars = [row.get("standard_error") for row in points]
+    style |= {"marker": look.marker, "markersize": 5}
+    if None in bars:
+        axes.plot(across, up, **style)
+    else:
+        axes.errorbar(across, up, yerr=bars, **style)

@@ -44,7 +44,7 @@ SKEWS = (
     (0.01, 0.29, 0.2, 0.25, 0.25),
 )
 DATA_SETS = 5
-REPEATS = {True: 2, False: 20}
+REPEATS = {True: 1, False: 20}
 """Noise draws for each data set: quick, and full (the paper's number is not stated)."""
 
 _TOLERANCE = 1e-10

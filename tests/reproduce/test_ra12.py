@@ -1,9 +1,8 @@
-"""RA12's figures: the experiment's parts, and a small run whose claims the full one shows with less noise."""
+"""RA12's figures: the experiment's parts."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from privlearn.reproduce import ra12
 
@@ -36,22 +35,3 @@ def test_weighted_aggregation_does_not_depend_on_the_smallest_party() -> None:
 
     assert abs(error("LA weighted", 0) - error("LA weighted", 2)) < 0.02
     assert error("LA", 2) > error("LA", 0) + 0.1
-
-
-@pytest.mark.parametrize("run", [ra12.ra12_figure1, ra12.ra12_figure2], ids=["figure 1", "figure 2"])
-def test_a_small_run_draws_the_figure(run: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    matplotlib = pytest.importorskip("matplotlib")
-    pytest.importorskip("matplotlib.figure")
-    monkeypatch.setattr(ra12, "REPEATS", {True: 1})
-    monkeypatch.setattr(ra12, "EPSILONS", (0.2,))
-    # PSGD's hundreds of rounds are tested elsewhere; here another takes its place
-    monkeypatch.setattr(ra12, "ALGORITHMS", dict(ra12.ALGORITHMS) | {"PSGD": ra12.ALGORITHMS["GOP"]})
-    result = run(True, 0)  # type: ignore[operator]
-    assert len(result.table) == 2 * 3 * 6
-    assert all(0.0 <= row["error"] <= 0.7 for row in result.table)
-    means = {(row["panel"], row["value"], row["algorithm"]): row["error"] for row in result.table}
-    assert means["skew", 3, "default"] < means["skew", 3, "LA"] - 0.1
-    assert "Lambda (0.1 here)" in result.agreement
-    figure = result.figure(matplotlib)
-    assert len(figure.axes) == 2
-    assert [axes.get_xlabel() for axes in figure.axes] == ["number of parties", "skew (3: one party has 1 %)"]
