@@ -98,11 +98,11 @@ def test_solvers_tolerance_is_inside_the_promise(plan: Plan, tolerance: float) -
     if plan.mechanism == "output":
         assert mechanism.sensitivity >= mechanism.task.minimiser_sensitivity + apart
         return
-    ratio = apart / mechanism.tolerance_noise_scale  # to be covered by a thousandth of epsilon and delta
+    ratio = apart / mechanism.tolerance_noise_scale  # to be covered by a hundredth of epsilon and delta
     if plan.noise == "gaussian":
-        assert hockey_stick(1e-3, ratio) <= 1e-3 * mechanism.guarantee.delta
+        assert hockey_stick(1e-2, ratio) <= 1e-2 * mechanism.guarantee.delta
     else:
-        assert ratio <= 1e-3
+        assert ratio <= 1e-2
 
 
 def test_solver_that_cannot_reach_its_tolerance_fails() -> None:

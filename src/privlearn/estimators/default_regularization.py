@@ -12,7 +12,8 @@ from privlearn.mechanisms import Task
 
 _DROWNED = 0.1  # objective perturbation where the data's curvature does not hold the noise down
 _DAMPED = 0.3  # and where it does
-_OUTPUT = 0.08
+_DIRECTIONS = 1.5  # four times the sum of the data's curvatures, which is at most four times the loss's
+_OUTPUT_FLAT, _OUTPUT_CURVED = 0.08, 0.1  # output perturbation: many directions, each flat; few, each curved
 _SLACK_SHARE = 0.45  # of epsilon; objective perturbation itself stops at a half
 _PLAIN = 0.25  # N Lambda without noise
 
@@ -23,13 +24,14 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
     Let sigma be the deviation of the noise in one coordinate of the sum of gradients, and k = N Lambda.
 
     Objective perturbation: the noise reaches a coefficient as sigma / (N h + k), h the data's curvature along it. Since
-    the h add up to at most c, it counts in at most D = min(d, N / k) directions; B = sigma sqrt(D) is its typical norm there.
-    Where h is small, noise and shrinkage balance at k proportional to B, where h dominates, at B^2 / N; data has
-    directions of both kinds, and the rule takes the geometric mean, capped by the first: k = B min(0.1, 0.3 sqrt(B / N)).
-    sigma belongs to the epsilon that the Jacobian's slack, which falls as k grows, leaves over, so k solves
-    an equation; and the slack never takes more than 45 % of epsilon.
+    the h add up to at most c, it counts in about D = min(d, 1.5 N / k) directions, where its norm is typically
+    B = sigma sqrt(D). Where h is small, noise and shrinkage balance at k proportional to B, where h dominates, at
+    B^2 / N; data has directions of both kinds, and the rule takes the geometric mean, capped by the first:
+    k = B min(0.1, 0.3 sqrt(B / N)). sigma belongs to the epsilon that the Jacobian's slack, which falls as k grows,
+    leaves over, so k solves an equation; and the slack never takes more than 45 % of epsilon.
 
-    Output perturbation: the noise in a prediction is sigma / k whatever the dimension: k = (0.08 sigma sqrt(N))^(2/3).
+    Output perturbation: the noise in a prediction is sigma / k whatever the dimension: k = (0.08 sigma sqrt(N))^(2/3),
+    or, where few directions share the curvature and shrinkage costs less, sqrt(0.1 sigma N / d).
     Without noise k is 0.25 (in scikit-learn's terms C = 4), below which held-out error hardly moves.
 
     The task's own ``regularization`` is not read.
@@ -42,14 +44,16 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
 
 def _output_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
     deviation = _noise_deviation(task, guarantee.epsilon, guarantee.delta, noise)
-    return float((_OUTPUT * deviation * math.sqrt(task.total)) ** (2 / 3))
+    flat = (_OUTPUT_FLAT * deviation * math.sqrt(task.total)) ** (2 / 3)
+    curved = math.sqrt(_OUTPUT_CURVED * deviation * task.total / task.dimension)
+    return float(max(flat, curved))
 
 
 def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
     def wanted(strength: float) -> float:
         slack = task.problems * task.jacobian_slack(strength / task.total)
         deviation = _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise)
-        norm = deviation * math.sqrt(min(task.dimension, task.total / strength))
+        norm = deviation * math.sqrt(min(task.dimension, _DIRECTIONS * task.total / strength))
         return norm * min(_DROWNED, _DAMPED * math.sqrt(norm / task.total))
 
     least = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon / task.problems)
@@ -62,7 +66,11 @@ def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
 def _strength_of_slack(task: Task, slack: float) -> float:
     """The k at which the Jacobian of one problem costs this much epsilon."""
     curvature = task.curvature_ratio(1.0 / task.total)
-    return curvature / slack if task.averaged else curvature / math.expm1(slack / task.rows_per_person)
+    if task.averaged:
+        return curvature / slack
+    return curvature / math.expm1(
+        min(slack / task.rows_per_person, 700.0)
+    )  # beyond, it overflows and is no concern
 
 
 def _noise_deviation(task: Task, epsilon: float, delta: float, noise: str) -> float:
