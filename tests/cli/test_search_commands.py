@@ -15,7 +15,8 @@ CANDIDATES = ("--search", "regularization=0.01,0.1,auto", "--mechanism", "output
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
-        (("--delta", "1e-6"), "random_stopping"),
+        (("--delta", "1e-6"), "every_candidate"),
+        (("--delta", "1e-6", "--search-method", "random_stopping"), "random_stopping"),
         (("--search-method", "partition"), "partition"),
         (("--public-validation", "public.csv"), "public"),
     ],
