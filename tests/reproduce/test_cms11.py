@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privlearn.reproduce import cms11_tables, cms11_tradeoff, cms11_tuning
+from privlearn.reproduce import cms11_study, cms11_tables, cms11_tradeoff, cms11_tuning
 from privlearn.reproduce.learners import DEFAULT, DEFAULT_DELTA, Learner
 from privlearn.reproduce.splits import Split, folds, paper_rows
 
@@ -51,7 +51,7 @@ def test_a_learner_keeps_the_paper_s_promise_and_ours() -> None:
     rows = random.normal(size=(200, 3))
     rows *= 0.99 / np.linalg.norm(rows, axis=1, keepdims=True)
     signs = np.sign(rows[:, 0])
-    learner = Learner(Split(rows, signs, rows, signs), cms11_tables.LOSSES["logistic"])
+    learner = Learner(Split(rows, signs, rows, signs), cms11_study.LOSSES["logistic"])
     for method, delta in {"output": 0.0, "objective": 0.0, DEFAULT: 0.0, DEFAULT_DELTA: 1e-6}.items():
         plan = learner.plan(method, 0.5, 0.1 if delta == 0.0 and method != DEFAULT else None)
         assert plan.guarantee.epsilon == 0.5
@@ -68,8 +68,8 @@ def test_a_learner_keeps_the_paper_s_promise_and_ours() -> None:
 @needs_data
 def test_table_1_is_met() -> None:
     """Within 0.02 of the print wherever a private row prints below 0.25; the full run averages more draws."""
-    effort = cms11_tables.Effort(rows=None, folds=4, runs=1, columns=slice(-3, None))
-    result = cms11_tables.run_table("Table 1", cms11_tables.ADULT, effort, 0, iter)
+    effort = cms11_study.Effort(rows=None, folds=4, runs=1, columns=slice(-3, None))
+    result = cms11_tables.run_table("Table 1", cms11_study.ADULT, effort, 0, iter)
     cells = [row for row in result.table if row["paper"] is not None and row["paper"] < 0.25]
     assert len(cells) == 16
     assert max(abs(row["error"] - row["paper"]) for row in cells) < 0.02
@@ -79,7 +79,7 @@ def test_table_1_is_met() -> None:
 
 def made_up_table(objective: float, output: float) -> tuple[dict[str, object], ...]:
     """The printed table, its best private errors replaced."""
-    study = cms11_tables.ADULT
+    study = cms11_study.ADULT
     changed = {"objective": objective, "output": output}
     rows: list[dict[str, object]] = [
         {
@@ -92,7 +92,7 @@ def made_up_table(objective: float, output: float) -> tuple[dict[str, object], .
         for (loss, algorithm), printed in study.printed.items()
         for exponent, paper in zip(study.exponents, printed, strict=True)
     ]
-    ours = [(loss, name) for loss in cms11_tables.LOSSES for name in cms11_tables.OURS]
+    ours = [(loss, name) for loss in cms11_study.LOSSES for name in cms11_study.OURS]
     return (
         *rows,
         *({"loss": a, "algorithm": b, "log10_lambda": None, "paper": None, "error": 0.19} for a, b in ours),
@@ -100,39 +100,39 @@ def made_up_table(objective: float, output: float) -> tuple[dict[str, object], .
 
 
 def test_the_table_s_sentence_follows_the_numbers() -> None:
-    agrees = cms11_tables._agreement(cms11_tables.ADULT, made_up_table(0.2, 0.23))
+    agrees = cms11_tables._agreement(cms11_study.ADULT, made_up_table(0.2, 0.23))
     assert "below output perturbation's, 2 of 2 losses" in agrees
     assert "the printed one for 4 of 4" in agrees
     assert "0.8619 cannot be right" in agrees
-    disagrees = cms11_tables._agreement(cms11_tables.ADULT, made_up_table(0.9, 0.23))
+    disagrees = cms11_tables._agreement(cms11_study.ADULT, made_up_table(0.9, 0.23))
     assert "below output perturbation's, 0 of 2 losses" in disagrees
     assert "the printed one for 2 of 4" in disagrees
     assert "0.6954 at most (11 cells)" in disagrees
 
 
 def test_a_quick_run_says_so() -> None:
-    assert "15 times the paper's" in cms11_tables.shortened(3000, 45_220)
-    assert cms11_tables.shortened(None, 45_220) == cms11_tables.shortened(70_000, 70_000) == ""
+    assert "15 times the paper's" in cms11_study.shortened(3000, 45_220)
+    assert cms11_study.shortened(None, 45_220) == cms11_study.shortened(70_000, 70_000) == ""
 
 
 def test_the_tradeoff_s_sentence_follows_the_numbers() -> None:
     errors = {"objective": 0.2, "output": 0.3, DEFAULT: 0.25, DEFAULT_DELTA: 0.1}
     rows = [
         {"loss": loss, "algorithm": name, "epsilon": 0.1, "error": error}
-        for loss in cms11_tables.LOSSES
+        for loss in cms11_study.LOSSES
         for name, error in errors.items()
     ]
     rows += [
         {"loss": loss, "algorithm": "non-private", "epsilon": None, "error": 0.15}
-        for loss in cms11_tables.LOSSES
+        for loss in cms11_study.LOSSES
     ]
-    told = cms11_tradeoff._agreement(cms11_tables.ADULT, tuple(rows))
+    told = cms11_tradeoff._agreement(cms11_study.ADULT, tuple(rows))
     assert "objective perturbation below output perturbation, at 2 of 2 points" in told
     assert "constant classifier's 0.25, at 0 of 2" in told
     assert "at 0 of 2 points with the same promise and at 2 of 2 with delta" in told
 
 
 def test_the_bold_lambdas_are_the_paper_s() -> None:
-    kdd = cms11_tables.KDDCUP
+    kdd = cms11_study.KDDCUP
     assert [kdd.best("huber", name) for name in ("non-private", "output", "objective")] == [-9.0, -2.0, -2.0]
     assert replace(kdd, exponents=(0.0,) * 8).best("logistic", "output") == 0.0

@@ -9,9 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from privlearn.reproduce.cms11_tables import (
+from privlearn.reproduce.cms11_study import (
     ADULT,
     KDDCUP,
     LOSSES,
@@ -20,12 +18,12 @@ from privlearn.reproduce.cms11_tables import (
     Effort,
     Errors,
     Study,
+    learners,
     shortened,
 )
-from privlearn.reproduce.learners import DEFAULT, DEFAULT_DELTA, Learner
+from privlearn.reproduce.learners import DEFAULT, DEFAULT_DELTA
 from privlearn.reproduce.panels import BLACK, BLUE, GREEN, ORANGE, SKY, Look, Panel, draw_panels
 from privlearn.reproduce.result import Result, Row, Track, averaged, held
-from privlearn.reproduce.splits import folds, sample
 
 EPSILONS: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 LOOKS = {
@@ -57,16 +55,14 @@ def _tradeoff(name: str, study: Study, effort: Effort, seed: int, track: Track) 
 
 
 def _measure(study: Study, effort: Effort, seed: int, track: Track) -> Errors:
-    rows, signs = sample(study.load, effort.rows, [seed, 1])
-    errors: dict[tuple[str, str, float | None], list[float]] = defaultdict(list)
-    splits = list(enumerate(folds(rows, signs, effort.folds, np.random.default_rng([seed, 2]))))
-    for loss, (place, split) in track([(loss, fold) for loss in LOSSES for fold in splits]):
-        learner = Learner(split, LOSSES[loss])
-        errors[loss, PLAIN, None].append(split.error(learner.plain(10.0 ** study.best(loss, PLAIN))))
+    errors: Errors = defaultdict(list)
+    for loss, place, learner in learners(study, effort, seed, track):
+        strength = 10.0 ** study.best(loss, PLAIN)
+        errors[loss, PLAIN, None].append(learner.split.error(learner.plain(strength)))
         for epsilon in EPSILONS[effort.columns]:
             for method in ("output", "objective", *OURS):
-                strength = None if method in OURS else 10.0 ** study.best(loss, method)
-                plan = learner.plan(method, epsilon, strength)
+                chosen = None if method in OURS else 10.0 ** study.best(loss, method)
+                plan = learner.plan(method, epsilon, chosen)
                 errors[loss, method, epsilon] += learner.errors(plan, effort.runs, [seed, place])
     return errors
 

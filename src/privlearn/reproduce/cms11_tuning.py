@@ -19,7 +19,7 @@ from privlearn.erm import Loss
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.partition import Partition
 from privlearn.randomness import SeededRandomness
-from privlearn.reproduce.cms11_tables import KDDCUP, LOSSES, PLAIN
+from privlearn.reproduce.cms11_study import KDDCUP, LOSSES, PLAIN
 from privlearn.reproduce.cms11_tradeoff import LOOKS
 from privlearn.reproduce.learners import DEFAULT, Learner
 from privlearn.reproduce.panels import Panel, draw_panels

@@ -1,0 +1,103 @@
+"""CMS11's two data sets, losses and printed tables: what its tables and figures share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.data.datasets import load_adult, load_kddcup99
+from privlearn.erm import HuberHinge, Logistic, Loss
+from privlearn.reproduce.learners import DEFAULT, DEFAULT_DELTA, Learner
+from privlearn.reproduce.result import Track
+from privlearn.reproduce.splits import folds, paper_rows, sample
+
+Array = NDArray[np.float64]
+
+LOSSES: dict[str, Loss] = {"logistic": Logistic(), "huber": HuberHinge(0.5)}
+"""The paper's h is 0.5."""
+PLAIN = "non-private"
+OURS = (DEFAULT, DEFAULT_DELTA)
+
+Printed = Mapping[tuple[str, str], tuple[float, ...]]
+Errors = dict[tuple[str, str, float | None], list[float]]
+"""Of a loss, an algorithm, and what goes across."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much of the experiment is run: rows, folds, noise draws a fold, and columns of the table."""
+
+    rows: int | None
+    folds: int
+    runs: int
+    columns: slice
+
+
+@dataclass(frozen=True)
+class Study:
+    """One of the two data sets: its rows, the printed table, and what a constant classifier gets."""
+
+    title: str
+    exponents: tuple[float, ...]
+    printed: Printed
+    rows: int
+    constant: float
+    load: Callable[[], tuple[Any, Array]]
+
+    def best(self, loss: str, algorithm: str) -> float:
+        """The Lambda printed in bold, as an exponent of ten."""
+        return self.exponents[int(np.argmin(self.printed[loss, algorithm]))]
+
+
+ADULT = Study(
+    "Adult",
+    (-10.0, -7.0, -4.0, -3.5, -3.0, -2.5, -2.0, -1.5),
+    {
+        ("logistic", PLAIN): (0.1540, 0.1533, 0.1654, 0.1694, 0.1758, 0.1895, 0.2322, 0.2478),
+        ("logistic", "output"): (0.5318, 0.5318, 0.5175, 0.4928, 0.4310, 0.3163, 0.2395, 0.2456),
+        ("logistic", "objective"): (0.8619, 0.8619, 0.8619, 0.2694, 0.2369, 0.2161, 0.2305, 0.2475),
+        ("huber", PLAIN): (0.1527, 0.1521, 0.1632, 0.1669, 0.1719, 0.1793, 0.2454, 0.2478),
+        ("huber", "output"): (0.5318, 0.5318, 0.5211, 0.5011, 0.4464, 0.3352, 0.2376, 0.2476),
+        ("huber", "objective"): (0.2582, 0.2582, 0.2582, 0.2582, 0.2559, 0.2046, 0.2319, 0.2478),
+    },
+    rows=45_220,
+    constant=0.25,
+    load=lambda: paper_rows(load_adult(), "income", ">50K"),
+)
+KDDCUP = Study(
+    "KDDCup99",
+    (-9.0, -7.0, -5.0, -3.5, -3.0, -2.5, -2.0, -1.5),
+    {
+        ("logistic", PLAIN): (0.0016, 0.0016, 0.0021, 0.0038, 0.0037, 0.0037, 0.0325, 0.0594),
+        ("logistic", "output"): (0.5245, 0.5245, 0.5093, 0.3518, 0.1114, 0.0359, 0.0304, 0.0678),
+        ("logistic", "objective"): (0.3170, 0.3170, 0.3170, 0.0196, 0.0118, 0.0113, 0.0285, 0.0909),
+        ("huber", PLAIN): (0.0013, 0.0013, 0.0013, 0.0029, 0.0051, 0.0056, 0.0061, 0.0163),
+        ("huber", "output"): (0.5245, 0.5245, 0.5229, 0.4611, 0.3353, 0.0590, 0.0092, 0.0179),
+        ("huber", "objective"): (0.1207, 0.1207, 0.1207, 0.2622, 0.0478, 0.0086, 0.0064, 0.0157),
+    },
+    rows=70_000,
+    constant=0.19,
+    load=lambda: paper_rows(load_kddcup99(), "attack", "no"),
+)
+
+
+def learners(study: Study, effort: Effort, seed: int, track: Track) -> Iterator[tuple[str, int, Learner]]:
+    """Each loss on each fold: the loss's name, the fold's number, and the learner."""
+    rows, signs = sample(study.load, effort.rows, [seed, 1])
+    splits = enumerate(folds(rows, signs, effort.folds, np.random.default_rng([seed, 2])))
+    for (place, split), loss in track([(fold, loss) for fold in splits for loss in LOSSES]):
+        yield loss, place, Learner(split, LOSSES[loss])
+
+
+def shortened(used: int | None, papers: int) -> str:
+    """Why a quick run's numbers are not the paper's."""
+    if used is None or used >= papers:
+        return ""
+    return (
+        f"QUICK RUN: {used:,} rows instead of {papers:,}, so the noise is {papers / used:.0f} times the paper's and "
+        "the private numbers cannot agree. "
+    )
