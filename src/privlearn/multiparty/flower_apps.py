@@ -74,7 +74,7 @@ class FlowerExchange:
     def __call__(self, stage: Stage, parts: Mapping[int, Parts]) -> Mapping[int, Parts | str]:
         if stage is Stage.PLAN:
             self._await_everybody()
-        seconds = _FAREWELL_SECONDS if stage in (Stage.RELEASE, Stage.STOP) else self._patience
+        seconds = _FAREWELL_SECONDS if stage is Stage.STOP else self._patience
         messages = [self._message(stage, self._nodes[party], own, seconds) for party, own in parts.items()]
         sent = {id: party for id, party in zip(self._grid.push_messages(messages), parts, strict=True) if id}
         replies = self._collect(sent, time.monotonic() + seconds)

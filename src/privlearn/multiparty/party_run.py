@@ -105,9 +105,10 @@ class PartyRun:
             return self.handle(stage, parts)
         except PrivlearnError as error:
             self._tell(f"Refused to answer ({stage}): {error}")
-            return (
-                str(error) if isinstance(error, ProtocolError) else "for a reason that stays with this party"
-            )
+            if not self._run:  # nothing was signed, so there is nothing to wait for
+                self.stopped = str(error)
+            public = isinstance(error, ProtocolError)
+            return str(error) if public else "for a reason that stays with this party"
 
     def give_up(self) -> None:
         """Return the budget if nothing was computed for the coordinator; else the cost stands."""

@@ -1,0 +1,197 @@
+"""A party answers what its plan has, once, and pays before it does; everything else is refused with a reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from run_cases import IDENTITIES, TABLES, Wire, plan_of
+
+from privlearn.errors import InvalidParameter, ProtocolError
+from privlearn.guarantee import Guarantee
+from privlearn.ledger import Cost, Ledger
+from privlearn.multiparty.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Stage
+from privlearn.multiparty.envelope import COORDINATOR, Step, seal
+from privlearn.multiparty.identity import Identity
+from privlearn.multiparty.party import Party
+from privlearn.multiparty.party_run import PartyRun
+
+RUN = bytes(RUN_BYTES)
+PLAN = plan_of()
+QUESTIONS = len(PLAN.mechanism.kinds)
+
+
+def asked_until(stage: Stage, number: int | None = None) -> tuple[Wire, Parts]:
+    """A run that breaks off right before this stage reaches the party north; and what it would have got."""
+    wire = Wire(PLAN)
+    exchange, held = wire.exchange, []
+
+    class Reached(Exception):
+        pass
+
+    def watch(now: Stage, parts):  # type: ignore[no-untyped-def]
+        at_question = number is None or parts[0][:1] == [QUESTION_NUMBER.pack(number)]
+        if now == stage and at_question:
+            held.append(parts[0])
+            raise Reached
+        return exchange(now, parts)
+
+    wire.coordinator._exchange = watch
+    with pytest.raises(Reached):
+        wire.coordinator.train()
+    wire.parties["north"].stopped = None  # the coordinator told them to stop
+    return wire, held[0]
+
+
+def test_only_the_agreed_plan_is_signed() -> None:
+    other = plan_of(epsilon=1.9)
+    party = Wire(PLAN).parties["north"]
+    with pytest.raises(ProtocolError, match="not the one that this party agreed to"):
+        party.handle("plan", [bytes.fromhex(other.digest), RUN])
+    with pytest.raises(ProtocolError, match="not in order"):
+        party.handle("plan", [bytes.fromhex(PLAN.digest), b"short"])
+    assert party.handle("plan", [bytes.fromhex(PLAN.digest), RUN])
+
+
+@pytest.mark.parametrize("stage", ["keys", "roster", "inbox", "question", "survivors", "release"])
+def test_nothing_is_answered_before_the_plan(stage: str) -> None:
+    with pytest.raises(ProtocolError, match="has not shown its plan"):
+        Wire(PLAN).parties["north"].handle(stage, [b""])
+
+
+def test_a_run_cannot_be_begun_twice_and_has_no_other_stages() -> None:
+    party = Wire(PLAN).parties["north"]
+    party.handle("plan", [bytes.fromhex(PLAN.digest), RUN])
+    with pytest.raises(ProtocolError, match="start the party again"):
+        party.handle("plan", [bytes.fromhex(PLAN.digest), bytes(range(RUN_BYTES))])
+    with pytest.raises(ProtocolError, match="what the plan does not have"):
+        party.handle("rows", [])
+
+
+@pytest.mark.parametrize("spoil", [lambda parts: parts[::-1], lambda parts: parts[:-1]])
+def test_no_key_leaves_before_everybody_signed(spoil: Callable[[Parts], Parts]) -> None:
+    wire, sign_offs = asked_until(Stage.KEYS)
+    with pytest.raises(ProtocolError, match=r"sign-off of 'north'|parts"):
+        wire.parties["north"].handle("keys", spoil(sign_offs))
+    assert wire.parties["north"].handle("keys", sign_offs)
+
+
+def test_a_question_is_answered_once() -> None:
+    wire, parts = asked_until(Stage.QUESTION, 1)
+    north = wire.parties["north"]
+    assert north.handle("question", parts)
+    with pytest.raises(ProtocolError, match="question 1 is over"):
+        north.handle("question", parts)
+    with pytest.raises(ProtocolError, match="question 0 is over"):
+        north.handle("question", [QUESTION_NUMBER.pack(0), parts[1]])
+
+
+def test_a_question_beyond_the_plan_is_refused() -> None:
+    wire, parts = asked_until(Stage.QUESTION, 1)
+    for number in (QUESTIONS, 2**32 - 1):
+        with pytest.raises(ProtocolError, match=f"the plan has {QUESTIONS} questions"):
+            wire.parties["north"].handle("question", [QUESTION_NUMBER.pack(number), parts[1]])
+
+
+def test_a_question_in_another_round_is_refused() -> None:
+    wire, parts = asked_until(Stage.QUESTION, 1)
+    with pytest.raises(ProtocolError, match="do not belong together"):
+        wire.parties["north"].handle("question", [QUESTION_NUMBER.pack(2), parts[1]])
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "told"), [([1.0, 2.0], "shape"), ([math.nan], "finite"), ([math.inf], "finite")]
+)
+def test_coefficients_that_make_no_sense_are_refused(coefficients: list[float], told: str) -> None:
+    wire, parts = asked_until(Stage.QUESTION, 1)
+    north = wire.parties["north"]
+    body = np.array(coefficients * (1 if len(coefficients) > 1 else PLAN.mechanism.task.dimension)).tobytes()
+    key, session = IDENTITIES["coordinator"].key, north._sessions[1]
+    with pytest.raises(ProtocolError, match=told):
+        north.handle("question", [parts[0], seal(key, session, Step.QUESTION, COORDINATOR, body, 0)])
+    forged = seal(IDENTITIES["south"].key, session, Step.QUESTION, COORDINATOR, body, 0)
+    with pytest.raises(ProtocolError, match="signature"):
+        north.handle("question", [parts[0], forged])
+
+
+def test_a_reason_that_concerns_the_rows_stays_with_the_party() -> None:
+    wire, parts = asked_until(Stage.QUESTION, 1)
+    north = wire.parties["north"]
+    north._party._gradients = lambda coefficients: np.full(PLAN.mechanism.task.dimension, np.nan)  # type: ignore[method-assign]
+    assert north.reply("question", parts) == "for a reason that stays with this party"
+    assert "not finite" in wire.heard["north"][-1]
+
+
+def test_a_key_that_is_not_the_plans_is_refused() -> None:
+    rows = Party.from_table(PLAN, "north", TABLES["north"])
+    with pytest.raises(ProtocolError, match="another key for 'north'"):
+        PartyRun(PLAN, "north", Identity.generate(), rows, lambda: None, print)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"algorithm": "psgd"}, {"algorithm": "aggregation", "delta": 0.0, "rounds": None}]
+)
+def test_noise_that_cannot_be_dealt_out_is_refused(changes: dict[str, object]) -> None:
+    plan = plan_of(**changes)
+    rows = Party.from_table(plan, "north", TABLES["north"])
+    with pytest.raises(InvalidParameter, match="cannot be dealt out"):
+        PartyRun(plan, "north", IDENTITIES["north"], rows, lambda: None, print)
+
+
+def test_a_release_must_state_the_plans_guarantee() -> None:
+    release = Wire(plan_of(epsilon=1.0)).coordinator.train()
+    wire, _ = asked_until(Stage.RELEASE)
+    with pytest.raises(ProtocolError, match="does not state the plan's guarantee"):
+        wire.parties["north"].handle("release", [release.to_bytes()])
+
+
+class Budget:
+    """A party's ledger, and a wire whose parties all draw on it (three times the cost fits)."""
+
+    def __init__(self, folder: Path, epsilon: float) -> None:
+        self.ledger = Ledger.create(folder / "ledger", "census", Guarantee(epsilon, 1e-4))
+        cost = Cost(PLAN.guarantee, PLAN.mechanism.renyi)
+        self.wire = Wire(PLAN, lambda: self.ledger.reserve(cost, "test"))
+
+    @property
+    def left(self) -> float:
+        return self.ledger.statement().left.epsilon
+
+    @property
+    def spent(self) -> float:
+        """What is final; a reservation is not, though nobody else can have it."""
+        return self.ledger.statement().spent.epsilon
+
+
+def test_the_budget_is_reserved_before_the_sign_off_and_returned_if_nothing_was_answered(
+    tmp_path: Path,
+) -> None:
+    budget = Budget(tmp_path, 2.0)
+    north = budget.wire.parties["north"]
+    north.handle("plan", [bytes.fromhex(PLAN.digest), RUN])
+    assert (budget.left, budget.spent) == (0.0, 0.0)
+    north.handle("stop", [b"not today"])
+    north.give_up()
+    assert budget.left == 2.0
+    assert north.stopped == "not today"
+
+
+def test_an_answer_makes_the_cost_final(tmp_path: Path) -> None:
+    budget = Budget(tmp_path, 6.0)
+    budget.wire.tamper = lambda stage, name, reply: None if stage is Stage.QUESTION else reply
+    with pytest.raises(ProtocolError):
+        budget.wire.coordinator.train()
+    for party in budget.wire.parties.values():
+        party.give_up()
+    assert budget.spent == 6.0
+
+
+def test_without_budget_nothing_is_signed_and_nobody_is_told_why(tmp_path: Path) -> None:
+    budget = Budget(tmp_path, 1.0)
+    north = budget.wire.parties["north"]
+    assert north.reply("plan", [bytes.fromhex(PLAN.digest), RUN]) == "for a reason that stays with this party"
+    assert north.finished
+    assert budget.left == 1.0
