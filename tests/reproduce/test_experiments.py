@@ -54,7 +54,8 @@ def test_a_table_is_written_for_people_and_programs() -> None:
 
 
 def test_means_and_shares() -> None:
-    assert averaged([0.1, 0.3]) == pytest.approx({"error": 0.2, "standard_error": 0.1 / math.sqrt(2)})
+    assert averaged([0.1, 0.3]) == pytest.approx({"error": 0.2, "standard_error": 0.1})
+    assert averaged([0.1]) == {"error": 0.1, "standard_error": None}
     assert held([True, False, True]) == "2 of 3"
 
 

@@ -171,7 +171,7 @@ def _best_in_hindsight(errors: dict[tuple[Any, ...], list[float]]) -> Iterator[R
 def _draw(matplotlib: Any, title: str, table: tuple[Row, ...]) -> Any:
     def panel(data: str) -> Panel:
         chosen = [row for row in table if row["data"] == data]
-        return Panel(data, "epsilon", chosen, "epsilon", up="norm of the residuals, targets +-1", log_x=True)
+        return Panel(data, "epsilon", chosen, "epsilon", up="norm of the residuals, targets ±1", log_x=True)
 
     names = list(dict.fromkeys(row["data"] for row in table))
     return draw_panels(matplotlib, title, [[panel(name) for name in names]], _LOOKS, sharey=False)

@@ -53,9 +53,11 @@ class Result:
         return ["  ".join(map(str.rjust, line, widths)) for line in cells]
 
 
-def averaged(errors: Sequence[float]) -> dict[str, float]:
-    """Mean and standard error, as every table has them."""
-    return {"error": float(np.mean(errors)), "standard_error": float(np.std(errors) / np.sqrt(len(errors)))}
+def averaged(errors: Sequence[float]) -> dict[str, Any]:
+    """Mean and standard error, as every table has them; a single error does not tell how sure it is."""
+    single = len(errors) == 1
+    spread = None if single else float(np.std(errors, ddof=1) / np.sqrt(len(errors)))
+    return {"error": float(np.mean(errors)), "standard_error": spread}
 
 
 def held(claims: Sequence[bool]) -> str:
