@@ -53,7 +53,7 @@ def run_table(name: str, study: Study, effort: Effort, seed: int, track: Track) 
     errors = _measure(study, effort, seed, track)
     table = tuple(_rows(study, effort, errors))
     title = f"{name}: {study.title}, epsilon = {EPSILON:g}"
-    agreement = shortened(effort.rows, study.rows) + _agreement(study, table)
+    agreement = shortened(effort.rows, study.rows) + _agreement(study, table) + study.caveat
     return Result(title, table, lambda matplotlib: _draw(matplotlib, title, table), agreement)
 
 

@@ -50,7 +50,7 @@ def cms11_figure3(quick: bool, seed: int, track: Track = iter) -> Result:
 def _tradeoff(name: str, study: Study, effort: Effort, seed: int, track: Track) -> Result:
     table = tuple(_rows(_measure(study, effort, seed, track)))
     title = f"{name}: {study.title}"
-    agreement = shortened(effort.rows, study.rows) + _agreement(study, table)
+    agreement = shortened(effort.rows, study.rows) + _agreement(study, table) + study.caveat
     return Result(title, table, lambda matplotlib: _draw(matplotlib, title, table), agreement)
 
 
