@@ -84,8 +84,8 @@ KDDCUP = Study(
     constant=0.19,
     load=lambda: paper_rows(load_kddcup99(), "attack", "no"),
     caveat=(
-        " The paper drew its rows from all five million, here they come from the ten per cent file, whose maxima and mix "
-        "of attacks differ; that this explains the gaps is likely, not shown."
+        " The paper drew its rows from all five million, here they come from the ten per cent file, whose maxima and "
+        "mix of attacks differ; that this explains the gaps is likely, not shown."
     ),
 )
 
