@@ -1,6 +1,6 @@
 """Fits one library's models, in that library's own environment: a split and jobs in, a line of JSON a job out.
 
-    python peer_worker.py SPLIT.npz LIBRARY < jobs.json
+    python peer_worker.py FOLDER LIBRARY < jobs.json      the split of seed 0 is FOLDER/0.npz
 
 The only file that imports the peers. "seconds" is the processor time of ``fit`` alone, as other programs share
 the machine. "peak_mb" is the whole process's largest resident size, the library and the same split included.
@@ -14,6 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,11 @@ def diffprivlib(job: Job, split: Split) -> Predict:
     from diffprivlib.models import LogisticRegression  # type: ignore[import-not-found]
 
     model = LogisticRegression(
-        epsilon=job["epsilon"], data_norm=1.0, fit_intercept=False, random_state=job["seed"], **job["settings"]
+        epsilon=job["epsilon"],
+        data_norm=1.0,
+        fit_intercept=False,
+        random_state=job["seed"],
+        **job["settings"],
     )
     return model.fit(split["X_train"], split["y_train"]).predict  # type: ignore[no-any-return]
 
@@ -76,7 +81,8 @@ def opacus(job: Job, split: Split) -> Predict:
     torch.set_num_threads(1)
     settings = job["settings"]
     rows = TensorDataset(
-        torch.tensor(split["X_train"], dtype=torch.float32), torch.tensor(split["y_train"], dtype=torch.float32)
+        torch.tensor(split["X_train"], dtype=torch.float32),
+        torch.tensor(split["y_train"], dtype=torch.float32),
     )
     model = torch.nn.Linear(rows.tensors[0].shape[1], 1, bias=False)  # the intercept is among the features
     torch.nn.init.zeros_(model.weight)
@@ -115,22 +121,28 @@ LIBRARIES: dict[str, Callable[[Job, Split], Predict]] = {
 }
 
 
-def main(split_file: str, library: str) -> None:
+def main(folder: str, library: str) -> None:
     warnings.simplefilter("ignore")
-    split, jobs = dict(np.load(split_file)), json.load(sys.stdin)
+    jobs = json.load(sys.stdin)
+    split, loaded = dict(np.load(Path(folder) / f"{jobs[0]['seed']}.npz")), jobs[0]["seed"]
     few = split | {name: split[name][:200] for name in ("X_train", "y_train")}
     LIBRARIES[library](jobs[0], few)  # imports are not part of a fit
     for job in jobs:
-        try:
-            started = time.process_time()
-            predict = LIBRARIES[library](job, split)
-            seconds = time.process_time() - started
-            error = float(np.mean(np.asarray(predict(split["X_test"])) != split["y_test"]))
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            answer = {"error": error, "seconds": round(seconds, 3), "peak_mb": round(peak)}
-        except Exception as problem:  # a cell that a library refuses is a result, too
-            answer = {"refused": f"{type(problem).__name__}: {problem}"[:300]}
-        print(json.dumps(job | answer), flush=True)
+        if job["seed"] != loaded:
+            split, loaded = dict(np.load(Path(folder) / f"{job['seed']}.npz")), job["seed"]
+        print(json.dumps(job | answer(library, job, split)), flush=True)
+
+
+def answer(library: str, job: Job, split: Split) -> dict[str, Any]:
+    try:
+        started = time.process_time()
+        predict = LIBRARIES[library](job, split)
+        seconds = time.process_time() - started
+        error = float(np.mean(np.asarray(predict(split["X_test"])) != split["y_test"]))
+    except Exception as problem:  # a cell that a library refuses is a result, too
+        return {"refused": f"{type(problem).__name__}: {problem}"[:300]}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"error": error, "seconds": round(seconds, 3), "peak_mb": round(peak)}
 
 
 if __name__ == "__main__":
