@@ -9,6 +9,7 @@ demo: $(VENV)/ready
 	$(BIN)/privlearn demo --out demo-output --force
 
 test: $(VENV)/ready
+	sh tests/install_debian.sh
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" $(ARGS)
 
 test-slow: $(VENV)/ready

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from privlearn.cli.options import LedgerFile, Neighbouring
+from privlearn.cli.options import LedgerStore, Neighbouring
 from privlearn.cli.terminal import output
 from privlearn.errors import InvalidParameter
 
@@ -30,7 +29,12 @@ budget = typer.Typer(
 def overview(
     context: typer.Context,
     ledger: Annotated[
-        Path | None, typer.Option(help="The file that holds the budgets: shows them all.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="The file, or postgresql://user@host/database, that holds the budgets: shows them all.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     if context.invoked_subcommand is not None:
@@ -45,7 +49,7 @@ def create(
     dataset: Annotated[
         str, typer.Argument(help="The data set's name, as in its schema.", show_default=False)
     ],
-    ledger: LedgerFile,
+    ledger: LedgerStore,
     epsilon: Annotated[float, typer.Option(help="What all releases together may cost.", show_default=False)],
     delta: Annotated[float, typer.Option(help="Their deltas together.")] = 0.0,
     neighbours: Neighbouring = "replace_one",
@@ -70,7 +74,7 @@ def create(
 
 @budget.command()
 def show(
-    ledger: LedgerFile,
+    ledger: LedgerStore,
     dataset: Annotated[str | None, typer.Argument(help="All, if left out.", show_default=False)] = None,
 ) -> None:
     """Show what is spent, reserved and left, and every entry.

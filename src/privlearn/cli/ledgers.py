@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +13,13 @@ if TYPE_CHECKING:
     from privlearn.ledger import Ledger
 
 ChargedLedger = Annotated[
-    Path | None, typer.Option("--ledger", help="Charge the budget in this file.", show_default=False)
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="PATH",
+        help="Charge the budget in this file, or in postgresql://user@host/database.",
+        show_default=False,
+    ),
 ]
 ChargedDataset = Annotated[
     str | None,
@@ -22,15 +27,15 @@ ChargedDataset = Annotated[
 ]
 
 
-def open_ledger(path: Path | None, dataset: str | None, schema_name: str) -> Ledger | None:
+def open_ledger(store: str | None, dataset: str | None, schema_name: str) -> Ledger | None:
     """The ledger asked for, under the schema's name unless another is given."""
-    if path is None:
+    if store is None:
         if dataset is not None:
             raise InvalidParameter("--dataset names a budget: say where it is, with --ledger PATH")
         return None
     from privlearn.ledger import Ledger
 
-    return Ledger.open(path, schema_name if dataset is None else dataset)
+    return Ledger.open(store, schema_name if dataset is None else dataset)
 
 
 def check_room(ledger: Ledger | None, total: Guarantee) -> None:

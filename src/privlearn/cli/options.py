@@ -26,7 +26,15 @@ SchemaFile = Annotated[
 PlanFile = Annotated[
     Path, typer.Argument(metavar="PLAN", help="The parties' plan: .toml or .json.", show_default=False)
 ]
-LedgerFile = Annotated[Path, typer.Option("--ledger", help="File with the budgets.", show_default=False)]
+LedgerStore = Annotated[
+    str,
+    typer.Option(
+        "--ledger",
+        metavar="PATH",
+        help="File with the budgets, or postgresql://user@host/database.",
+        show_default=False,
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
 Neighbouring = Annotated[
     str,

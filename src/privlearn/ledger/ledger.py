@@ -39,7 +39,7 @@ class Ledger:
     Attributes
     ----------
     store : str
-        Absolute path of the SQLite file.
+        Absolute path of the SQLite file, or address of the PostgreSQL database; never a password.
     dataset : str
 
     Examples
@@ -67,7 +67,9 @@ class Ledger:
         Parameters
         ----------
         store : str or Path
-            A path, or ``sqlite:///path``; created, readable by its owner only, if missing.
+            A path, or ``sqlite:///path``; created, readable by its owner only, if missing. Or
+            ``postgresql://user@host/database``, a database that exists and is empty or holds a ledger: then
+            processes on several machines share the budget (docs/how-to/budget.md).
         dataset : str
         total : Guarantee
             What all releases together may cost.
@@ -78,7 +80,7 @@ class Ledger:
         _check_text("the data set's name", dataset)
         rule = _new_composition(total, composition)
         ledger = cls(stores.locate(store), dataset)
-        with stores.writing(ledger.store, create=True) as connection:
+        with stores.creating(ledger.store) as connection:
             if dataset in _datasets(connection):
                 raise LedgerError(
                     f"data set {dataset!r} has a budget already, which cannot be changed: use Ledger.open"
@@ -121,8 +123,8 @@ class Ledger:
             _check_text("the schema's digest", schema_digest)
         requested = self._composition().price(cost)  # before the lock: a Renyi curve may take its time
         reservation = str(uuid4())
-        with stores.writing(self.store) as connection:
-            composition = read_composition(connection, self.store, self.dataset, lock=True)
+        with stores.writing(self.store, self.dataset) as connection:
+            composition = read_composition(connection, self.store, self.dataset)
             history = read_entries(connection, self.dataset)
             if not composition.admits(amounts(history, "reserved", "committed"), requested):
                 raise BudgetExceeded(self._refusal(composition, history, requested))
@@ -177,7 +179,7 @@ def _budget_row(dataset: str, rule: Composition) -> dict[str, str | float | None
 
 
 def _datasets(connection: Connection) -> list[str]:
-    return list(connection.scalars(select(budgets.c.dataset).order_by(budgets.c.dataset)))
+    return sorted(connection.scalars(select(budgets.c.dataset)))
 
 
 def _check_text(what: str, text: str) -> None:

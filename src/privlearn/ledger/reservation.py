@@ -10,7 +10,6 @@ from sqlalchemy import Connection, insert, select
 
 from privlearn.errors import LedgerError
 from privlearn.ledger import store as stores
-from privlearn.ledger.statement import read_composition
 from privlearn.ledger.tables import entries
 
 
@@ -47,8 +46,7 @@ class Reservation:
         self._settle("cancelled")
 
     def _settle(self, kind: Literal["committed", "cancelled"]) -> None:
-        with stores.writing(self.store) as connection:
-            read_composition(connection, self.store, self.dataset, lock=True)
+        with stores.writing(self.store, self.dataset) as connection:
             of_this = (entries.c.reservation == self.id) & (entries.c.dataset == self.dataset)
             kinds = set(connection.scalars(select(entries.c.kind).where(of_this)))
             if "reserved" not in kinds:

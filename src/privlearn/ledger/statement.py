@@ -78,8 +78,8 @@ class Statement:
         )
 
 
-def read_statement(connection: Connection, path: str, dataset: str) -> Statement:
-    composition = read_composition(connection, path, dataset)
+def read_statement(connection: Connection, store: str, dataset: str) -> Statement:
+    composition = read_composition(connection, store, dataset)
     history = read_entries(connection, dataset)
     balance = composition.balance(amounts(history, "committed"), amounts(history, "reserved"))
     renyi = composition if isinstance(composition, RenyiComposition) else None
@@ -96,20 +96,19 @@ def read_statement(connection: Connection, path: str, dataset: str) -> Statement
     )
 
 
-def read_composition(connection: Connection, path: str, dataset: str, *, lock: bool = False) -> Composition:
-    """The budget's total and rule. ``lock`` makes other writers wait, on databases that lock rows."""
-    query = select(budgets).where(budgets.c.dataset == dataset)
-    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+def read_composition(connection: Connection, store: str, dataset: str) -> Composition:
+    """The budget's total and rule."""
+    row = connection.execute(select(budgets).where(budgets.c.dataset == dataset)).one_or_none()
     if row is None:
-        where = f"{shlex.quote(dataset)} --ledger {shlex.quote(path)}"
+        where = f"{shlex.quote(dataset)} --ledger {shlex.quote(store)}"
         raise LedgerError(
-            f"data set {dataset!r} has no budget in the ledger at {path}: "
+            f"data set {dataset!r} has no budget in the ledger at {store}: "
             f"create it with `privlearn budget create {where} --epsilon 1 --delta 1e-6`"
         )
     try:
         total = Guarantee(row.epsilon, row.delta, row.neighbours)
     except InvalidParameter as error:
-        raise LedgerError(f"the budget of data set {dataset!r} at {path} cannot be read: {error}") from error
+        raise LedgerError(f"the budget of data set {dataset!r} at {store} cannot be read: {error}") from error
     if row.composition == "renyi":
         return RenyiComposition(total, row.renyi_order, row.renyi_limit)
     return BasicComposition(total)

@@ -1,15 +1,4 @@
-"""Where ledgers are kept: connections, transactions and their durability.
-
-A store is an SQLite file. Its settings:
-
-- A transaction that writes begins with BEGIN IMMEDIATE, so that of two processes one waits (up to 30 seconds)
-  and then reads what the other wrote. Locking the budget's row (FOR UPDATE, which is
-  left out for SQLite) does the same on servers that lock rows.
-- A rollback journal with synchronous=EXTRA. A process killed at any moment leaves a journal that the next
-  reader rolls back. For power loss, FULL is not enough in this mode: the commit is the removal of the
-  journal, and only EXTRA also syncs the directory; without it a commit may be undone and its cost forgotten.
-  Write-ahead logging would be as durable, but leaves side files that a copy of the store forgets,
-  and does not work on network file systems.
+"""Where ledgers are kept: an SQLite file or a PostgreSQL database, and transactions on either.
 
 Connections are opened for one transaction and closed after it: nothing is shared with a forked process.
 """
@@ -17,121 +6,128 @@ Connections are opened for one transaction and closed after it: nothing is share
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
-from sqlite3 import Connection as SQLiteConnection
-from urllib.parse import quote
+from typing import Protocol
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, func, insert, inspect, make_url, select
+from sqlalchemy import Connection, Engine, func, insert, inspect, make_url, select
 from sqlalchemy.exc import ArgumentError, DatabaseError, SQLAlchemyError
-from sqlalchemy.pool import NullPool
 
 from privlearn.errors import LedgerError
-from privlearn.ledger import tables
+from privlearn.ledger import postgresql, sqlite, tables
+from privlearn.ledger.waiting import announce_writing
 
-BUSY_SECONDS = 30
+
+class Backend(Protocol):
+    """What the modules `sqlite` and `postgresql` offer."""
+
+    ADVICE: str
+
+    def check_present(self, store: str, /) -> None: ...
+    def prepare(self, store: str, /) -> None: ...
+    def engine(self, store: str, /) -> Engine: ...
+    def exclude_others(self, connection: Connection, what: str, /) -> None: ...
 
 
 def locate(store: str | Path) -> str:
-    """The absolute path of a store given as a path or as ``sqlite:///path``."""
+    """The absolute path of a store given as a path or as ``sqlite:///path``, or the address of a database."""
+    text = os.fspath(store)
+    if re.match(r"[a-z+]{2,}:/[^/]", text):
+        raise LedgerError("give the ledger's address as text: a Path loses one of its slashes")
     if isinstance(store, str) and "://" in store:
-        store = _path_of_url(store)
-    if not os.fspath(store) or Path(store).name == ":memory:":
+        text = _of_url(store)
+    if postgresql.is_address(text):
+        return text
+    if not text or Path(text).name == ":memory:":
         raise LedgerError("a ledger must outlive its process: give the path of a file, not memory")
-    return os.path.abspath(store)
+    return os.path.abspath(text)
 
 
-def _path_of_url(text: str) -> str:
+def _of_url(text: str) -> str:
     # The address is not repeated in the message: it may contain a password.
     try:
         url = make_url(text)
-    except ArgumentError:
-        raise LedgerError("the ledger's address cannot be read: give a path or sqlite:///path") from None
+    except (ArgumentError, ValueError):
+        raise LedgerError(f"the ledger's address cannot be read: give {_KINDS}") from None
+    if url.drivername in ("postgresql", "postgresql+psycopg"):
+        return postgresql.address(url)
     if url.get_backend_name() != "sqlite" or url.query:
-        raise LedgerError("ledgers live in SQLite files: give a path or sqlite:///path, without options")
+        raise LedgerError(
+            f"ledgers live in SQLite files or PostgreSQL databases: give {_KINDS}, a path without options"
+        )
     return url.database or ""
 
 
 @contextmanager
-def reading(path: str) -> Iterator[Connection]:
+def reading(store: str) -> Iterator[Connection]:
     """A transaction that sees one state of the ledger."""
-    if not os.path.exists(path):
-        raise LedgerError(f"there is no ledger at {path}: create one with `privlearn budget create`")
-    with _explained(path), _engine(path).connect() as connection, connection.begin():
-        _check_format(connection, path)
+    with _connected(store) as connection, connection.begin():
+        _check_format(connection, store)
         yield connection
 
 
 @contextmanager
-def writing(path: str, *, create: bool = False) -> Iterator[Connection]:
-    """A transaction that excludes every other writer, and is durable once the block is left."""
-    if create:
-        _create_file(path)
-    with _explained(path), _engine(path).connect() as connection:
-        connection.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
+def writing(store: str, dataset: str) -> Iterator[Connection]:
+    """A transaction that excludes every other writer of the data set, and is durable once the block is left."""
+    with _excluding(store, f"data set {dataset}") as connection:
+        _check_format(connection, store)
+        yield connection
+
+
+@contextmanager
+def creating(store: str) -> Iterator[Connection]:
+    """A transaction that gives a data set its budget, one at a time; an empty store gets its tables."""
+    _backend(store).prepare(store)
+    with _excluding(store, "budgets") as connection:
+        if not inspect(connection).get_table_names():
+            tables.create_all(connection)
+            connection.execute(insert(tables.formats).values(version=tables.FORMAT))
+        _check_format(connection, store)
+        yield connection
+
+
+@contextmanager
+def _excluding(store: str, what: str) -> Iterator[Connection]:
+    with _connected(store) as connection:
+        announce_writing(connection)
         with connection.begin():
-            if create and not inspect(connection).get_table_names():
-                tables.create_all(connection)
-                connection.execute(insert(tables.formats).values(version=tables.FORMAT))
-            _check_format(connection, path)
+            _backend(store).exclude_others(connection, what)
             yield connection
 
 
-def _create_file(path: str) -> None:
-    """An empty file that only its owner may read; SQLite gives its journal the same mode."""
+@contextmanager
+def _connected(store: str) -> Iterator[Connection]:
+    """A connection whose database errors become ledger errors, without the statement and its parameters."""
+    backend = _backend(store)
+    backend.check_present(store)
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise LedgerError(f"cannot create a ledger at {path}: {error.strerror}") from error
+        with backend.engine(store).connect() as connection:
+            yield connection
+    except SQLAlchemyError as error:
+        reason = error.orig if isinstance(error, DatabaseError) else type(error).__name__
+        raise LedgerError(
+            f"the ledger at {store} cannot be used: {' '.join(str(reason).split())}. Check {backend.ADVICE}"
+        ) from error
 
 
-def _check_format(connection: Connection, path: str) -> None:
+def _backend(store: str) -> Backend:
+    return postgresql if postgresql.is_address(store) else sqlite
+
+
+def _check_format(connection: Connection, store: str) -> None:
     version = None
     if inspect(connection).has_table(tables.formats.name):
         version = connection.scalar(select(func.max(tables.formats.c.version)))
     if version is None:
         raise LedgerError(
-            f"{path} is not a ledger: give another path, or create one with `privlearn budget create`"
+            f"{store} is not a ledger: give another one, or create it with `privlearn budget create`"
         )
     if version > tables.FORMAT:
-        raise LedgerError(f"{path} was written by a newer privlearn (format {version}): install that version")
-
-
-@lru_cache(maxsize=32)
-def _engine(path: str) -> Engine:
-    # mode=rw: a store that has vanished is an error, never silently an empty new one.
-    url = URL.create("sqlite", database=f"file:{quote(path)}", query={"mode": "rw", "uri": "true"})
-    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
-    event.listen(engine, "connect", _configure)
-    event.listen(engine, "begin", _begin)
-    return engine
-
-
-def _configure(connection: SQLiteConnection, _record: object) -> None:
-    connection.isolation_level = None  # the driver must not begin transactions of its own
-    connection.execute("PRAGMA synchronous = EXTRA")
-    connection.execute("PRAGMA foreign_keys = ON")
-
-
-def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql(connection.get_execution_options().get(_BEGIN, "BEGIN"))
-
-
-@contextmanager
-def _explained(path: str) -> Iterator[None]:
-    """Database errors as ledger errors, without the statement and its parameters."""
-    try:
-        yield
-    except SQLAlchemyError as error:
-        reason = error.orig if isinstance(error, DatabaseError) else type(error).__name__
         raise LedgerError(
-            f"the ledger at {path} cannot be used: {reason}. Check that it is a ledger, that it may be "
-            "written, that its disk has room and that no other program holds it"
-        ) from error
+            f"{store} was written by a newer privlearn (format {version}): install that version"
+        )
 
 
-_BEGIN = "privlearn_begin"
+_KINDS = "a path, sqlite:///path or postgresql://user@host/database"

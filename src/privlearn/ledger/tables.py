@@ -13,6 +13,7 @@ from sqlalchemy import (
     Connection,
     Double,
     ForeignKey,
+    Identity,
     Index,
     Integer,
     MetaData,
@@ -42,7 +43,7 @@ budgets = Table(
 entries = Table(
     "entries",
     _metadata,
-    Column("id", Integer, primary_key=True),
+    Column("id", Integer, Identity(always=True), primary_key=True),
     Column("dataset", ForeignKey(budgets.c.dataset), nullable=False, index=True),
     Column("reservation", String(36)),
     Column(
@@ -84,6 +85,11 @@ def create_all(connection: Connection) -> None:
         for table, same_row in _SAME_ROW.items():
             for statement in _sqlite_triggers(table.name, same_row):
                 connection.exec_driver_sql(statement)
+    else:
+        connection.exec_driver_sql(_POSTGRESQL_FUNCTION)
+        for name in _metadata.tables:
+            for statement in _postgresql_triggers(name):
+                connection.exec_driver_sql(statement)
 
 
 def _sqlite_triggers(name: str, same_row: str) -> Iterator[str]:
@@ -93,3 +99,21 @@ def _sqlite_triggers(name: str, same_row: str) -> Iterator[str]:
             f"CREATE TRIGGER {name}_{action.lower()} BEFORE {action} ON {name} {when} "
             "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
         )
+
+
+def _postgresql_triggers(name: str) -> Iterator[str]:
+    yield (
+        f"CREATE TRIGGER {name}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {name} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION ledger_append_only()"
+    )
+    # ALWAYS: also in sessions that ask for no triggers, as a restore does.
+    yield f"ALTER TABLE {name} ENABLE ALWAYS TRIGGER {name}_append_only"
+
+
+_POSTGRESQL_FUNCTION = """
+CREATE FUNCTION ledger_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'a ledger is append-only' USING ERRCODE = 'integrity_constraint_violation';
+END
+$$
+"""

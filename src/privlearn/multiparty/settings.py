@@ -28,8 +28,8 @@ class PartySettings(PublicModel):
         Host and port.
     certificate : path
         The coordinator's TLS certificate, or that of the authority which signed it.
-    ledger : path
-        Where this party's budget is kept.
+    ledger : str
+        Where this party's budget is kept: a path, or ``postgresql://user@host/database``.
     dataset : str, optional
         Its name in the ledger; by default the schema's.
     max_epsilon, max_delta : float
@@ -49,7 +49,7 @@ class PartySettings(PublicModel):
     identity: Path
     coordinator: Annotated[StrictStr, Field(pattern=r"^\S+:\d+$")]
     certificate: Path
-    ledger: Path
+    ledger: StrictStr
     max_epsilon: Annotated[float, Field(gt=0)]
     max_delta: Annotated[float, Field(ge=0, lt=1)]
     dataset: StrictStr | None = None
@@ -70,8 +70,9 @@ class PartySettings(PublicModel):
         except ValueError as error:
             raise SchemaError(f"{path} is not valid TOML: {error}") from None
         for name in ("plan", "identity", "certificate", "ledger", "model"):
-            if isinstance(content.get(name), str):
-                content[name] = path.parent / content[name]
+            value = content.get(name)
+            if isinstance(value, str) and "://" not in value:
+                content[name] = str(path.parent / value)
         return cls(**content)
 
     def check(self, plan: MultipartyPlan) -> None:

@@ -1,0 +1,107 @@
+"""A store that is a PostgreSQL database, for processes on several machines. Its settings:
+
+- A transaction that writes takes an advisory lock of its data set, so that of two processes one waits (up to 30
+  seconds) and then reads what the other wrote. Locking the budget's row would need the right to change it.
+- It is READ COMMITTED, whatever the server's default: every statement after the lock sees what was committed before
+  the lock was given. Under REPEATABLE READ it would see the state from before the wait, and overspend.
+- synchronous_commit is at least on, and a server with fsync off is refused: what is committed survives a power cut.
+- Numbers are sent with all their digits, whatever the server's default: a rounded cost could be too small.
+- A connection that is lost ends its transaction. Whether it had just been committed, the caller cannot know: it gets
+  an error, lets nothing out, and the cost counts if it was recorded.
+
+An address holds no password, so none can be shown: PostgreSQL's own password file or PGPASSWORD gives it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import sha256
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
+from sqlalchemy.pool import NullPool
+
+from privlearn.errors import LedgerError
+from privlearn.ledger.waiting import BUSY_SECONDS, is_writing
+
+ADVICE = (
+    "that the server runs and can be reached, and that your role has its permissions (docs/how-to/budget.md). "
+    "What was reserved before still counts, and may have been recorded just now; a commit may be tried again"
+)
+OPTIONS = ("host", "passfile", "sslcert", "sslkey", "sslmode", "sslrootcert")
+
+
+def is_address(store: str) -> bool:
+    return store.startswith("postgresql://")
+
+
+def address(url: URL) -> str:
+    """The one way to write an address; messages repeat no part of an address that is refused."""
+    if url.password is not None or "password" in url.query:
+        raise LedgerError(
+            "the ledger's address must not contain a password, it would be seen: "
+            "leave it out, and put it into PostgreSQL's password file (~/.pgpass) or into PGPASSWORD"
+        )
+    if not url.database:
+        raise LedgerError("the ledger's address names no database: give postgresql://user@host/database")
+    if any(name not in OPTIONS or not isinstance(value, str) for name, value in url.query.items()):
+        raise LedgerError(
+            f"the options of a ledger's address are {', '.join(OPTIONS)}, once each: leave out others"
+        )
+    return url.set(drivername="postgresql").render_as_string()
+
+
+def check_present(store: str) -> None:
+    """Nothing to do: the server says so when it is asked."""
+
+
+def prepare(store: str) -> None:
+    """Nothing to do: the database is made by its administrator."""
+
+
+@lru_cache(maxsize=32)
+def engine(store: str) -> Engine:
+    url = make_url(store).set(drivername="postgresql+psycopg")
+    try:
+        created = create_engine(url, poolclass=NullPool, use_native_hstore=False, connect_args=_CONNECTION)
+    except ModuleNotFoundError:
+        raise LedgerError(
+            "a ledger on PostgreSQL needs psycopg: pip install 'privlearn[postgresql]'"
+        ) from None
+    event.listen(created, "begin", _begin)
+    return created
+
+
+def exclude_others(connection: Connection, what: str) -> None:
+    """Wait until no other transaction holds this name; it is held until the end of this one."""
+    key = int.from_bytes(sha256(f"privlearn ledger: {what}".encode()).digest()[:8], "big", signed=True)
+    connection.execute(select(func.pg_advisory_xact_lock(key)))
+
+
+def _begin(connection: Connection) -> None:
+    mode = "READ COMMITTED, READ WRITE" if is_writing(connection) else "REPEATABLE READ, READ ONLY"
+    connection.exec_driver_sql(f"SET TRANSACTION ISOLATION LEVEL {mode}")
+    if connection.exec_driver_sql(_SETTINGS).scalar_one() != "on" and is_writing(connection):
+        raise LedgerError(
+            "the ledger's server runs with fsync off and would forget costs when the power fails: "
+            "set fsync = on in its postgresql.conf"
+        )
+
+
+# A process that stands still inside a transaction, or whose machine is gone, must not keep the others waiting.
+_SETTINGS = f"""
+    SELECT current_setting('fsync'),
+        set_config('lock_timeout', '{BUSY_SECONDS}s', true),
+        set_config('idle_in_transaction_session_timeout', '{BUSY_SECONDS}s', true),
+        set_config('extra_float_digits', '3', true),
+        set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+            WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)
+"""
+_CONNECTION = {
+    "application_name": "privlearn",
+    "client_encoding": "utf8",
+    "connect_timeout": BUSY_SECONDS,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 1000 * BUSY_SECONDS,
+}

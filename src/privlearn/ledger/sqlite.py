@@ -1,0 +1,66 @@
+"""A store that is an SQLite file, for one machine. Its settings:
+
+- A transaction that writes begins with BEGIN IMMEDIATE, so that of two processes one waits (up to 30 seconds)
+  and then reads what the other wrote.
+- A rollback journal with synchronous=EXTRA. A process killed at any moment leaves a journal that the next
+  reader rolls back. For power loss, FULL is not enough in this mode: the commit is the removal of the
+  journal, and only EXTRA also syncs the directory; without it a commit may be undone and its cost forgotten.
+  Write-ahead logging would be as durable, but leaves side files that a copy of the store forgets,
+  and does not work on network file systems.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from sqlite3 import Connection as SQLiteConnection
+from urllib.parse import quote
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.pool import NullPool
+
+from privlearn.errors import LedgerError
+from privlearn.ledger.waiting import BUSY_SECONDS, is_writing
+
+ADVICE = (
+    "that it is a ledger, that it may be written, that its disk has room and that no other program holds it"
+)
+
+
+def check_present(path: str) -> None:
+    if not os.path.exists(path):
+        raise LedgerError(f"there is no ledger at {path}: create one with `privlearn budget create`")
+
+
+def prepare(path: str) -> None:
+    """An empty file that only its owner may read; SQLite gives its journal the same mode."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise LedgerError(f"cannot create a ledger at {path}: {error.strerror}") from error
+
+
+@lru_cache(maxsize=32)
+def engine(path: str) -> Engine:
+    # mode=rw: a store that has vanished is an error, never silently an empty new one.
+    url = URL.create("sqlite", database=f"file:{quote(path)}", query={"mode": "rw", "uri": "true"})
+    created = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
+    event.listen(created, "connect", _configure)
+    event.listen(created, "begin", _begin)
+    return created
+
+
+def exclude_others(connection: Connection, what: str) -> None:
+    """Nothing to do: BEGIN IMMEDIATE has excluded every other writer of the file."""
+
+
+def _configure(connection: SQLiteConnection, _record: object) -> None:
+    connection.isolation_level = None  # the driver must not begin transactions of its own
+    connection.execute("PRAGMA synchronous = EXTRA")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing(connection) else "BEGIN")
