@@ -129,6 +129,7 @@ def test_the_tradeoff_s_sentence_follows_the_numbers() -> None:
     told = cms11_tradeoff._agreement(cms11_study.ADULT, tuple(rows))
     assert "objective perturbation below output perturbation, at 2 of 2 points" in told
     assert "constant classifier's 0.25, at 0 of 2" in told
+    assert "always: it is so at no epsilon" in told
     assert "at 0 of 2 points with the same promise and at 2 of 2 with delta" in told
 
 

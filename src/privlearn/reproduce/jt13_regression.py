@@ -37,6 +37,7 @@ LOSS: Loss = loss_from_name("clipped_square", 1.0)
 _SQUARE: Loss = loss_from_name("clipped_square", 8.0)  # never clipped: least squares
 _OUR_LOSS: Loss = loss_from_name("clipped_square", DEFAULT_WIDTHS["clipped_square"])
 _COLUMNS = 2**17
+_TOLERANCE = 1e-8  # the noise in so many columns is too long a vector for rounding to allow less
 
 PLAIN, OBJECTIVE, TDDL, POINTED = "least squares", "objective", "TDDL", f"{DEFAULT_DELTA}, public points"
 _LOOKS = {
@@ -112,11 +113,14 @@ class Bench:
     def __init__(self, split: TargetSplit, points: Any) -> None:
         self._split, self._points = split, points
         self._left, self._singular = _span(points)
-        self._learner, self._squares = Learner(split, LOSS), Learner(split, _SQUARE)
+        self._learner, self._squares = Learner(split, LOSS, _TOLERANCE), Learner(split, _SQUARE, _TOLERANCE)
         seen = TargetSplit(
             self._seen_rows(split.rows), split.offsets, self._seen_rows(split.test_rows), split.test_targets
         )
-        self._ours = {DEFAULT_DELTA: Learner(split, _OUR_LOSS), POINTED: Learner(seen, _OUR_LOSS)}
+        self._ours = {
+            name: Learner(rows, _OUR_LOSS, _TOLERANCE)
+            for name, rows in ((DEFAULT_DELTA, split), (POINTED, seen))
+        }
 
     def errors(self, seed: list[int]) -> Found:
         """Of one noise draw each."""
@@ -139,7 +143,7 @@ class Bench:
     def _tddl(self, strength: float, epsilon: float, seed: list[int]) -> Array:
         """JT13 Algorithm 2 in the span of the points, where all it asks and all it answers lies."""
         probes = self._left * self._singular
-        task = Task(LOSS, len(self._split.offsets), probes.shape[1], 1, strength, 1e-10, "replace_one")
+        task = Task(LOSS, len(self._split.offsets), probes.shape[1], 1, strength, _TOLERANCE, "replace_one")
         promise = Guarantee(epsilon, DELTA)
         mechanism = TestDataDependentLearner.calibrate(
             task, promise, "laplace", "jt13", probes_count=len(probes)

@@ -27,14 +27,16 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 """CMS11's two, then ours with the same promise, and with a delta."""
 
-_TOLERANCE = 1e-10
-
 
 class Learner:
-    """A loss on the training rows of a split; ``error`` is the split's."""
+    """A loss on the training rows of a split.
 
-    def __init__(self, split: Split | TargetSplit, loss: Loss) -> None:
+    ``tolerance`` is the solver's; the noise that it costs is the promise's hundredth part (`ObjectivePerturbation`).
+    """
+
+    def __init__(self, split: Split | TargetSplit, loss: Loss, tolerance: float = 1e-10) -> None:
         self.split = split
+        self._tolerance = tolerance
         self._loss = loss
         self._minimisers: dict[float, Array] = {}
 
@@ -52,7 +54,7 @@ class Learner:
             else METHODS[method] | {"regularization": regularization}
         )
         total, dimension = self.split.rows.shape
-        task = Task(self._loss, total, dimension, 1, 1.0, _TOLERANCE, "replace_one")
+        task = Task(self._loss, total, dimension, 1, 1.0, self._tolerance, "replace_one")
         delta = DELTA if method == DEFAULT_DELTA else 0.0
         return plan_mechanism(task, Guarantee(epsilon, delta), **settings)
 
@@ -74,4 +76,4 @@ class Learner:
         problem = Problem(
             split.rows, split.signs, self._loss, regularization, total, linear=linear, offsets=split.offsets
         )
-        return minimise(problem, tolerance=_TOLERANCE).coefficients
+        return minimise(problem, tolerance=self._tolerance).coefficients
