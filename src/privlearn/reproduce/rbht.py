@@ -133,7 +133,8 @@ def _agreement(table: tuple[Row, ...]) -> str:
     return (
         f"The lower bounds lie below the corrected upper bounds at {held(below)} accuracies where they speak. "
         f"{'; '.join(told)}. Where the print is below the corrected bound, its own proof does not carry it "
-        "(docs/theory/bounds.md): Corollary 19 loses sqrt(F), and Theorem 21, an order, powers of C and of the accuracy. "
-        f"Norm-Gamma noise keeps Corollary 19's number all the same, at {held(saved)} accuracies here. The paper prints "
-        "no numbers. For the RBF kernel our noise is useful at any one point, the bounds are for all points at once."
+        "(docs/theory/bounds.md): Corollary 19 loses sqrt(F), and Theorem 21, an order, powers of C and of the "
+        f"accuracy. Norm-Gamma noise keeps Corollary 19's number all the same, at {held(saved)} accuracies here. The "
+        "paper prints no numbers. For the RBF kernel our noise is useful at any one point, the bounds are for all "
+        "points at once."
     )
