@@ -44,7 +44,7 @@ class Effort:
 
 
 QUICK = Effort((1500, 3000), 1000, 1, 1)
-FULL = Effort((40_000, 60_000, 80_000), 25_000, 2, 3)
+FULL = Effort((40_000, 60_000, 80_000), 25_000, 3, 8)
 
 
 class Portions:

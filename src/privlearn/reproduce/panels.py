@@ -80,6 +80,7 @@ def _draw_panel(axes: Any, panel: Panel, looks: Mapping[str, Look]) -> None:
         if points:
             _draw_curve(axes, points, panel, look, name, shown)
     axes.set(xlabel=panel.across, title=panel.title)
+    axes.margins(x=0.08)  # neighbours' tick labels do not meet
     if panel.log_y:
         axes.set_yscale("log")
     else:
