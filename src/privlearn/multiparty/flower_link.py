@@ -68,7 +68,8 @@ class LinkGrid(InMemoryGrid):
         """Whole replies to these messages; one whose parts are still on their way comes with a later call."""
         self.state.acknowledge_task_heartbeat(self._task)
         waited_for = set(message_ids)
-        for reply in self.state.get_message_res(message_ids=waited_for, run_id=self.run.run_id):
+        unheard_of = waited_for - set(self._incomplete)  # asked again, a reply would be called missing
+        for reply in self.state.get_message_res(message_ids=unheard_of, run_id=self.run.run_id):
             self._incomplete[reply.metadata.reply_to_message_id] = reply
         whole = {id: self._inflated(self._incomplete[id]) for id in waited_for & set(self._incomplete)}
         for id in (arrived := {id: reply for id, reply in whole.items() if reply is not None}):
@@ -81,15 +82,17 @@ class LinkGrid(InMemoryGrid):
         return super().get_node_ids()
 
     def _inflated(self, reply: Message) -> Message | None:
+        """None if parts are missing; what cannot be read never becomes whole, and its sender counts as silent."""
         id = reply.metadata.message_id
-        tree = self.state.object_store.get_object_tree(id)
-        names = [branch.object_id for branch in iterate_object_tree(tree)]
-        found = {name: self.state.get_object(self.run.run_id, name) for name in names}
-        contents = {name: content for name, content in found.items() if content}
-        if len(contents) < len(found):
+        try:
+            tree = self.state.object_store.get_object_tree(id)
+            names = [branch.object_id for branch in iterate_object_tree(tree)]
+            found = {name: self.state.get_object(self.run.run_id, name) for name in names}
+            contents = {name: content for name, content in found.items() if content}
+            whole: Any = inflate_object_from_contents(id, contents) if len(contents) == len(found) else None
+        except Exception:  # whatever Flower raises at what a party made up must not end the run
             return None
-        message: Any = inflate_object_from_contents(id, contents)
-        return message  # type: ignore[no-any-return]
+        return whole if isinstance(whole, Message) else None
 
 
 class FlowerLink:
@@ -129,7 +132,12 @@ class FlowerLink:
         _check_certificate(certificate, key)
         listener = _listen(host, port)
         config = uvicorn.Config(
-            _fleet_only(self._app), ssl_certfile=certificate, ssl_keyfile=key, log_level="critical"
+            _fleet_only(self._app),
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
+            ws="none",
+            log_level="critical",
+            timeout_graceful_shutdown=1,
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)

@@ -87,8 +87,8 @@ class FlowerNode:
     @contextmanager
     def connected(self, wait: float) -> Iterator[None]:
         """Present at the coordinator's as long as the block lasts."""
-        self._activate(time.monotonic() + wait)
         try:
+            self._activate(time.monotonic() + wait)
             yield
         finally:
             with suppress(httpx.HTTPError):  # if the coordinator is gone, there is nobody to take leave of

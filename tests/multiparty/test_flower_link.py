@@ -1,0 +1,151 @@
+"""Flower's two ends in one process: only the plan's parties get in, and only to what parties need."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from run_cases import IDENTITIES, SIZES, Wire, plan_of
+
+from privlearn.errors import InvalidParameter, ProtocolError, TooFewParties
+from privlearn.multiparty.certificate import write_certificate
+from privlearn.multiparty.conversation import Parts, Stage
+from privlearn.multiparty.identity import Identity
+
+pytest.importorskip("flwr", reason="the extra `multiparty` is not installed")
+pytestmark = pytest.mark.filterwarnings("default")  # Flower's and its dependencies' own
+
+PLAN = plan_of()
+
+
+class Link:
+    """A serving link on a free port, with its certificate."""
+
+    def __init__(self, folder: Path) -> None:
+        from privlearn.multiparty.flower_apps import FlowerExchange, server_app
+        from privlearn.multiparty.flower_link import FlowerLink
+
+        self.certificate, self.key = folder / "link.crt", folder / "link.key"
+        write_certificate(self.certificate, self.key, ["127.0.0.1"])
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            self.port = server.getsockname()[1]
+        self.address = f"127.0.0.1:{self.port}"
+        self.flower = FlowerLink(PLAN)
+        self.told: list[str] = []
+        self._exchange, self._app = FlowerExchange, server_app
+
+    def ask(
+        self, stage: Stage, parts: Parts, wait: float = 60.0, patience: float = 60.0
+    ) -> dict[int, Parts | str]:
+        """One stage to the party north alone."""
+        answers: dict[int, Parts | str] = {}
+
+        def work(grid: object) -> None:
+            nodes, names = self.flower.nodes[:1], list(SIZES)[:1]
+            exchange = self._exchange(grid, nodes, names, wait, patience, self.told.append)  # type: ignore[arg-type]
+            answers.update(exchange(stage, {0: parts}))
+
+        self.flower.run(self._app(work))
+        return answers
+
+
+@pytest.fixture
+def link(tmp_path: Path) -> Iterator[Link]:
+    made = Link(tmp_path)
+    with made.flower.serving("127.0.0.1", made.port, made.certificate, made.key):
+        yield made
+
+
+def connect(link: Link, identity: Identity, certificate: Path | None = None) -> None:
+    from privlearn.multiparty.flower_node import FlowerNode
+
+    with FlowerNode(link.address, certificate or link.certificate, identity).connected(wait=0.0):
+        pass
+
+
+def test_a_party_answers_through_flower(link: Link) -> None:
+    from privlearn.multiparty.flower_apps import client_app
+    from privlearn.multiparty.flower_node import FlowerNode
+
+    north = Wire(PLAN).parties["north"]
+    node = FlowerNode(link.address, link.certificate, IDENTITIES["north"])
+
+    def take_part() -> None:
+        with node.connected(wait=60.0):
+            node.serve(client_app(north), lambda: north.finished, patience=60.0)
+
+    thread = threading.Thread(target=take_part)
+    thread.start()
+    (reply,) = link.ask(Stage.PLAN, [bytes.fromhex(PLAN.digest), bytes(32)]).values()
+    assert len(reply[0]) == 64
+    assert link.ask(Stage.QUESTION, []) == {
+        0: "the coordinator's message does not have the parts that its stage has"
+    }
+    assert link.ask(Stage.STOP, [b"enough"]) == {0: []}
+    thread.join(timeout=60.0)
+    assert north.stopped == "enough"
+
+
+def test_strangers_and_other_certificates_are_refused(link: Link, tmp_path: Path) -> None:
+    with pytest.raises(ProtocolError, match="does not know this party's key"):
+        connect(link, Identity.generate())
+    write_certificate(tmp_path / "other.crt", tmp_path / "other.key", ["127.0.0.1"])
+    with pytest.raises(ProtocolError, match="certificate is not the one"):
+        connect(link, IDENTITIES["north"], tmp_path / "other.crt")
+
+
+def status(link: Link, path: str) -> int:
+    trusted = ssl.create_default_context(cafile=link.certificate)
+    header = {"Content-Type": "application/protobuf", "Accept": "application/protobuf"}
+    request = urllib.request.Request(f"https://{link.address}{path}", data=b"", headers=header)
+    with pytest.raises(urllib.error.HTTPError) as answer:
+        urllib.request.urlopen(request, context=trusted)
+    answer.value.close()
+    return answer.value.code
+
+
+def test_nothing_is_served_but_what_nodes_need(link: Link) -> None:
+    for path in ("/", "/docs", "/v1/control/start-run", "/v1/runtime/acquire-task", "/v1/health"):
+        assert status(link, path) == 404
+    assert status(link, "/v1/fleet/pull-messages") == 401  # there, but only for a node with its key
+
+
+def test_an_absent_party_is_waited_for_and_then_named(link: Link) -> None:
+    with pytest.raises(TooFewParties, match="north did not connect"):
+        link.ask(Stage.PLAN, [], wait=0.1)
+    assert link.told == ["Waiting for north."]
+
+
+def test_a_taken_port_and_a_wrong_key_are_told(link: Link, tmp_path: Path) -> None:
+    with (
+        pytest.raises(InvalidParameter, match="cannot listen on"),
+        link.flower.serving("127.0.0.1", link.port, link.certificate, link.key),
+    ):
+        pass
+    write_certificate(tmp_path / "other.crt", tmp_path / "other.key", ["127.0.0.1"])
+    with (
+        pytest.raises(InvalidParameter, match="not a certificate and its key"),
+        link.flower.serving("127.0.0.1", 0, link.certificate, tmp_path / "other.key"),
+    ):
+        pass
+
+
+def test_a_party_whose_coordinator_is_silent_or_away_stops(link: Link, tmp_path: Path) -> None:
+    from privlearn.multiparty.flower_apps import client_app
+    from privlearn.multiparty.flower_node import FlowerNode
+
+    north = Wire(PLAN).parties["north"]
+    node = FlowerNode(link.address, link.certificate, IDENTITIES["north"])
+    with node.connected(wait=10.0), pytest.raises(ProtocolError, match="silent for"):
+        node.serve(client_app(north), lambda: north.finished, patience=0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        free = server.getsockname()[1]
+    away = FlowerNode(f"127.0.0.1:{free}", link.certificate, IDENTITIES["north"])
+    with pytest.raises(ProtocolError, match="cannot be reached"), away.connected(wait=0.0):
+        pass
