@@ -25,4 +25,4 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place for a ledger, with nothing in it."""
     if request.param == "sqlite":
         return str(tmp_path / "budgets.db")
-    return request.getfixturevalue("server").new_database()
+    return request.getfixturevalue("server").new_place()

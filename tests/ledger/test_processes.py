@@ -24,7 +24,9 @@ COST = Cost(Guarantee(0.01, 1e-8))
 
 def child_context() -> Any:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["privlearn.ledger"])
+    context.set_forkserver_preload(
+        ["privlearn.ledger", "psycopg", "pytest", "sqlalchemy.dialects.postgresql"]
+    )
     return context
 
 
@@ -148,7 +150,7 @@ def received(outside: Connection) -> int:
 def test_killed_at_random_moments_nothing_left_that_was_not_paid(store: str) -> None:
     ledger = Ledger.create(store, "census", Guarantee(1000.0, 1e-3))
     chance = random.Random(2)
-    released, children = 0, 25
+    released, children = 0, 25 if is_file(store) else 10
     for _ in range(children):
         child, outside = start_child(release_for_ever, ledger)
         assert outside.poll(60), "the child never released anything"
@@ -197,7 +199,8 @@ def stop_inside_a_transaction(ledger: Ledger, outside: Connection) -> None:
         if is_file(ledger.store):
             connection.exec_driver_sql("PRAGMA cache_spill = ON")
             connection.exec_driver_sql("PRAGMA cache_size = 1")
-        for number in range(2000):  # more than fits into memory, so that pages reach the file uncommitted
+        # In a file, more than fits into memory, so that pages reach it uncommitted.
+        for number in range(2000 if is_file(ledger.store) else 2):
             append(
                 connection, dataset="census", kind="reserved", reservation=str(number), epsilon=0.1, delta=0.0
             )
