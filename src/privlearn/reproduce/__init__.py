@@ -54,16 +54,16 @@ class Experiment:
 
 EXPERIMENTS = {
     "cms11-table1": Experiment(
-        "error against Lambda, epsilon 0.1, Adult", "cms11_tables", "cms11_table1", _ADULT, "1 s", "4 min"
+        "error against Lambda, epsilon 0.1, Adult", "cms11_tables", "cms11_table1", _ADULT, "1 s", "2 min"
     ),
     "cms11-table2": Experiment(
-        "error against Lambda, epsilon 0.1, KDDCup99", "cms11_tables", "cms11_table2", _KDDCUP, "3 s", "4 min"
+        "error against Lambda, epsilon 0.1, KDDCup99", "cms11_tables", "cms11_table2", _KDDCUP, "3 s", "3 min"
     ),
     "cms11-figure2": Experiment(
-        "error against epsilon, Adult", "cms11_tradeoff", "cms11_figure2", _ADULT, "1 s", "4 min"
+        "error against epsilon, Adult", "cms11_tradeoff", "cms11_figure2", _ADULT, "1 s", "1 min"
     ),
     "cms11-figure3": Experiment(
-        "error against epsilon, KDDCup99", "cms11_tradeoff", "cms11_figure3", _KDDCUP, "3 s", "7 min"
+        "error against epsilon, KDDCup99", "cms11_tradeoff", "cms11_figure3", _KDDCUP, "3 s", "2 min"
     ),
     "cms11-figure4": Experiment(
         "error against rows, tuned privately, logistic",
@@ -71,32 +71,32 @@ EXPERIMENTS = {
         "cms11_figure4",
         _KDDCUP,
         "3 s",
-        "5 min",
+        "2 min",
     ),
     "cms11-figure5": Experiment(
-        "error against rows, tuned privately, SVM", "cms11_tuning", "cms11_figure5", _KDDCUP, "3 s", "5 min"
+        "error against rows, tuned privately, SVM", "cms11_tuning", "cms11_figure5", _KDDCUP, "3 s", "2 min"
     ),
     "jt13-figure2a": Experiment(
         "accuracy against epsilon, CoverType, cubic kernel",
         "jt13_covertype",
         "jt13_figure2a",
         ("covtype/covtype.csv.gz",),
-        "5 s",
-        "15 min",
+        "8 s",
+        "2 min",
     ),
     "jt13-figure2b": Experiment(
         "regression error against epsilon, many columns",
         "jt13_regression",
         "jt13_figure2b",
         ("kdd2010_algebra/algebra_2005_2006_master.txt.gz", "newsgroups20/20news-bydate.tar.gz"),
-        "5 s",
-        "10 min",
+        "6 s",
+        "1 min",
     ),
     "ra12-figure1": Experiment(
-        "error against parties and skew, simulated", "ra12", "ra12_figure1", (), "30 s", "5 min"
+        "error against parties and skew, simulated", "ra12", "ra12_figure1", (), "6 s", "2 min"
     ),
     "ra12-figure2": Experiment(
-        "error against parties and skew, breast cancer", "ra12", "ra12_figure2", (), "30 s", "5 min"
+        "error against parties and skew, breast cancer", "ra12", "ra12_figure2", (), "6 s", "2 min"
     ),
     "rbht-bounds": Experiment(
         "bounds on the least epsilon against accuracy", "rbht", "rbht_bounds", (), "1 s", "1 s"
