@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import socket
 import ssl
 import threading
@@ -9,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from run_cases import IDENTITIES, SIZES, Wire, plan_of
@@ -90,6 +92,68 @@ def test_a_party_answers_through_flower(link: Link) -> None:
     assert link.ask(Stage.STOP, [b"enough"]) == {0: []}
     thread.join(timeout=60.0)
     assert north.stopped == "enough"
+
+
+@pytest.mark.parametrize("hostile", ["another reply", "garbage"])
+def test_a_reply_that_flower_cannot_read_counts_as_silence(link: Link, hostile: str) -> None:
+    from privlearn.multiparty.flower_apps import client_app
+    from privlearn.multiparty.flower_node import FlowerNode
+
+    north = Wire(PLAN).parties["north"]
+    node = FlowerNode(link.address, link.certificate, IDENTITIES["north"])
+    done = threading.Event()
+
+    def send(reply: Any) -> None:
+        _send_hostile(node, reply, hostile)
+        done.set()
+
+    node._send = send  # type: ignore[method-assign]
+
+    def take_part() -> None:
+        with node.connected(wait=60.0):
+            node.serve(client_app(north), done.is_set, patience=60.0)
+
+    thread = threading.Thread(target=take_part)
+    thread.start()
+    assert link.ask(Stage.PLAN, [bytes.fromhex(PLAN.digest), bytes(32)], patience=3.0) == {}
+    thread.join(timeout=60.0)
+    assert done.is_set()
+
+
+def _send_hostile(node: Any, reply: Any, hostile: str) -> None:
+    """Pushes a reply that says inside that it answers another message, or whose inside is no message at all."""
+    from flwr.app.message import remove_content_from_message
+    from flwr.common.serde import message_to_proto
+    from flwr.proto.fleet_pb2 import PushMessagesRequest
+    from flwr.proto.message_pb2 import ObjectTree, PushObjectRequest
+    from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects, get_object_tree
+
+    answered = reply.metadata.reply_to_message_id
+    reply.metadata.__dict__["_reply_to_message_id"] = "0" * 64
+    objects = {name: content.deflate() for name, content in get_all_nested_objects(reply).items()}
+    tree, name = get_object_tree(reply), reply.object_id
+    if hostile == "garbage":
+        content = b"Message  3\x00\xff\xff\xff"
+        name = hashlib.sha256(content).hexdigest()
+        objects, tree = {name: content}, ObjectTree(object_id=name)
+    reply.metadata.__dict__["_reply_to_message_id"] = answered
+    reply.metadata.__dict__["_message_id"] = name
+    request = PushMessagesRequest(
+        node=node._node,
+        messages_list=[message_to_proto(remove_content_from_message(reply))],
+        message_object_trees=[tree],
+        clientapp_runtime_list=[0.0],
+    )
+    response = node._client.PushMessages(request)
+    for name in response.objects_to_push:
+        pushed = PushObjectRequest(
+            node=node._node,
+            run_id=reply.metadata.run_id,
+            session_id=response.session_id,
+            object_id=name,
+            object_content=objects[name],
+        )
+        assert node._client.PushObject(pushed).stored
 
 
 def test_strangers_and_other_certificates_are_refused(link: Link, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from privlearn.multiparty.envelope import COORDINATOR, Step, seal
 from privlearn.multiparty.identity import Identity
 from privlearn.multiparty.party import Party
 from privlearn.multiparty.party_run import PartyRun
+from privlearn.release import Release
 
 RUN = bytes(RUN_BYTES)
 PLAN = plan_of()
@@ -146,6 +148,12 @@ def test_a_release_must_state_the_plans_guarantee() -> None:
     wire, _ = asked_until(Stage.RELEASE)
     with pytest.raises(ProtocolError, match="does not state the plan's guarantee"):
         wire.parties["north"].handle("release", [release.to_bytes()])
+    wire, (right,) = asked_until(Stage.RELEASE)
+    unsigned = replace(Release.from_bytes(right), signature=None)
+    for other in (unsigned, unsigned.signed(IDENTITIES["south"].key)):
+        with pytest.raises(ProtocolError, match="not signed by the coordinator"):
+            wire.parties["north"].handle("release", [other.to_bytes()])
+    assert wire.parties["north"].handle("release", [right]) == []
 
 
 class Budget:

@@ -5,6 +5,7 @@ from privlearn.multiparty.fixed_point import FixedPoint
 from privlearn.multiparty.noise_share import NoiseShare, distributed_zcdp
 from privlearn.multiparty.party import Party
 from privlearn.multiparty.plan import KernelSettings, MultipartyPlan
+from privlearn.multiparty.simulation import simulate
 from privlearn.multiparty.training import coordinate, train_together
 from privlearn.multiparty.trusted_sum import TrustedSum
 
@@ -18,5 +19,6 @@ __all__ = [
     "TrustedSum",
     "coordinate",
     "distributed_zcdp",
+    "simulate",
     "train_together",
 ]

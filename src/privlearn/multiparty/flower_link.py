@@ -92,7 +92,10 @@ class LinkGrid(InMemoryGrid):
             whole: Any = inflate_object_from_contents(id, contents) if len(contents) == len(found) else None
         except Exception:  # whatever Flower raises at what a party made up must not end the run
             return None
-        return whole if isinstance(whole, Message) else None
+        if not isinstance(whole, Message):
+            return None
+        # what a party wrote inside must not claim to answer another message than Flower's envelope says
+        return whole if whole.metadata.reply_to_message_id == reply.metadata.reply_to_message_id else None
 
 
 class FlowerLink:

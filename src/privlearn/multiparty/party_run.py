@@ -28,7 +28,7 @@ from privlearn.multiparty.conversation import (
     sum_sessions,
 )
 from privlearn.multiparty.envelope import Step, from_coordinator
-from privlearn.multiparty.identity import Identity
+from privlearn.multiparty.identity import COORDINATOR_NAME, Identity
 from privlearn.multiparty.masking_party import MaskingParty
 from privlearn.multiparty.party import Party
 from privlearn.multiparty.plan import MultipartyPlan
@@ -176,6 +176,9 @@ class PartyRun:
         release = Release.from_bytes(content)
         if release.certificate.guarantee != self._plan.guarantee:
             raise ProtocolError("the release does not state the plan's guarantee")
+        signer = identity_of(self._plan, COORDINATOR_NAME).signing.hex()
+        if release.signature is None or release.signature["public_key"] != signer:
+            raise ProtocolError("the release is not signed by the coordinator")
         self.release = release
         return []
 

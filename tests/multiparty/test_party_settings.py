@@ -1,0 +1,105 @@
+"""A party's own limits, its key, and the keys of a plan."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_cases import IDENTITIES, KEYS, SCHEMA, plan_of
+from typer.testing import CliRunner
+
+from privlearn.cli import app
+from privlearn.errors import InvalidParameter, SchemaError
+from privlearn.multiparty.conversation import identity_of
+from privlearn.multiparty.identity import Identity, PublicIdentity
+from privlearn.multiparty.settings import PartySettings
+
+PLAN = plan_of()
+LIMITS: dict[str, Any] = {
+    "name": "north",
+    "plan": "plan.toml",
+    "identity": "north.key",
+    "coordinator": "hub.example.org:9443",
+    "certificate": "coordinator.crt",
+    "ledger": "north.ledger",
+    "max_epsilon": 2.0,
+    "max_delta": 1e-5,
+}
+
+
+def test_a_plan_within_the_limits_is_accepted() -> None:
+    questions = len(PLAN.mechanism.kinds)
+    PartySettings(**LIMITS, max_questions=questions, schema_digest=SCHEMA.digest).check(PLAN)
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        ({"max_epsilon": 1.99}, "max_epsilon 1.99"),
+        ({"max_delta": 1e-6}, "max_delta 1e-06"),
+        ({"max_questions": 2}, "asks 3 questions"),
+        ({"schema_digest": "0" * 64}, "not this party's schema_digest"),
+        ({"name": "east"}, "no party 'east'"),
+    ],
+    ids=["epsilon", "delta", "questions", "schema", "name"],
+)
+def test_a_plan_beyond_a_limit_is_refused(limit: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidParameter, match=told):
+        PartySettings(**LIMITS | limit).check(PLAN)
+
+
+def test_paths_are_relative_to_the_file_and_mistakes_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "north.toml"
+    file.write_text("".join(f"{key} = {value!r}\n" for key, value in LIMITS.items()))
+    assert PartySettings.load(file).identity == tmp_path / "north.key"
+    file.write_text(file.read_text() + "epsilon = 3.0\n")
+    with pytest.raises(SchemaError, match="unknown setting"):
+        PartySettings.load(file)
+    file.write_text("name = north\n")
+    with pytest.raises(SchemaError, match="not valid TOML"):
+        PartySettings.load(file)
+    with pytest.raises(SchemaError, match="cannot be read"):
+        PartySettings.load(tmp_path / "absent.toml")
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"north": KEYS["north"]}, "a key for each of coordinator, north, south, west"),
+        (KEYS | {"south": KEYS["north"]}, "the same key"),
+        (KEYS | {"west": KEYS["west"][:-4]}, "west: not a public identity"),
+        (KEYS | {"west": "nonsense"}, "west: not a public identity"),
+    ],
+    ids=["missing", "twice", "short", "nonsense"],
+)
+def test_keys_that_are_not_everybodys_are_refused(keys: dict[str, str], told: str) -> None:
+    with pytest.raises(SchemaError, match=told):
+        plan_of(keys=keys)
+
+
+def test_the_keys_are_part_of_what_is_signed() -> None:
+    other = plan_of(keys=KEYS | {"west": str(Identity.generate().public)})
+    assert other.digest != PLAN.digest
+    with pytest.raises(InvalidParameter, match="privlearn identity"):
+        identity_of(plan_of(keys=None), "north")
+
+
+def test_an_identity_is_a_file_for_its_owner_and_a_line_for_the_plan(tmp_path: Path) -> None:
+    runner = CliRunner()
+    made = runner.invoke(app, ["identity", "coordinator", "--host", "localhost", "--folder", str(tmp_path)])
+    name, _, text = made.stdout.strip().partition(" = ")
+    read = Identity.read(tmp_path / "coordinator.key")
+    assert name == "coordinator"
+    assert PublicIdentity.parse(text.strip('"')) == read.public
+    for secret in ("coordinator.key", "coordinator.tls.key"):
+        assert stat.S_IMODE((tmp_path / secret).stat().st_mode) == 0o600
+    with pytest.raises(InvalidParameter, match="exists"):
+        read.write(tmp_path / "coordinator.key")
+
+
+def test_the_node_key_follows_from_the_identity_alone() -> None:
+    north = IDENTITIES["north"]
+    assert north.public.node_key() == north.node_key().public_key()
+    assert Identity(north.key).public == north.public != IDENTITIES["south"].public
