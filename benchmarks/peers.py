@@ -208,7 +208,7 @@ def main() -> None:
     options = parser.parse_args()
     if not options.report:
         measure(options)
-    write_report()
+    write_report({library: len(settings) for library, settings in SETTINGS.items()})
 
 
 if __name__ == "__main__":

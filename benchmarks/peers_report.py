@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any, NamedTuple
@@ -67,8 +67,9 @@ def results() -> list[dict[str, Any]]:
 class Measured:
     """Errors, times and memory on one data set."""
 
-    def __init__(self, lines: Iterable[dict[str, Any]]) -> None:
+    def __init__(self, lines: Iterable[dict[str, Any]], settings: Mapping[str, int]) -> None:
         self.lines = list(lines)
+        self.settings = settings
         self.errors: dict[tuple[Kind, float | None], dict[str, Errors]] = defaultdict(
             lambda: defaultdict(dict)
         )
@@ -92,21 +93,20 @@ class Measured:
     def tuned(self, kind: Kind, epsilon: float | None) -> Errors:
         """With those that turned out best on the test rows, over the seeds that all of them had."""
         settings = [errors for errors in self.errors[kind, epsilon].values() if errors]
-        if len(settings) < 2:
+        if len(settings) < self.settings[kind.library]:
             return {}
         seeds = set.intersection(*(set(errors) for errors in settings))
         candidates = [{seed: errors[seed] for seed in seeds} for errors in settings if seeds]
         return min(candidates, key=lambda errors: fmean(errors.values()), default={})
 
     def best(self, library: str, epsilon: float | None) -> Errors:
-        """In hindsight, over encodings and settings."""
-        found = [
-            errors
-            for kind in self.kinds(library)
-            for errors in (self.default(kind, epsilon), self.tuned(kind, epsilon))
-            if errors
-        ]
-        return min(found, key=lambda errors: fmean(errors.values()), default={})
+        """In hindsight, over encodings and settings, on splits that all of these have been tried on."""
+        kinds = self.kinds(library)
+        tuned = [errors for kind in kinds if (errors := self.tuned(kind, epsilon))]
+        found = tuned + [errors for kind in kinds if (errors := self.default(kind, epsilon))]
+        seeds = set(max(tuned or found, key=len, default={}))
+        candidates = [{seed: errors[seed] for seed in seeds} for errors in found if seeds <= set(errors)]
+        return min(candidates, key=lambda errors: fmean(errors.values()), default={})
 
     def cost(self, kind: Kind, what: str) -> float | None:
         """Median over the fits with default settings."""
@@ -120,12 +120,12 @@ def _kind(line: dict[str, Any]) -> Kind:
     return Kind(line["library"], line["encoding"], line["neighbours"], line["delta"])
 
 
-def write_report() -> None:
-    """Put the tables between the marks of the page, and draw the plot."""
+def write_report(settings: Mapping[str, int]) -> None:
+    """Put the tables between the marks of the page, and draw the plot; ``settings``: how many each library has."""
     by_data: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for line in results():
         by_data[line["data"]].append(line)
-    measured = {name: Measured(by_data[name]) for name in TITLES if by_data[name]}
+    measured = {name: Measured(by_data[name], settings) for name in TITLES if by_data[name]}
     page = DOCS / "benchmarks.md"
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
     tables = "\n".join([*_duels(measured), *_tables(measured)])
@@ -149,7 +149,8 @@ def _duels(measured: dict[str, Measured]) -> Iterator[str]:
                 theirs, mine = data.best(library, epsilon), data.default(ours, epsilon)
                 seeds = set(theirs) & set(mine)
                 open_cells += not seeds
-                cells.append(_duel([mine[seed] for seed in seeds], [theirs[seed] for seed in seeds]))
+                tuned = any(data.tuned(kind, epsilon) for kind in data.kinds(library))
+                cells.append(_duel([mine[seed] for seed in seeds], [theirs[seed] for seed in seeds], tuned))
                 if "behind" in cells[-1]:
                     behind.append(f"{TITLES[name]} at epsilon {epsilon:g} ({NAMES[library]})")
             yield f"| {TITLES[name]} | {NAMES[library]} | " + " | ".join(cells) + " |"
@@ -162,11 +163,15 @@ def _duels(measured: dict[str, Measured]) -> Iterator[str]:
     yield ""
 
 
-def _duel(mine: list[float], theirs: list[float]) -> str:
+def _duel(mine: list[float], theirs: list[float], tuned: bool) -> str:
     if not mine:
         return "not measured yet"
     ours, peer = fmean(mine), fmean(theirs)
-    return f"{ours:.3f} : {peer:.3f}" + (" **behind**" if ours > peer else "")
+    return (
+        f"{ours:.3f} : {peer:.3f} [{len(mine)}]"
+        + " (not tuned yet)" * (not tuned)
+        + " **behind**" * (ours > peer)
+    )
 
 
 def _tables(measured: dict[str, Measured]) -> Iterator[str]:
