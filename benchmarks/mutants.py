@@ -44,6 +44,7 @@ MASKS = (
     "../multiparty/test_masked_traffic.py",
     "../multiparty/test_masking_refusals.py",
 )
+RUNS = ("../multiparty/test_party_run.py", "../multiparty/test_coordinator_run.py")
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ SGD = "mechanisms/psgd.py"
 AGGREGATION = "mechanisms/local_aggregation.py"
 SUMMED = "mechanisms/summed.py"
 TRUSTED = "multiparty/trusted_sum.py"
+PARTY_RUN = "multiparty/party_run.py"
 SHARE = "multiparty/noise_share.py"
 FIXED_POINT = "multiparty/fixed_point.py"
 MASKING_PARTY = "multiparty/masking_party.py"
@@ -306,6 +308,15 @@ MUTANTS = [
     Mutant("a round answered twice", MASKING_PARTY, "self._forget_before(letter.round + 1)", "self._forget_before(letter.round)", MASKS),
     Mutant("coordinator as a party", "multiparty/envelope.py", "if letter.sender == COORDINATOR:", "if False:", MASKS),
     Mutant("signature not checked", "multiparty/envelope.py", ".verify(signature, content)", "", MASKS),
+    Mutant("party without noise", PARTY_RUN, "words = words + share.draw(question.length, SecureRandomness())", "pass", RUNS),
+    Mutant("party with half the noise", "multiparty/conversation.py", "NoiseShare(noise[0].scale,", "NoiseShare(noise[0].scale / 2,", RUNS),
+    Mutant("any plan is signed", PARTY_RUN, "if digest != bytes.fromhex(self._plan.digest):", "if False:", RUNS),
+    Mutant("others' sign-offs not checked", PARTY_RUN, "if not identity_of(self._plan, name).has_signed(", "if False and (", RUNS),
+    Mutant("cost not final", PARTY_RUN, "self._reservation.commit()", "pass", RUNS),
+    Mutant("signs before paying", PARTY_RUN, "self._reservation = self._reserve()", "pass", RUNS),
+    Mutant("an old question answered", PARTY_RUN, "if number < self._next_question:", "if False:", RUNS),
+    Mutant("a refusal about the rows leaves", PARTY_RUN, "public = isinstance(error, ProtocolError)", "public = True", RUNS),
+    Mutant("starts without a sign-off", "multiparty/coordinator_run.py", "        if missing:", "        if False:", RUNS),
     Mutant("rounds not composed", DESCENT, 'kinds.count("gradients") * gradient**2', "gradient**2", PARTIES),
     Mutant("second moments for free", DESCENT, ' + kinds.count("second_moments") * moments**2', "", PARTIES),
     Mutant("second moments as for zero_out", DESCENT, 'apart = math.sqrt(2.0) if task.neighbours == "replace_one" else 1.0', "apart = 1.0", PARTIES),
