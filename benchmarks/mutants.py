@@ -221,6 +221,7 @@ MUTANTS = [
     Mutant("intercept outside the norm bound", "data/clip.py", "margin(self.dimension) / (math.sqrt(2.0) if fit_intercept else 1.0)", "margin(self.dimension)", DEFECTS),
     Mutant("NaN rows accepted", "data/clip.py", "if not np.isfinite(entries).all():", "if False:", DEFECTS),
     Mutant("solver returns what it has", "erm/descent.py", "if certified <= tolerance:", "if certified <= max(tolerance, 1e-4):", DEFECTS),
+    Mutant("kernel machine claims the gap it steers by", "erm/kernel_hinge.py", "if provable and reached <= gap:", "if reached <= gap:", ("../erm/test_dual.py",)),
     Mutant("infinite epsilon adds noise", OUTPUT, "        if not self.guarantee.is_private:\n            return minimisers\n", "", DEFECTS),
     Mutant("certificate not checked", CERTIFICATE, "            certificate._check(record)\n", "", RELEASE),
     Mutant("claim not recomputed", CERTIFICATE, "if mechanism.guarantee.is_private and not mechanism.spends() <= mechanism.guarantee:", "if False:", RELEASE),

@@ -128,6 +128,20 @@ def test_the_gap_of_a_bad_point_is_not_understated(name: str) -> None:
         assert claimed >= value(problem, signed.dual(alpha)) - least - 1e-12
 
 
+def test_what_is_claimed_for_the_hinge_is_what_is_proven() -> None:
+    """Asked for little more than where the search starts: the gap that it steers by is near enough, but no proof."""
+    features, signs = simulate(80, 3)
+    gram = rbf(features, features)
+    problem = KernelProblem(gram, signs, Hinge(), 1e-3, 80)
+    seen: list[float] = []
+    minimise_kernel(problem, progress=lambda step, gap: seen.append(gap))
+    signed = SignedGram(gram, signs, 1e-3 * 80)
+    for more in (1.001, 1.05, 1.5):
+        found = minimise_kernel(problem, gap=more * seen[0])
+        alpha = np.clip(found.dual * signs * signed.scale, 0.0, 1.0)
+        assert found.gap == pytest.approx(hinge_gap(signed, np.ones(80), 80, alpha), rel=1e-3)
+
+
 @EVERY_LOSS
 def test_rounding_is_inside_the_certificate(name: str) -> None:
     """A gap computed in extended precision, where rounding is all that is left."""
@@ -296,6 +310,14 @@ def test_refuses_what_is_no_problem(change: dict[str, Any], advice: str) -> None
     usual = {"gram": np.eye(3), "signs": np.ones(3), "loss": Hinge(), "regularization": 1.0, "total": 3}
     with pytest.raises(InvalidParameter, match=advice):
         KernelProblem(**(usual | change))
+
+
+@pytest.mark.parametrize(("entry", "advice"), [(np.nan, "finite"), (-np.inf, "finite"), (0.5, "symmetric")])
+def test_one_bad_entry_far_from_the_diagonal_is_found(entry: float, advice: str) -> None:
+    gram = np.eye(300)
+    gram[290, 3] = entry
+    with pytest.raises(InvalidParameter, match=advice):
+        KernelProblem(gram, np.ones(300), Hinge(), 1.0, 300)
 
 
 def test_refuses_a_gap_of_nothing() -> None:

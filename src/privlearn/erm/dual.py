@@ -6,7 +6,6 @@ There is no privacy inside. What is returned is certified: docs/theory/kernel-ma
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,8 +92,6 @@ def _minimise_hinge(
     gram: SignedGram, losses: WeightedLoss, total: float, gap: float, progress: Progress | None
 ) -> _Found:
     dual = HingeDual(gram, losses.weights, total)
-    if gram.count >= FEWEST_ROWS:
-        dual.start_near(_of_some_rows(_minimise_hinge, gram, losses, total))
     reached = dual.minimise(gap, progress)
     return _Found(dual.alpha, reached, dual.steps)
 
@@ -104,7 +101,7 @@ def _minimise_smooth(
 ) -> _Found:
     alpha = np.zeros(gram.count)
     if gram.count >= FEWEST_ROWS:
-        alpha = _of_some_rows(_minimise_smooth, gram, losses, total)
+        alpha = _of_some_rows(gram, losses, total)
     limits = losses.loss.lipschitz * losses.weights  # the minimiser is within, and so is what is returned
     best, since_best = _Found(alpha, math.inf, 0), 0
     for step in range(MAX_STEPS):
@@ -121,14 +118,12 @@ def _minimise_smooth(
     return best
 
 
-def _of_some_rows(
-    minimise: Callable[..., _Found], gram: SignedGram, losses: WeightedLoss, total: float
-) -> Array:
+def _of_some_rows(gram: SignedGram, losses: WeightedLoss, total: float) -> Array:
     """The minimiser over one row in `STRIDE`, roughly, as a point of the whole problem."""
     rows = np.arange(0, gram.count, STRIDE)
     share = len(rows) / gram.count
     alpha = np.zeros(gram.count)
-    found = minimise(gram.restricted(rows, share), losses.part(rows), share * total, ROUGH_GAP, None)
+    found = _minimise_smooth(gram.restricted(rows, share), losses.part(rows), share * total, ROUGH_GAP, None)
     alpha[rows] = found.alpha / share
     return alpha
 

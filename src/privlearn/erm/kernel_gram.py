@@ -30,13 +30,19 @@ class SignedGram:
         self.count = len(gram)
         self.signs = signs
         self.scale = scale
-        self.largest = max(float(gram.max()), -float(gram.min()))  # no copy, unlike abs()
+        self.diagonal: Array = gram.diagonal()
+        # No entry is larger: a kernel has |k(x, z)| <= max k(x, x), and neither side is off by more than the error.
+        self.largest = float(self.diagonal.max()) + 2.0 * gram_error
         self._gram_error = gram_error
 
     def restricted(self, rows: Rows, share: float = 1.0) -> SignedGram:
         """The matrix in those rows and columns, for a problem with that share of the records."""
-        block = self._gram[np.ix_(rows, rows)]
-        return SignedGram(block, self.signs[rows], self.scale * share, self._gram_error)
+        return SignedGram(self.block(rows), self.signs[rows], self.scale * share, self._gram_error)
+
+    def row(self, index: int) -> Array:
+        """``k(x_i, .)`` at all rows, neither signed nor scaled."""
+        row: Array = self._gram[index]
+        return row
 
     def times(self, vector: Array) -> Array:
         """``Q v``; only the rows of the matrix where ``v`` is not zero are read, if those are few."""
@@ -50,10 +56,12 @@ class SignedGram:
             product += signed[some] @ self._gram[some]  # rows for columns: the matrix is symmetric
         return self.signs * product / self.scale
 
-    def block(self, rows: Rows, kind: type[np.floating[Any]]) -> NDArray[Any]:
-        """``Q`` in those rows and columns, without the signs on either side: a fresh array."""
-        block = self._gram[np.ix_(rows, rows)].astype(kind, copy=False)
-        block *= kind(1.0 / self.scale)
+    def block(self, rows: Rows, kind: type[np.floating[Any]] = np.float64) -> NDArray[Any]:
+        """The Gram matrix in those rows and columns, neither signed nor scaled: a fresh array."""
+        block = np.empty((len(rows), len(rows)), kind)
+        for start in range(0, len(rows), CHUNK):
+            some = slice(start, start + CHUNK)
+            block[some] = self._gram[rows[some]][:, rows]
         return block
 
     def margin_error(self, alpha: Array) -> float:

@@ -3,8 +3,9 @@
 The dual, ``minimise (1/2) alpha' Q alpha - sum_i alpha_i`` over ``0 <= alpha_i <= weight_i``, may be singular. Adding
 ``(width/2) |alpha - centre|^2`` makes it the dual of a hinge whose corner is rounded over ``width``, which
 Newton's method solves in a few steps; moving the centre to the solution again and again leads to the minimiser
-for whatever widths. A width in keeping with the gap keeps the steps few. Rows far from the
-corner stay at their bounds meanwhile, so that most steps read a small part of the matrix.
+for whatever widths. A width in keeping with the gap keeps the steps few. The first centre is the point that
+`descend_in_pairs` finds. Rows far from the corner stay at their bounds meanwhile, so that most steps read a small
+part of the matrix.
 """
 
 from __future__ import annotations
@@ -18,39 +19,43 @@ from numpy.typing import NDArray
 from privlearn.erm.kernel_gap import hinge_gap, rough_hinge_gap
 from privlearn.erm.kernel_gram import SignedGram
 from privlearn.erm.kernel_newton import DualPoint, newton_step
+from privlearn.erm.kernel_pairs import descend_in_pairs
 from privlearn.erm.losses import Array
 from privlearn.erm.problem import Progress
 
 MAX_ROUNDS = 60
 MAX_CENTRES = 30  # proximal steps on one working set
 MAX_STEPS = 30  # Newton steps for one centre
-FIRST_WIDTH = 0.1  # of the warm start
-RESTLESS = 0.003  # share of rows still changing sides at which a warm start is good enough
 LEAST_WIDTH = 1e-5  # relative to the largest entry of Q: below, rounding spoils Newton's steps
-BAND = 10.0  # widths from the corner within which a row belongs to the working set
+BAND = 4.0  # widths from the corner within which a row belongs to the working set
 LEAST_BAND = 1e-2
-GAIN = 0.01  # part of the gap that a round may leave in its working set
+PROVABLE = 0.9  # part of the gap below which a proof, which costs more than a round, is likely to succeed
+GAIN = 0.001  # part of the gap that a round may leave in its working set
 
 
 @dataclass(frozen=True, eq=False)
 class _RoundedCorner:
-    """The `MarginFunction` of one proximal step; ``corner`` is 1 less what rows outside the set contribute."""
+    """The `MarginFunction` of one proximal step: alpha stays between ``low`` and ``high``.
+
+    ``corner`` is 1 less what rows outside the set contribute.
+    """
 
     centre: Array
-    weights: Array
+    low: Array
+    high: Array
     corner: Array
     width: float
 
     def slope(self, margins: Array) -> Array:
-        return -np.clip(self._pull(margins), 0.0, self.weights)
+        return -np.clip(self._pull(margins), self.low, self.high)
 
     def curvature(self, margins: Array) -> Array:
         return np.where(self.sides(margins) == 0, 1.0 / self.width, 0.0)
 
     def sides(self, margins: Array) -> NDArray[np.int8]:
-        """-1 where alpha is at 0, 1 where it is at its weight, 0 between."""
+        """-1 where alpha is at its low end, 1 where it is at its high end, 0 between."""
         pull = self._pull(margins)
-        sides: NDArray[np.int8] = (pull >= self.weights).astype(np.int8) - (pull <= 0)
+        sides: NDArray[np.int8] = (pull >= self.high).astype(np.int8) - (pull <= self.low)
         return sides
 
     def _pull(self, margins: Array) -> Array:
@@ -62,69 +67,71 @@ class HingeDual:
 
     def __init__(self, gram: SignedGram, weights: Array, total: float) -> None:
         self._gram, self._weights, self._total = gram, weights, total
-        self.alpha: Array = 0.5 * weights
+        self.alpha: Array = np.zeros(gram.count)
         self.steps = 0
 
-    def start_near(self, alpha: Array) -> None:
-        """Begin with the minimiser of a rounded hinge, found from a point that may lie outside the box."""
-        rounded = _RoundedCorner(0.5 * self._weights, self._weights, np.ones(len(alpha)), FIRST_WIDTH)
-        self.alpha = self._proximal_step(
-            self._gram, rounded, DualPoint(alpha, self._gram.times(alpha)), RESTLESS
-        )
-
     def minimise(self, gap: float, progress: Progress | None = None) -> float:
-        """Improve `alpha` until the gap is proven to be at most ``gap`` or the rounds are used up."""
-        reached = math.inf
+        """Improve `alpha` until the gap is proven to be at most ``gap``; infinite if the rounds are used up."""
+        point = descend_in_pairs(self._gram, self._weights)
         for _ in range(MAX_ROUNDS):
-            margins = self._gram.times(self.alpha)
-            reached = rough_hinge_gap(self._weights, self._total, self.alpha, margins)
-            if reached <= gap / 2.0:  # the proof costs more than a round
-                reached = hinge_gap(self._gram, self._weights, self._total, self.alpha)
+            self.alpha = point.alpha
+            reached = rough_hinge_gap(self._weights, self._total, point.alpha, point.margins)
+            provable = reached <= PROVABLE * gap
+            if provable:
+                reached = hinge_gap(self._gram, self._weights, self._total, point.alpha)
             if progress is not None:
                 progress(self.steps, reached)
-            if reached <= gap:
-                break
-            self._improve(margins, reached, max(GAIN * reached, 0.3 * gap))
-        return reached
+            if provable and reached <= gap:
+                return reached
+            if provable:  # the margins had gathered rounding errors on their way
+                point = DualPoint(point.alpha, self._gram.times(point.alpha))
+            point = self._improve(point, reached, max(GAIN * reached, 0.3 * gap))
+        return math.inf
 
-    def _improve(self, margins: Array, reached: float, goal: float) -> None:
+    def _improve(self, point: DualPoint, reached: float, goal: float) -> DualPoint:
         """Minimise over the rows near the corner or on its wrong side, the others fixed."""
-        excess = margins - 1.0
-        wrong = (self._weights - self.alpha) * (excess < 0) + self.alpha * (excess > 0) > 0
+        alpha, excess = point.alpha, point.margins - 1.0
+        wrong = (self._weights - alpha) * (excess < 0) + alpha * (excess > 0) > 0
         near = np.abs(excess) < max(BAND * _width(reached, self._gram), LEAST_BAND)
         rows = np.flatnonzero(wrong | near)
         part = self._gram.restricted(rows)
-        corner = 1.0 - (margins[rows] - part.times(self.alpha[rows]))
-        improved = self.alpha.copy()
-        improved[rows] = self._minimise_part(part, self._weights[rows], corner, self.alpha[rows], goal)
-        self.alpha = improved
+        corner = 1.0 - (point.margins[rows] - part.times(alpha[rows]))
+        improved = alpha.copy()
+        improved[rows] = self._minimise_part(part, self._weights[rows], corner, alpha[rows], goal)
+        return DualPoint(improved, point.margins + self._gram.times(improved - alpha))
 
     def _minimise_part(
         self, part: SignedGram, weights: Array, corner: Array, alpha: Array, goal: float
     ) -> Array:
         best, least = alpha, math.inf
         for _ in range(MAX_CENTRES):
-            margins = part.times(alpha)
-            reached = rough_hinge_gap(weights, self._total, alpha, margins + (1.0 - corner))
+            point = DualPoint(alpha, part.times(alpha))
+            reached = rough_hinge_gap(weights, self._total, alpha, point.margins + (1.0 - corner))
             if reached < least:
                 best, least = alpha, reached
             if reached <= goal:
                 break
-            rounded = _RoundedCorner(alpha, weights, corner, _width(reached, part))
-            alpha = self._proximal_step(part, rounded, DualPoint(alpha, margins))
+            alpha = self._proximal_step(part, weights, corner, _width(reached, part), point)
         return best
 
     def _proximal_step(
-        self, gram: SignedGram, rounded: _RoundedCorner, point: DualPoint, restless: float = 0.0
+        self, gram: SignedGram, weights: Array, corner: Array, width: float, point: DualPoint
     ) -> Array:
-        """Newton's method is done once no row changes sides, or only that share of them."""
-        weights, sides = rounded.weights, None
+        """Newton's method, done once no row changes sides.
+
+        Its first step leaves the rows at their ends there and lets the others go: most will stay between.
+        """
+        centre = point.alpha
+        sides = (centre >= weights).astype(np.int8) - (centre <= 0)
+        ends = np.where(sides == 0, -np.inf, centre), np.where(sides == 0, np.inf, centre)
+        step = _RoundedCorner(centre, *ends, corner, width)
+        rounded = _RoundedCorner(centre, np.zeros(len(weights)), weights, corner, width)
         for _ in range(MAX_STEPS):
-            before, sides = sides, rounded.sides(point.margins)
-            if before is not None and np.mean(sides != before) <= restless:
-                return np.where(sides == 0, np.clip(point.alpha, 0.0, weights), (sides > 0) * weights)
-            point = newton_step(gram, rounded, point)
+            point = newton_step(gram, step, point)
             self.steps += 1
+            before, sides, step = sides, rounded.sides(point.margins), rounded
+            if np.array_equal(sides, before):
+                return np.where(sides == 0, np.clip(point.alpha, 0.0, weights), (sides > 0) * weights)
         return np.clip(point.alpha, 0.0, weights)
 
 

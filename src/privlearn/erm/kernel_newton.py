@@ -3,7 +3,7 @@
 With ``r = alpha + phi'(z)`` the gradient is ``Q r``, and Newton's direction solves ``(I + D Q) d = -r``, D the
 curvatures. By the push-through identity
 
-    d = sqrt(D) (I + sqrt(D) Q sqrt(D))^-1 sqrt(D) Q r - r,
+    d = (D^-1 + Q)^-1 Q r - r,
 
 a symmetric positive definite system in the rows that have curvature: for losses that are linear in the
 distance few rows have any.
@@ -55,32 +55,30 @@ def newton_step(gram: SignedGram, function: MarginFunction, point: DualPoint) ->
 
 
 def _solve(gram: SignedGram, curvatures: Array, right: Array) -> Array:
-    """``sqrt(D) (I + sqrt(D) Q sqrt(D))^-1 sqrt(D) right``."""
+    """``(D^-1 + Q)^-1 right`` in the rows that have curvature, 0 in the others."""
     solution = np.zeros(gram.count)
     active = np.flatnonzero(curvatures > 1e-14 * np.max(curvatures, initial=0.0))
     if len(active) == 0:
         return solution
-    roots = np.sqrt(curvatures[active])
     strongest = float(np.max(curvatures)) * gram.largest * len(active) / gram.scale
     single = len(active) > SINGLE_PRECISION_ROWS and strongest < SINGLE_PRECISION_LIMIT
     system = gram.block(active, np.float32 if single else np.float64)
-    signed = (roots * gram.signs[active]).astype(system.dtype)
-    system *= signed
-    system *= signed[:, np.newaxis]
-    shares = _solve_with_ridge(system, (roots * right[active]).astype(system.dtype))
-    solution[active] = roots * shares
+    signs = gram.signs[active]
+    ridge = (gram.scale / curvatures[active]).astype(system.dtype)
+    shares = _solve_with_ridge(system, ridge, (signs * right[active]).astype(system.dtype))
+    solution[active] = gram.scale * (signs * shares)
     return solution
 
 
-def _solve_with_ridge(system: Any, right: Any) -> Any:
-    """Solve ``(I + system) x = right``; if rounding has made it indefinite, a larger ridge cures it."""
-    ridge, diagonal = 1.0, system.diagonal().copy()
+def _solve_with_ridge(system: Any, ridge: Any, right: Any) -> Any:
+    """Solve ``(diag(ridge) + system) x = right``; if rounding has made it indefinite, a larger ridge cures it."""
+    diagonal = system.diagonal().copy()
     while True:
-        system[np.diag_indices_from(system)] = diagonal + system.dtype.type(ridge)
+        system[np.diag_indices_from(system)] = diagonal + ridge
         try:
             factor = linalg.cho_factor(system.T, lower=True, check_finite=False)  # .T: as LAPACK lays it out
         except linalg.LinAlgError:
-            ridge *= 10.0
+            ridge = ridge * system.dtype.type(10.0)
         else:
             return linalg.cho_solve(factor, right, check_finite=False)
 
