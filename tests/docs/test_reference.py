@@ -55,7 +55,6 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
         "compare",
         "bounds",
         "reproduce",
-        "reproduce",
         "demo",
     }
     found = command_help.commands()
