@@ -28,6 +28,7 @@ RELEASE = ("test_certificates.py", "test_release_file.py")
 ACCOUNTING = ("../accounting",)
 AUDIT = ("../audit",)
 LEDGERS = ("../ledger/test_arithmetic.py", "../ledger/test_store.py")
+SHARED = ("../ledger/test_postgresql_store.py", "../ledger/test_processes.py")
 QUESTIONS = ("../mechanisms/test_tddl.py", "../mechanisms/test_tdil.py")
 STATES = ("../sessions/test_state.py",)
 PATH_LAWS = ("../sessions/test_function_release.py", "../sessions/test_gaussian_path.py")
@@ -279,7 +280,13 @@ MUTANTS = [
     Mutant("session: other records accepted", "sessions/interactive.py", 'if learner.training_digest() != header["training"]:', "if False:", STATES),
     Mutant("kernel above its bound accepted", "features/kernel.py", "if not np.all(diagonal <= self.bound * (1.0 + ROUNDING)):", "if False:", ("../features",)),
     Mutant("composition off by one, ledger", "ledger/composition.py", "amounts = [*counted, requested]", "amounts = [*counted[1:], requested]", LEDGERS),
-    Mutant("budget of each user alone", "ledger/ledger.py", "history = read_entries(connection, self.dataset)\n", "history = read_entries(connection, self.dataset) if hasattr(self, '_seen') else []\n            object.__setattr__(self, '_seen', True)\n", DEFECTS),
+    Mutant("budget of each user alone", "ledger/ledger.py", "counted = read_counted(connection, self.dataset)\n", "counted = read_counted(connection, self.dataset) if hasattr(self, '_seen') else []\n            object.__setattr__(self, '_seen', True)\n", DEFECTS),
+    Mutant("settled ones not counted", "ledger/statement.py", 'entries.c.kind == "cancelled")', 'entries.c.kind != "reserved")', LEDGERS),
+    Mutant("equal costs counted once", "ledger/statement.py", " for _ in range(row.times)]", "]", LEDGERS),
+    Mutant("PostgreSQL without the lock", "ledger/postgresql.py", "connection.execute(select(func.pg_advisory_xact_lock(key)))", "assert key is not None", SHARED),
+    Mutant("PostgreSQL reads from before the lock", "ledger/postgresql.py", "READ COMMITTED, READ WRITE", "REPEATABLE READ, READ WRITE", SHARED),
+    Mutant("PostgreSQL commits before the disk has it", "ledger/postgresql.py", "ELSE 'on' END", "ELSE current_setting('synchronous_commit') END", SHARED),
+    Mutant("PostgreSQL rounds costs", "ledger/postgresql.py", "'extra_float_digits', '3'", "'extra_float_digits', '0'", LEDGERS),
     *_scaled("noise of function release", "mechanisms/function_release.py", "return cls(facts, guarantee, @_distance(facts) / (@ratio", ("../sessions/test_function_release.py",)),
     *_scaled("noise of tddl", TDDL, "points.T, @self.noise_scale@, randomness)", QUESTIONS),
     *_scaled("noise of tdil", TDIL, "add_gaussian(gap, @self.noise_scale@, randomness)", QUESTIONS),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from sklearn.base import BaseEstimator
 from privlearn.errors import BudgetExceeded, LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
+from privlearn.ledger import store as stores
+from privlearn.ledger.statement import amounts, read_counted
 
 COST = Cost(Guarantee(0.1, 1e-8, "zero_out"))
 TOTAL = Guarantee(1.0, 1e-6, "zero_out")
@@ -125,6 +128,32 @@ def test_a_reservation_settles_once(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match="any more"):
         cancelled.commit()
     assert ledger.statement() == before
+
+
+def test_what_is_counted_is_what_the_statement_shows(ledger: Ledger) -> None:
+    """Reserving adds up in the database, the statement in Python: all that is not cancelled, equal costs each."""
+    other = Cost(Guarantee(0.3, 0.0, "zero_out"))
+    ledger.reserve(other, "a test").cancel()
+    for cost in (COST, other, COST, other):
+        ledger.reserve(cost, "a test")
+    ledger.reserve(COST, "a test").commit()
+    with stores.reading(ledger.store) as connection:
+        counted = read_counted(connection, "census")
+    shown = amounts(ledger.statement().entries, "reserved", "committed")
+    assert sorted(counted, key=str) == sorted(shown, key=str)
+
+
+def test_many_creators_make_one_budget(store: str) -> None:
+    def create(epsilon: float) -> str:
+        try:
+            return Ledger.create(store, "census", Guarantee(epsilon, 1e-6)).dataset
+        except LedgerError as refusal:
+            return str(refusal)
+
+    with ThreadPoolExecutor(4) as creators:
+        outcomes = list(creators.map(create, [1.0, 2.0, 3.0, 4.0]))
+    assert outcomes.count("census") == 1
+    assert sum("has a budget already" in outcome for outcome in outcomes) == 3
 
 
 def test_leaving_the_block_without_commit_keeps_the_cost(ledger: Ledger) -> None:

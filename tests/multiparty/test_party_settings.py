@@ -50,10 +50,18 @@ def test_a_plan_beyond_a_limit_is_refused(limit: dict[str, Any], told: str) -> N
         PartySettings(**LIMITS | limit).check(PLAN)
 
 
+def test_a_ledger_on_a_server_is_an_address(tmp_path: Path) -> None:
+    address = "postgresql://north@db.example.org/budgets"
+    file = tmp_path / "north.toml"
+    file.write_text("".join(f"{key} = {value!r}\n" for key, value in (LIMITS | {"ledger": address}).items()))
+    assert PartySettings.load(file).ledger == address
+
+
 def test_paths_are_relative_to_the_file_and_mistakes_are_told(tmp_path: Path) -> None:
     file = tmp_path / "north.toml"
     file.write_text("".join(f"{key} = {value!r}\n" for key, value in LIMITS.items()))
     assert PartySettings.load(file).identity == tmp_path / "north.key"
+    assert PartySettings.load(file).ledger == str(tmp_path / "north.ledger")
     file.write_text(file.read_text() + "epsilon = 3.0\n")
     with pytest.raises(SchemaError, match="unknown setting"):
         PartySettings.load(file)

@@ -22,6 +22,7 @@ from privlearn.ledger.statement import (
     Statement,
     amounts,
     read_composition,
+    read_counted,
     read_entries,
     read_statement,
 )
@@ -125,8 +126,9 @@ class Ledger:
         reservation = str(uuid4())
         with stores.writing(self.store, self.dataset) as connection:
             composition = read_composition(connection, self.store, self.dataset)
-            history = read_entries(connection, self.dataset)
-            if not composition.admits(amounts(history, "reserved", "committed"), requested):
+            counted = read_counted(connection, self.dataset)
+            if not composition.admits(counted, requested):
+                history = read_entries(connection, self.dataset)
                 raise BudgetExceeded(self._refusal(composition, history, requested))
             append(
                 connection,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, func, select
 
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
@@ -112,6 +112,19 @@ def read_composition(connection: Connection, store: str, dataset: str) -> Compos
     if row.composition == "renyi":
         return RenyiComposition(total, row.renyi_order, row.renyi_limit)
     return BasicComposition(total)
+
+
+def read_counted(connection: Connection, dataset: str) -> list[Amount]:
+    """Every amount reserved or committed; equal ones are counted by the database, since writers wait for this."""
+    of_this = entries.c.dataset == dataset
+    cancelled = select(entries.c.reservation).where(of_this, entries.c.kind == "cancelled")
+    numbers = (entries.c.epsilon, entries.c.delta, entries.c.renyi)
+    rows = connection.execute(
+        select(*numbers, func.count().label("times"))
+        .where(of_this, entries.c.kind == "reserved", entries.c.reservation.not_in(cancelled))
+        .group_by(*numbers)
+    )
+    return [Amount(row.epsilon, row.delta, row.renyi) for row in rows for _ in range(row.times)]
 
 
 def read_entries(connection: Connection, dataset: str) -> list[Entry]:
