@@ -178,7 +178,8 @@ def _tables(measured: dict[str, Measured]) -> Iterator[str]:
     for name, data in measured.items():
         seeds = len({line["seed"] for line in data.lines})
         yield f"## {TITLES[name]}\n"
-        yield f"Mean test error over {'up to ' * (seeds > 1)}{seeds} split{'s' * (seeds > 1)}; each cell: default, then tuned in hindsight.\n"
+        splits = f"up to {seeds} splits" if seeds > 1 else "one split"
+        yield f"Mean test error over {splits}; each cell: default, then tuned in hindsight.\n"
         yield (
             "| library | vectors | promise | " + " | ".join(f"{e:g}" for e in EPSILONS) + " | time | memory |"
         )
