@@ -181,7 +181,13 @@ def test_other_loss_under_output_perturbation_needs_its_constants(plan: Plan) ->
 
 @pytest.mark.parametrize(
     "path",
-    [("covers",), ("floating_point",), ("theorem", "page"), ("solver", "certified"), ("randomness", "secure")],
+    [
+        ("covers",),
+        ("floating_point",),
+        ("theorem", "page"),
+        ("solver", "certified"),
+        ("randomness", "secure"),
+    ],
 )
 def test_changed_words_are_refused(path: tuple[str, ...]) -> None:
     record = certificate(PLANS[0])
