@@ -10,9 +10,8 @@ from privlearn.accounting import gaussian_ratio
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import Task
 
-_DROWNED = 0.1  # objective perturbation where the data's curvature does not hold the noise down
-_DAMPED = 0.3  # and where it does
-_DIRECTIONS = 1.5  # four times the sum of the data's curvatures, which is at most four times the loss's
+_FLAT = 0.1  # objective perturbation where the data's curvature does not hold the noise down
+_CURVED = 0.3  # and where it does
 _OUTPUT_FLAT, _OUTPUT_CURVED = 0.08, 0.1  # output perturbation: many directions, each flat; few, each curved
 _SLACK_SHARE = 0.45  # of epsilon; objective perturbation itself stops at a half
 _PLAIN = 0.25  # N Lambda without noise
@@ -24,10 +23,10 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
     Let sigma be the deviation of the noise in one coordinate of the sum of gradients, and k = N Lambda.
 
     Objective perturbation: the noise reaches a coefficient as sigma / (N h + k), h the data's curvature along it. Since
-    the h add up to at most c, it counts in about D = min(d, 1.5 N / k) directions, where its norm is typically
+    the h add up to at most c, it counts in at most D = min(d, 4 c N / k) directions, where its norm is typically
     B = sigma sqrt(D). Where h is small, noise and shrinkage balance at k proportional to B, where h dominates, at
-    B^2 / N; data has directions of both kinds, and the rule takes the geometric mean, capped by the first:
-    k = B min(0.1, 0.3 sqrt(B / N)). sigma belongs to the epsilon that the Jacobian's slack, which falls as k grows,
+    B^2 / N; data has directions of both kinds, and the rule takes the geometric mean, 0.3 B sqrt(B / N), or
+    0.1 sigma sqrt(d) if that is less. sigma belongs to the epsilon that the Jacobian's slack, which falls as k grows,
     leaves over, so k solves an equation; and the slack never takes more than 45 % of epsilon.
 
     Output perturbation: the noise in a prediction is sigma / k whatever the dimension: k = (0.08 sigma sqrt(N))^(2/3),
@@ -53,8 +52,10 @@ def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
     def wanted(strength: float) -> float:
         slack = task.problems * task.jacobian_slack(strength / task.total)
         deviation = _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise)
-        norm = deviation * math.sqrt(min(task.dimension, _DIRECTIONS * task.total / strength))
-        return norm * min(_DROWNED, _DAMPED * math.sqrt(norm / task.total))
+        directions = min(task.dimension, 4.0 * task.curvature_ratio(strength / task.total) * task.total)
+        norm = deviation * math.sqrt(directions)
+        flat = _FLAT * deviation * math.sqrt(task.dimension)
+        return min(flat, _CURVED * norm * math.sqrt(norm / task.total))
 
     least = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon / task.problems)
     most = wanted(least)  # what is wanted falls as the strength grows
@@ -68,9 +69,8 @@ def _strength_of_slack(task: Task, slack: float) -> float:
     curvature = task.curvature_ratio(1.0 / task.total)
     if task.averaged:
         return curvature / slack
-    return curvature / math.expm1(
-        min(slack / task.rows_per_person, 700.0)
-    )  # beyond, it overflows and is no concern
+    beyond_concern = 700.0  # and beyond what expm1 can hold
+    return curvature / math.expm1(min(slack / task.rows_per_person, beyond_concern))
 
 
 def _noise_deviation(task: Task, epsilon: float, delta: float, noise: str) -> float:
