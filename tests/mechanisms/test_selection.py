@@ -187,10 +187,10 @@ class Counting:
         return int(taken or "0", 2)
 
     def discrete_gaussian(self, scale: float, size: int) -> NDArray[np.int64]:
-        raise NotImplementedError
+        raise AssertionError("a choice is made of bits alone")
 
     def discrete_laplace(self, scale: float, size: int) -> NDArray[np.int64]:
-        raise NotImplementedError
+        raise AssertionError("a choice is made of bits alone")
 
 
 def test_the_choice_is_exact_not_only_nearly_so() -> None:
