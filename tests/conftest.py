@@ -1,6 +1,42 @@
-"""Properties are searched the same way in every run, so that a change is judged by what it changed."""
+"""Properties are searched the same way in every run, so that a change is judged by what it changed.
 
+Both kinds of store. PostgreSQL is started once, when the first test asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from postgresql_cluster import Cluster
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Cluster]:
+    """A PostgreSQL server of its own."""
+    from postgresql_cluster import Unavailable, cluster
+
+    try:
+        running = cluster()
+        found = running.__enter__()
+    except Unavailable as reason:
+        pytest.skip(f"needs PostgreSQL: {reason}")
+    yield found
+    running.__exit__(None, None, None)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place for a ledger, with nothing in it."""
+    if request.param == "sqlite":
+        return str(tmp_path / "budgets.db")
+    place: str = request.getfixturevalue("server").new_place()
+    return place

@@ -10,8 +10,9 @@ from doc_pages import ROOT
 
 LAYERS = (
     "errors", "guarantee", "randomness", "data", "features", "erm", "accounting",
-    "mechanisms", "bounds", "release", "ledger", "splitting", "discovery",
-    "estimators", "selection", "planning", "sessions", "multiparty", "audit", "reproduce", "cli",
+    "mechanisms", "bounds", "release", "storage", "ledger", "splitting", "discovery",
+    "estimators", "selection", "planning", "sessions", "multiparty", "audit", "reproduce",
+    "service", "client", "cli",
 )  # fmt: skip
 PACKAGE = ROOT / "src" / "privlearn"
 ABOVE_ALL = {"__init__", "__main__"}

@@ -27,6 +27,7 @@ from privlearn.ledger.statement import (
     read_statement,
 )
 from privlearn.ledger.tables import budgets
+from privlearn.storage import locate
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Ledger:
         """
         _check_text("the data set's name", dataset)
         rule = _new_composition(total, composition)
-        ledger = cls(stores.locate(store), dataset)
+        ledger = cls(locate(store), dataset)
         with stores.creating(ledger.store) as connection:
             if dataset in _datasets(connection):
                 raise LedgerError(
@@ -93,14 +94,14 @@ class Ledger:
     @classmethod
     def open(cls, store: str | Path, dataset: str) -> Ledger:
         """The ledger of a data set that has a budget."""
-        ledger = cls(stores.locate(store), dataset)
+        ledger = cls(locate(store), dataset)
         ledger._composition()
         return ledger
 
     @classmethod
     def datasets(cls, store: str | Path) -> list[str]:
         """Names of the data sets that have a budget in this store."""
-        with stores.reading(stores.locate(store)) as connection:
+        with stores.reading(locate(store)) as connection:
             return _datasets(connection)
 
     def reserve(self, cost: Cost, purpose: str, schema_digest: str = "") -> Reservation:

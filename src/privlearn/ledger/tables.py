@@ -5,8 +5,6 @@ They hold names, numbers and times: nothing of the private rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from sqlalchemy import (
     CheckConstraint,
     Column,
@@ -19,7 +17,10 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
+    insert,
 )
+
+from privlearn.storage import protect
 
 FORMAT = 1
 
@@ -69,7 +70,6 @@ Index(
 )
 Index("entries_settled", entries.c.reservation, unique=True, sqlite_where=_SETTLED, postgresql_where=_SETTLED)
 
-# INSERT OR REPLACE deletes without firing the triggers on DELETE, so it is met before it inserts.
 _SAME_ROW = {
     formats: "version = NEW.version",
     budgets: "dataset = NEW.dataset",
@@ -81,39 +81,5 @@ _SAME_ROW = {
 def create_all(connection: Connection) -> None:
     """Creates the tables, and has the database itself refuse to change or remove a row."""
     _metadata.create_all(connection)
-    if connection.dialect.name == "sqlite":
-        for table, same_row in _SAME_ROW.items():
-            for statement in _sqlite_triggers(table.name, same_row):
-                connection.exec_driver_sql(statement)
-    else:
-        connection.exec_driver_sql(_POSTGRESQL_FUNCTION)
-        for name in _metadata.tables:
-            for statement in _postgresql_triggers(name):
-                connection.exec_driver_sql(statement)
-
-
-def _sqlite_triggers(name: str, same_row: str) -> Iterator[str]:
-    replaced = f"WHEN EXISTS (SELECT 1 FROM {name} WHERE {same_row})"
-    for action, when in (("UPDATE", ""), ("DELETE", ""), ("INSERT", replaced)):
-        yield (
-            f"CREATE TRIGGER {name}_{action.lower()} BEFORE {action} ON {name} {when} "
-            "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
-        )
-
-
-def _postgresql_triggers(name: str) -> Iterator[str]:
-    yield (
-        f"CREATE TRIGGER {name}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {name} "
-        "FOR EACH STATEMENT EXECUTE FUNCTION ledger_append_only()"
-    )
-    # ALWAYS: also in sessions that ask for no triggers, as a restore does.
-    yield f"ALTER TABLE {name} ENABLE ALWAYS TRIGGER {name}_append_only"
-
-
-_POSTGRESQL_FUNCTION = """
-CREATE FUNCTION ledger_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION 'a ledger is append-only' USING ERRCODE = 'integrity_constraint_violation';
-END
-$$
-"""
+    protect(connection, _SAME_ROW)
+    connection.execute(insert(formats).values(version=FORMAT))

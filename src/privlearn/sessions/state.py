@@ -1,7 +1,7 @@
 """The durable state of a session: one SQLite file on the trusted side.
 
 It holds the noise drawn so far and the private function, so it may not leave: only its owner can read it. Rows are only
-ever added, and an answer leaves after its row is on disk. Settings as in `ledger.store` (rollback journal,
+ever added, and an answer leaves after its row is on disk. Settings as in `storage.sqlite` (rollback journal,
 synchronous=EXTRA), except that one process holds the file for as long as the session is open: a second one
 would answer the same point with other noise.
 """

@@ -21,7 +21,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make
 from sqlalchemy.pool import NullPool
 
 from privlearn.errors import LedgerError
-from privlearn.ledger.waiting import BUSY_SECONDS, is_writing
+from privlearn.storage.waiting import BUSY_SECONDS, is_writing
 
 ADVICE = (
     "that the server runs and can be reached, and that your role has its permissions (docs/how-to/budget.md). "

@@ -20,7 +20,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.pool import NullPool
 
 from privlearn.errors import LedgerError
-from privlearn.ledger.waiting import BUSY_SECONDS, is_writing
+from privlearn.storage.waiting import BUSY_SECONDS, is_writing
 
 ADVICE = (
     "that it is a ledger, that it may be written, that its disk has room and that no other program holds it"

@@ -1,0 +1,116 @@
+"""Where a store is, and the three kinds of transaction on it.
+
+A store holds the budgets of data sets and whatever belongs to them, in tables of several parts of privlearn. Its
+errors are `LedgerError`: without the store nothing can be paid, so nothing may be released.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from sqlalchemy import Connection, Engine, inspect, make_url
+from sqlalchemy.exc import ArgumentError, DatabaseError, SQLAlchemyError
+
+from privlearn.errors import LedgerError
+from privlearn.storage import postgresql, sqlite
+from privlearn.storage.waiting import announce_writing
+
+
+class Backend(Protocol):
+    """What the modules `sqlite` and `postgresql` offer."""
+
+    ADVICE: str
+
+    def check_present(self, store: str, /) -> None: ...
+    def prepare(self, store: str, /) -> None: ...
+    def engine(self, store: str, /) -> Engine: ...
+    def exclude_others(self, connection: Connection, what: str, /) -> None: ...
+
+
+def locate(store: str | Path) -> str:
+    """The absolute path of a store given as a path or as ``sqlite:///path``, or the address of a database."""
+    text = os.fspath(store)
+    if re.match(r"[a-z+]{2,}:/[^/]", text):
+        raise LedgerError("give the ledger's address as text: a Path loses one of its slashes")
+    if isinstance(store, str) and "://" in store:
+        text = _of_url(store)
+    if postgresql.is_address(text):
+        return text
+    if not text or Path(text).name == ":memory:":
+        raise LedgerError("a ledger must outlive its process: give the path of a file, not memory")
+    return os.path.abspath(text)
+
+
+def _of_url(text: str) -> str:
+    # The address is not repeated in the message: it may contain a password.
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise LedgerError(f"the ledger's address cannot be read: give {_KINDS}") from None
+    if url.drivername in ("postgresql", "postgresql+psycopg"):
+        return postgresql.address(url)
+    if url.get_backend_name() != "sqlite" or url.query:
+        raise LedgerError(
+            f"ledgers live in SQLite files or PostgreSQL databases: give {_KINDS}, a path without options"
+        )
+    return url.database or ""
+
+
+@contextmanager
+def reading(store: str) -> Iterator[Connection]:
+    """A transaction that sees one state of the store."""
+    with connected(store) as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def excluding(store: str, what: str) -> Iterator[Connection]:
+    """A transaction that excludes every other one of this name, and is durable once the block is left."""
+    with connected(store) as connection:
+        announce_writing(connection)
+        with connection.begin():
+            _backend(store).exclude_others(connection, what)
+            yield connection
+
+
+@contextmanager
+def creating(store: str) -> Iterator[Connection]:
+    """A transaction that makes tables, one at a time; in an empty place or beside privlearn's own, never elsewhere."""
+    _backend(store).prepare(store)
+    with excluding(store, "tables") as connection:
+        names = set(inspect(connection).get_table_names())
+        if names and not names & MARKS:
+            raise LedgerError(
+                f"{store} is not a ledger: give another one, or create it with `privlearn budget create`"
+            )
+        yield connection
+
+
+@contextmanager
+def connected(store: str) -> Iterator[Connection]:
+    """A connection whose database errors become ledger errors, without the statement and its parameters."""
+    backend = _backend(store)
+    backend.check_present(store)
+    try:
+        with backend.engine(store).connect() as connection:
+            yield connection
+    except SQLAlchemyError as error:
+        reason = error.orig if isinstance(error, DatabaseError) else type(error).__name__
+        raise LedgerError(
+            f"the ledger at {store} cannot be used: {' '.join(str(reason).split())}. Check {backend.ADVICE}"
+        ) from error
+
+
+def _backend(store: str) -> Backend:
+    return postgresql if postgresql.is_address(store) else sqlite
+
+
+MARKS = frozenset({"ledger_format", "session_states", "service_format"})
+"""Tables that only privlearn makes."""
+
+_KINDS = "a path, sqlite:///path or postgresql://user@host/database"
