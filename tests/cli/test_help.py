@@ -8,6 +8,10 @@ import sys
 import pytest
 from cli_support import Run
 
+ASK = (
+    "datasets", "dataset", "budget", "estimate", "synthetic", "release", "session", "predict", "sessions",
+    "certificate", "close", "releases", "download", "jobs", "events",
+)  # fmt: skip
 COMMANDS = [
     ("schema",),
     ("plan",),
@@ -19,6 +23,8 @@ COMMANDS = [
     ("budget",),
     ("budget", "create"),
     ("budget", "show"),
+    ("ask",),
+    *(("ask", verb) for verb in ASK),
     ("compare",),
     ("bounds",),
     ("reproduce",),

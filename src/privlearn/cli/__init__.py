@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from privlearn import __version__
+from privlearn.cli.ask import ask
 from privlearn.cli.audit import audit
 from privlearn.cli.bounds import bounds
 from privlearn.cli.budget import budget
@@ -74,6 +75,7 @@ app.command()(verify)
 app.command()(inspect)
 app.command()(audit)
 app.add_typer(budget, name="budget")
+app.add_typer(ask, name="ask")
 app.command()(identity)
 app.command()(coordinate)
 app.command()(party)

@@ -1,0 +1,245 @@
+"""The verbs of the service."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from privlearn.client.connection import Connection
+from privlearn.client.problems import TrainingFailed
+from privlearn.client.rows import ARROW, from_arrow, rows_of, to_arrow
+from privlearn.client.session import RemoteSession
+from privlearn.guarantee import Guarantee
+from privlearn.release import Release
+
+Record = dict[str, Any]
+Progress = Callable[[str], None]
+_WAIT_SECONDS = 20
+
+
+class Client:
+    """A trusted learner on the network, as `privlearn serve` runs it.
+
+    Parameters
+    ----------
+    url : str
+        Its address. Without TLS only this machine's own is taken.
+    key : str, optional
+        As `privlearn keys create` printed it; left out, the environment's ``PRIVLEARN_KEY``. It is in no message,
+        representation or pickle.
+    verify : path, optional
+        The certificate (PEM) of the authority that signed the server's, if it is a private one.
+    plain_http : bool, default=False
+        Allow ``http://`` to another machine: only where something else encrypts the connection.
+    patience : float, default=60
+        Seconds to keep trying if the server does not answer or is busy. What is tried again is never paid twice.
+
+    Examples
+    --------
+    >>> Client("http://learner.example", key="pl_1_x")
+    Traceback (most recent call last):
+        ...
+    privlearn.errors.InvalidParameter: http:// would send the key readable over the network: use https://, ...
+    >>> Client("https://learner.example", key="pl_1_x")
+    <Client of https://learner.example>
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None = None,
+        *,
+        verify: str | Path | None = None,
+        plain_http: bool = False,
+        patience: float = 60.0,
+    ) -> None:
+        self._connection = Connection(url, key, verify=verify, plain_http=plain_http, patience=patience)
+
+    # --- what there is ---
+
+    def me(self) -> Record:
+        """Whose key this is."""
+        return self._record("/me")
+
+    def datasets(self) -> list[Record]:
+        """The data sets that this key may ask about."""
+        return self._list("/datasets")
+
+    def dataset(self, name: str) -> Record:
+        """A data set's public side: schema, number of records, learners on offer."""
+        return self._record(_path("/datasets", name))
+
+    def budget(self, name: str) -> Record:
+        """What is spent, reserved and left of a data set's budget and of one's share."""
+        return self._record(_path("/datasets", name, "budget"))
+
+    def estimate(
+        self, name: str, *, epsilon: float, delta: float = 0.0, learner: str | None = None
+    ) -> Record:
+        """What a training would cost and how noisy it would be. Free: it is computed from public facts."""
+        promise = Guarantee(epsilon, delta)
+        asked = {"learner": learner, "epsilon": promise.epsilon, "delta": promise.delta}
+        given = {field: value for field, value in asked.items() if value is not None}
+        answer = self._connection.send("POST", _path("/datasets", name, "estimate"), json=given)
+        return dict(answer.json())
+
+    def synthetic(self, name: str, rows: int = 100, seed: int | None = None) -> pa.Table:
+        """Rows made up from the schema, the target included. Free, and about nobody."""
+        path = _path("/datasets", name, "synthetic")
+        return from_arrow(self._connection.get(path, accept=ARROW, rows=rows, seed=seed).content)
+
+    # --- what costs budget ---
+
+    def release(
+        self,
+        name: str,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        learner: str | None = None,
+        public_points: Any = None,
+        trial: bool = False,
+        progress: Progress | None = None,
+        idempotency_key: str | None = None,
+    ) -> Release:
+        """Train, wait, and fetch the released model, verified.
+
+        Parameters
+        ----------
+        name : str
+            The data set.
+        epsilon, delta : float
+            What it may cost.
+        learner : str, optional
+            One of those on offer; left out, the first.
+        public_points : table, optional
+            Points that you bring (semi-interactive): the model is good near them. They will be in the release.
+        trial : bool, default=False
+            Train on made-up rows, for nothing: to try the call.
+        progress : callable, optional
+            Called with each stage's name while waiting.
+        idempotency_key : str, optional
+            Ask for the same thing with the same key and you get the same result, paid once. Made anew for each call
+            if left out; give your own to take up a wait that was interrupted.
+
+        Raises
+        ------
+        BudgetExceeded
+            Before anything is computed or spent.
+        TrainingFailed
+            If it was accepted and failed; the message says whether the cost stands.
+        """
+        body = _request(name, epsilon, delta, learner, trial)
+        job = self._submit("/releases", body, public_points, idempotency_key)
+        return self.download(self._wait(job, progress))
+
+    def open_session(
+        self,
+        name: str,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        learner: str | None = None,
+        mechanism: str = "model",
+        public_points: Any = None,
+        trial: bool = False,
+        progress: Progress | None = None,
+        idempotency_key: str | None = None,
+    ) -> RemoteSession:
+        """Train, wait, and open a session that answers point after point under one promise.
+
+        Parameters
+        ----------
+        mechanism : {"model", "function_release", "pinp"}
+            ``model``: a private model that stays on the server; any number of answers. The others answer from an
+            exact kernel machine with noise at each point.
+
+        The other parameters are those of `release`.
+        """
+        body = _request(name, epsilon, delta, learner, trial) | {"mechanism": mechanism}
+        job = self._submit("/sessions", body, public_points, idempotency_key)
+        return self.session(self._wait(job, progress))
+
+    # --- what was made ---
+
+    def sessions(self) -> list[Record]:
+        return self._list("/sessions")
+
+    def session(self, session_id: str) -> RemoteSession:
+        """A session that was opened before, by this client or another."""
+        return RemoteSession(self._connection, self._record(_path("/sessions", session_id)))
+
+    def releases(self) -> list[Record]:
+        return self._list("/releases")
+
+    def download(self, release_id: str) -> Release:
+        """A released model. Every byte and constant is checked here; the server's word is not taken for it."""
+        return Release.from_bytes(
+            self._connection.get(_path("/releases", release_id, "file"), accept="*/*").content
+        )
+
+    def jobs(self) -> list[Record]:
+        """Trainings, running and past."""
+        return self._list("/jobs")
+
+    def job(self, job_id: str) -> Record:
+        return self._record(_path("/jobs", job_id))
+
+    def events(self, limit: int = 100, before: int | None = None) -> list[Record]:
+        """The audit log, newest first. For the holder's key."""
+        return self._list("/events", limit=limit, before=before)
+
+    def close(self) -> None:
+        """Close the connection; leaving a ``with`` block does it too. Sessions on the server stay open."""
+        self._connection.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Client of {self._connection.url}>"
+
+    def _record(self, path: str, **parameters: Any) -> Record:
+        return dict(self._connection.get(path, **parameters).json())
+
+    def _list(self, path: str, **parameters: Any) -> list[Record]:
+        return list(self._connection.get(path, **parameters).json())
+
+    def _submit(self, path: str, body: Record, points: Any, idempotency_key: str | None) -> Record:
+        headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(16)}
+        if points is None:
+            content: Record = {"json": body}
+        else:
+            file = ("points.arrow", to_arrow(rows_of(points)[0]), ARROW)
+            content = {"data": {"request": json.dumps(body)}, "files": {"points": file}}
+        return dict(self._connection.send("POST", path, headers=headers, **content).json())
+
+    def _wait(self, job: Record, progress: Progress | None) -> str:
+        """The id of what the job made."""
+        while job["state"] not in ("done", "failed"):
+            if progress is not None:
+                progress(job["stage"])
+            job = self._record(_path("/jobs", job["id"]), wait=_WAIT_SECONDS)
+        if job["state"] == "failed":
+            raise TrainingFailed(job["failure"])
+        return str(job["result"])
+
+
+def _request(dataset: str, epsilon: float, delta: float, learner: str | None, trial: bool) -> Record:
+    promise = Guarantee(epsilon, delta)  # refuses what no server would take
+    body = {"dataset": dataset, "epsilon": promise.epsilon, "delta": promise.delta, "trial": trial}
+    return body if learner is None else body | {"learner": learner}
+
+
+def _path(*parts: str) -> str:
+    """Names come from people: none may lead to another place."""
+    return "/".join([parts[0], *(quote(part, safe="") for part in parts[1:])])

@@ -1,0 +1,112 @@
+"""Requests that are made until they are answered: whatever is retried here may be, since nothing is paid twice."""
+
+from __future__ import annotations
+
+import random
+import ssl
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import httpx
+
+from privlearn.client.address import checked_url, key_or_default
+from privlearn.client.problems import Unreachable, problem
+from privlearn.errors import InvalidParameter
+
+_SECONDS_FOR_AN_ANSWER = 60.0
+_FIRST_PAUSE = 0.2
+_LONGEST_PAUSE = 10.0
+_LATER = {429, 500, 502, 503, 504}
+
+
+class Connection:
+    """A server, the key for it, and how long to keep trying.
+
+    Every call of the service can be made twice: reading and predicting change nothing, and what costs budget carries
+    an idempotency key. So a lost connection, a busy server and one that is being restarted are waited for.
+    """
+
+    def __init__(
+        self, url: str, key: str | None, *, verify: str | Path | None, plain_http: bool, patience: float
+    ) -> None:
+        self.url = checked_url(url, plain_http=plain_http)
+        self._patience = patience
+        secure = self.url.startswith("https:")
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {key_or_default(key)}"},
+            verify=_trust(verify) if secure else False,
+            timeout=httpx.Timeout(_SECONDS_FOR_AN_ANSWER, connect=10.0),
+            trust_env=secure,  # a proxy of the environment would see a plain request, key and all
+        )
+
+    def get(self, path: str, *, accept: str = "application/json", **parameters: Any) -> httpx.Response:
+        known = {name: value for name, value in parameters.items() if value is not None}
+        return self.send("GET", path, headers={"Accept": accept}, params=known)
+
+    def send(
+        self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **content: Any
+    ) -> httpx.Response:
+        """The answer, or the exception that it stands for."""
+        deadline = time.monotonic() + self._patience
+        pause = _FIRST_PAUSE
+        while True:
+            answer, trouble = self._attempt(method, path, dict(headers or {}), content)
+            if answer is not None and answer.status_code not in _LATER:
+                break
+            wait = max(pause * random.uniform(0.5, 1.0), _asked_pause(answer))
+            if time.monotonic() + wait > deadline:
+                break
+            time.sleep(wait)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        if answer is None:
+            raise Unreachable(
+                f"{self.url} gives no answer ({trouble}): is it running, and is this its address?"
+            )
+        if answer.is_success:
+            return answer
+        raise problem(answer.status_code, _json_or_none(answer))
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __repr__(self) -> str:
+        return f"<Connection to {self.url}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidParameter(
+            "a connection holds a key and cannot be copied or pickled: make one where it is used"
+        )
+
+    def _attempt(
+        self, method: str, path: str, headers: dict[str, str], content: dict[str, Any]
+    ) -> tuple[httpx.Response | None, str]:
+        """The answer, if there was one, or what kept it; never the request, which holds the key."""
+        try:
+            return self._http.request(method, f"/v1{path}", headers=headers, **content), ""
+        except httpx.TransportError as error:
+            return None, type(error).__name__
+
+
+def _asked_pause(answer: httpx.Response | None) -> float:
+    """Seconds that the server asks to be left alone."""
+    asked = "" if answer is None else answer.headers.get("Retry-After", "")
+    return float(asked) if asked.isdecimal() else 0.0
+
+
+def _json_or_none(answer: httpx.Response) -> Any:
+    try:
+        return answer.json()
+    except ValueError:
+        return None
+
+
+def _trust(authority: str | Path | None) -> ssl.SSLContext:
+    if authority is None:
+        return ssl.create_default_context()
+    try:
+        return ssl.create_default_context(cafile=str(authority))
+    except (OSError, ssl.SSLError):
+        raise InvalidParameter(f"{authority} is not a certificate in PEM form that can be read") from None

@@ -1,0 +1,99 @@
+"""An interactive session on a server: the model stays there, the answers come here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from privlearn.client.connection import Connection
+from privlearn.client.rows import ARROW, from_arrow, rows_of, to_arrow
+from privlearn.guarantee import Guarantee
+from privlearn.release import Certificate, SessionCertificate
+from privlearn.release.search_certificate import read_certificate
+from privlearn.release.session_certificate import FORMAT
+from privlearn.service.refusals import TooLarge
+
+_MOST_ROWS = 10_000
+
+
+class RemoteSession:
+    """A session that a server holds open; it outlives this object, the process and restarts of the server.
+
+    Leaving a ``with`` block closes it for good: nothing is given back, and nobody can ask it any more. Without one it
+    stays open, and `Client.session` finds it again by its id.
+
+    Attributes
+    ----------
+    id : str
+    record : dict
+        What the server says about it: data set, learner, mechanism, whether it is a trial.
+    certificate : Certificate or SessionCertificate
+        What all answers together promise, recomputed from its constants.
+    """
+
+    def __init__(self, connection: Connection, record: dict[str, Any]) -> None:
+        self._connection = connection
+        self.id: str = record["id"]
+        self.record = record
+        self.certificate = _read(record["certificate"])
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.certificate.guarantee
+
+    def predict(self, rows: Any) -> Any:
+        """The label or number of one point, or an array of those of many.
+
+        Parameters
+        ----------
+        rows : pandas, polars or pyarrow table, mapping from columns to arrays, or list of mappings
+            The points. A mapping from columns to single values is one point.
+        """
+        table, single = rows_of(rows)
+        predictions = np.array(self._ask(table)["prediction"].to_pylist())
+        return predictions[0] if single else predictions
+
+    def decide(self, rows: Any) -> pa.Table:
+        """Everything the server says about each row: prediction, scores, and where the answer comes from."""
+        return self._ask(rows_of(rows)[0])
+
+    def close(self) -> None:
+        """End the session, for good."""
+        self._connection.send("DELETE", f"/sessions/{self.id}")
+
+    def __enter__(self) -> RemoteSession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<RemoteSession {self.id} at {self._connection.url}: {self.guarantee}>"
+
+    def _ask(self, table: pa.Table) -> pa.Table:
+        answers: list[pa.Table] = []
+        size, start = _MOST_ROWS, 0
+        while start < table.num_rows or not answers:
+            try:
+                answers.append(self._ask_batch(table.slice(start, size)))
+            except TooLarge:
+                if size == 1:
+                    raise
+                size = (size + 1) // 2  # the holder's limit is lower
+            else:
+                start += size
+        return pa.concat_tables(answers)
+
+    def _ask_batch(self, batch: pa.Table) -> pa.Table:
+        kinds = {"Content-Type": ARROW, "Accept": ARROW}
+        path = f"/sessions/{self.id}/predictions"
+        return from_arrow(self._connection.send("POST", path, headers=kinds, content=to_arrow(batch)).content)
+
+
+def _read(record: dict[str, Any]) -> Certificate | SessionCertificate:
+    """Read it as a stranger would: refused if its constants do not support its claim."""
+    if record.get("format") == FORMAT:
+        return SessionCertificate.from_dict(record)
+    return read_certificate(record)
