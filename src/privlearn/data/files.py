@@ -38,7 +38,12 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path} is not a file: check the path")
-    return _read_parquet(path, schema) if is_parquet(path) else _read_csv(path, schema)
+    return _read_parquet(path, schema) if is_parquet(path) else _read_csv(path, str(path), schema)
+
+
+def parse_csv(content: bytes, schema: Schema) -> pa.Table:
+    """The rows of a CSV text in UTF-8 that starts with a line of column names, with the types the schema states."""
+    return _read_csv(content, "the text", schema)
 
 
 def write_table(table: pa.Table, path: str | Path) -> None:
@@ -59,56 +64,58 @@ def is_parquet(path: Path) -> bool:
     raise DataError(f"{path}: the name of a table must end in .csv, .csv.gz or .parquet")
 
 
-def csv_header(path: Path) -> list[str]:
-    """The column names of a CSV file: its first line."""
+def csv_header(source: Path | bytes, label: str) -> list[str]:
+    """The column names of a CSV file or text: its first line."""
 
     def first_line() -> list[str]:
-        with pa.input_stream(str(path), compression="detect") as raw:
+        with (
+            pa.input_stream(str(source), "detect") if isinstance(source, Path) else io.BytesIO(source) as raw
+        ):
             # the reader decodes ahead: bytes that are not UTF-8 may only count against the line they are in
             text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
             names = next(csv.reader(text), [])
         "".join(names).encode("utf-8")
         return names
 
-    names = quietly(first_line, f"{path} is not a CSV file in UTF-8: convert it")
+    names = quietly(first_line, f"{label} is not a CSV file in UTF-8: convert it")
     if not names:
-        raise DataError(f"{path} is empty: its first line must name the columns")
+        raise DataError(f"{label} is empty: its first line must name the columns")
     return names
 
 
 def _read_parquet(path: Path, schema: Schema | None) -> pa.Table:
     unreadable = f"{path} is not a Parquet file that can be read"
     names = quietly(lambda: parquet.read_schema(path).names, unreadable)
-    wanted = _wanted(names, schema, path)
+    wanted = wanted_columns(names, schema, str(path))
     table = quietly(lambda: parquet.ParquetFile(path).read(columns=wanted), unreadable)
     return as_table(table, wanted)
 
 
-def _read_csv(path: Path, schema: Schema | None) -> pa.Table:
-    names = csv_header(path)
-    wanted = _wanted(names, schema, path)
+def _read_csv(source: Path | bytes, label: str, schema: Schema | None) -> pa.Table:
+    names = csv_header(source, label)
+    wanted = wanted_columns(names, schema, label)
     as_table(pa.table([[]] * len(names), names=names), wanted)  # refuses repeated names
-    types = {} if schema is None else {name: _arrow_type(schema, name) for name in wanted}
-    read = _csv_reader(path, _spellings_of_missing(schema))
+    types = {} if schema is None else {name: arrow_type(schema, name) for name in wanted}
+    read = _csv_reader(source, _spellings_of_missing(schema))
     try:
         return read(wanted, types)
     except (pa.ArrowException, ValueError):
         pass  # its message quotes a cell
-    _explain(read, wanted, types, path)
-    raise DataError(f"{path} is not a CSV file that can be read")
+    _explain(read, wanted, types, label)
+    raise DataError(f"{label} is not a CSV file that can be read")
 
 
-def _explain(read: Reader, names: list[str], types: dict[str, Any], path: Path) -> None:
+def _explain(read: Reader, names: list[str], types: dict[str, Any], label: str) -> None:
     """Find out, cell by cell unquoted, why a file cannot be read: its lines or one of its columns."""
     bytes_only = dict.fromkeys(names, pa.binary())
-    irregular = f"{path} is not a regular CSV file: every line needs as many cells as the first has names"
+    irregular = f"{label} is not a regular CSV file: every line needs as many cells as the first has names"
     quietly(partial(read, names, bytes_only), irregular)
     for name, kind in types.items():
-        problem = f"{path}: column {name!r} holds cells that are not {_IN_WORDS[kind]}: correct them"
+        problem = f"{label}: column {name!r} holds cells that are not {_IN_WORDS[kind]}: correct them"
         quietly(partial(read, [name], types), problem)
 
 
-def _csv_reader(path: Path, missing: list[str]) -> Reader:
+def _csv_reader(source: Path | bytes, missing: list[str]) -> Reader:
     def read(columns: list[str], types: dict[str, Any]) -> pa.Table:
         options = arrow_csv.ConvertOptions(
             include_columns=columns,
@@ -116,22 +123,25 @@ def _csv_reader(path: Path, missing: list[str]) -> Reader:
             null_values=missing,
             strings_can_be_null=True,
         )
-        return arrow_csv.read_csv(path, convert_options=options)
+        opened = pa.BufferReader(source) if isinstance(source, bytes) else source
+        return arrow_csv.read_csv(opened, convert_options=options)
 
     return read
 
 
-def _wanted(names: list[str], schema: Schema | None, path: Path) -> list[str]:
+def wanted_columns(names: list[str], schema: Schema | None, source: str) -> list[str]:
+    """Those of a source's columns that the schema speaks of: features, target, person."""
     if schema is None:
         return names
     roles = [*schema.columns, schema.target.name if schema.target else None, schema.person]
     wanted = [name for name in roles if name is not None and name in names]
     if not wanted:
-        raise DataError(f"{path} has none of the schema's columns: does its first line name them?")
+        raise DataError(f"{source} has none of the schema's columns: does its first line name them?")
     return wanted
 
 
-def _arrow_type(schema: Schema, name: str) -> Any:
+def arrow_type(schema: Schema, name: str) -> Any:
+    """What a column's cells are read as."""
     column = schema.target if schema.target and schema.target.name == name else schema.columns.get(name)
     if isinstance(column, NumberColumn) or (isinstance(column, Target) and column.bounds):
         return pa.float64()

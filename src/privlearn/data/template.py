@@ -58,7 +58,7 @@ def _columns(path: Path) -> list[tuple[str, Any]]:
     if is_parquet(path):
         kinds = quietly(lambda: parquet.read_schema(path), f"{path} is not a Parquet file that can be read")
         return list(zip(kinds.names, kinds.types, strict=True))
-    names = csv_header(path)
+    names = csv_header(path, str(path))
     if any(_is_number(name) for name in names):
         raise DataError(f"the first line of {path} holds numbers: put a line of column names before the data")
     opened = quietly(lambda: arrow_csv.open_csv(path), f"{path} is not a regular CSV file: check its lines")
