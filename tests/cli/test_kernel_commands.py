@@ -37,7 +37,7 @@ def test_a_kernel_is_trained_verified_and_predicts(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--kernel", "rbf"), "--model svm"),
+        (("--kernel", "rbf"), "the model svm"),
         (("--model", "svm", "--kernel", "polynomial"), "public_points"),
         (("--model", "svm", "--kernel", "magic"), "kernel must be one of"),
     ],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from privlearn.cli.models import Gamma, KernelName, LossName, ModelName, make_estimator
+from privlearn.cli.models import Gamma, KernelName, LossName, ModelName
 from privlearn.cli.options import Force, Neighbouring, check_writable
 from privlearn.cli.terminal import LateProgress, output
 from privlearn.errors import InvalidParameter
@@ -55,6 +55,7 @@ def plan(
       privlearn plan --schema census.schema.yaml --rows 30000 --epsilon 1 --delta 1e-6
       privlearn plan --columns 20 --rows 5000 --epsilon 0.5 --delta 1e-6 --out plan.svg
     """
+    from privlearn.estimators.by_name import make_estimator
     from privlearn.planning import plan as make_plan
 
     settings = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "loss": loss}

@@ -9,7 +9,7 @@ import typer
 
 from privlearn.cli.buying import Split, budget_plan, buy
 from privlearn.cli.ledgers import ChargedDataset, ChargedLedger, open_ledger, say_what_is_left
-from privlearn.cli.models import Gamma, KernelName, LossName, ModelName, make_estimator
+from privlearn.cli.models import Gamma, KernelName, LossName, ModelName
 from privlearn.cli.options import Force, Neighbouring, SchemaFile, TableFile, check_writable
 from privlearn.cli.searching import (
     PublicValidation,
@@ -87,6 +87,7 @@ def train(
         --epsilon 1 --delta 1e-6 --out income.privlearn
     """
     from privlearn.data import SchemaDraft, read_table
+    from privlearn.estimators.by_name import make_estimator
     from privlearn.guarantee import Guarantee
     from privlearn.release.verify import read_private_key
 
