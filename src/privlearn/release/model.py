@@ -63,7 +63,10 @@ class LinearModel(ScoredFeatures):
         return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
 
     def predict(self, data: Any) -> NDArray[Any]:
-        scores = self.decision_function(data)
+        return self.labels(self.decision_function(data))
+
+    def labels(self, scores: Array) -> NDArray[Any]:
+        """What scores of `decision_function` stand for."""
         chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
         return np.asarray(self.classes[chosen])
 

@@ -1,0 +1,41 @@
+"""A training's charge: under the job's own id, and final only once its result is stored.
+
+    reserve (durable) -> compute -> store the result, unseen -> commit -> show it
+
+A process that dies in between leaves a reservation that the job goes on with, so a restart neither pays twice nor
+loses what was paid; and one result alone is ever seen for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+
+from privlearn.ledger import Cost, Ledger
+
+
+@dataclass(frozen=True)
+class JobBudget:
+    """What estimators and sessions take for a ledger."""
+
+    ledger: Ledger
+    job_id: str
+
+    def reserve(self, cost: Cost, purpose: str, schema_digest: str = "") -> StoredFirst:
+        self.ledger.reserve(cost, purpose, schema_digest, id=self.job_id)
+        return StoredFirst()
+
+
+class StoredFirst:
+    """The reservation as an estimator sees it: what it calls commit comes later, when the result is stored."""
+
+    def commit(self) -> None:
+        """Nothing yet: the result exists in memory alone, and could still be lost."""
+
+    def __enter__(self) -> StoredFirst:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to do: without a commit the cost stays reserved."""

@@ -1,0 +1,31 @@
+"""When a training's end may be seen: its running time depends on the records, the time it shows must hardly.
+
+The end of a job becomes visible one, two, four, eight, ... times ``training_seconds`` after its start, whichever comes
+next. What an observer learns from the clock is the number of that slot. A holder who sets ``training_seconds`` above what
+any training takes gives nothing away: every job ends in the first slot.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def as_text(moment: datetime) -> str:
+    """One form for all, so that texts compare as times do."""
+    return moment.isoformat(timespec="microseconds")
+
+
+def from_text(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def end_of_slot(started: datetime, ended: datetime, first: float) -> datetime:
+    """The first end of a slot at which a job has ended; ``first`` is the length of the first slot in seconds."""
+    slot = timedelta(seconds=first)
+    while started + slot < ended:
+        slot *= 2
+    return started + slot

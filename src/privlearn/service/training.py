@@ -1,0 +1,103 @@
+"""What a training does, in a process of its own: read, fit, store, commit.
+
+An error that says something about the records is for the holder's log: the analyst reads one sentence for all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privlearn.data import Schema
+from privlearn.errors import BudgetExceeded, LedgerError, PrivlearnError
+from privlearn.ledger import Ledger
+from privlearn.ledger.reservation import Reservation
+from privlearn.service import jobs, results
+from privlearn.service.charging import JobBudget
+from privlearn.service.datasets import OfferedDataSet
+from privlearn.service.recipes import estimator, kernel_learner
+from privlearn.service.requests import Job, points_from_bytes
+from privlearn.sessions import InteractivePredictor
+from privlearn.sessions.shared import SharedStore
+
+TRIAL_ROWS = 2000
+
+
+def run_job(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> str:
+    """Train, make the result durable, pay, and end the job; a job that was interrupted goes on where it was.
+
+    Returns
+    -------
+    str
+        Empty, or why the training failed: for the holder alone.
+
+    Raises
+    ------
+    LedgerError
+        If the store cannot be reached: the job is to be tried again.
+    """
+    slot = offered.settings.training_seconds
+    try:
+        if not results.is_stored(store, job):
+            _train(store, offered, ledger, job)
+        if not job.trial:
+            Reservation(store, job.dataset, job.id).commit()
+    except BudgetExceeded as error:
+        jobs.finish(store, job.id, slot, f"{error}. Nothing was spent")
+        return str(error)
+    except LedgerError:
+        raise
+    except Exception as error:
+        jobs.finish(store, job.id, slot, _FAILED + _what_was_spent(store, job))
+        # other errors' texts may quote a cell
+        return str(error) if isinstance(error, PrivlearnError) else type(error).__name__
+    jobs.finish(store, job.id, slot)
+    return ""
+
+
+def _train(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> None:
+    schema, rows = rows_of(offered, job.trial)
+    budget = None if job.trial else JobBudget(ledger, job.id)
+    if job.mechanism != "model":
+        _open_session(store, offered, job, schema, rows, budget)
+        return
+    points = points_from_bytes(jobs.stored_points(store, job.id))
+    learner = estimator(
+        offered.learners[job.learner], schema, job.guarantee, public_points=points, ledger=budget
+    )
+    release = learner.fit(rows).release_
+    if job.kind == "release":
+        results.store_release(store, job, release)
+    else:
+        results.store_session(store, job, release.certificate, release)
+
+
+def _open_session(
+    store: str, offered: OfferedDataSet, job: Job, schema: Schema, rows: Any, budget: JobBudget | None
+) -> None:
+    """A session that answers from a kernel machine: its state has the session's id."""
+    learner = kernel_learner(offered.learners[job.learner], schema, job.guarantee)
+    state = SharedStore(store, job.id)
+    if state.exists():  # written by an earlier attempt
+        session = InteractivePredictor.reopen(state, learner.read(rows))
+    else:
+        session = InteractivePredictor(
+            learner.fit(rows), job.guarantee, job.mechanism, state=state, ledger=budget
+        )
+    with session:
+        results.store_session(store, job, session.certificate, None)
+
+
+def rows_of(offered: OfferedDataSet, trial: bool) -> tuple[Schema, Any]:
+    """The private rows; or, for a trial, made-up ones under a name that says so."""
+    if not trial:
+        return offered.schema, offered.read_rows()
+    schema = offered.schema.model_copy(update={"name": f"{offered.schema.name} (made-up rows)"})
+    return schema, offered.synthetic(TRIAL_ROWS, seed=0)
+
+
+def _what_was_spent(store: str, job: Job) -> str:
+    charged = not job.trial and Reservation(store, job.dataset, job.id).state() is not None
+    return "its cost stands" if charged else "nothing was spent"
+
+
+_FAILED = "the training failed on the holder's side, who finds the reason in the log; "

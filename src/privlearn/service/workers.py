@@ -1,0 +1,126 @@
+"""Processes that train while the server answers: a thread of the server hands each its jobs, one after another."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+from privlearn.errors import LedgerError
+from privlearn.service import jobs
+from privlearn.service.datasets import Catalog
+from privlearn.service.requests import Job
+from privlearn.service.settings import Owner
+from privlearn.service.training import run_job
+
+LOOK_SECONDS = 0.5
+"""How often to look for jobs that another server took in, or let go of."""
+
+_log = logging.getLogger("privlearn.service")
+
+
+class Worker:
+    """One training process and the thread that keeps it busy.
+
+    Parameters
+    ----------
+    owner : Owner
+    ended : callable
+        Called with each job that has ended here and the reason of its failure, empty if it is done.
+    """
+
+    def __init__(self, owner: Owner, ended: Callable[[Job, str], None]) -> None:
+        self._owner = owner
+        self._store = owner.server.store
+        self._ended = ended
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="privlearn-worker", daemon=True)
+
+    def start(self) -> None:
+        self._start_process()
+        self._thread.start()
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End now. A job that is running goes back to waiting, and on under the same reservation with the next server."""
+        self._stopping.set()
+        self._wake.set()
+        self._thread.join()
+        self._end_process()
+
+    def _loop(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                job = jobs.claim(self._store)
+                if job is not None:
+                    self._run(job)
+                    continue
+            except LedgerError as error:
+                _log.error("the store cannot be used, trying again: %s", error)
+            self._wake.wait(LOOK_SECONDS)
+            self._wake.clear()
+
+    def _run(self, job: Job) -> None:
+        """Hand the job over and wait for its end, the process's end, or our own."""
+        try:
+            self._pipe.send(job.id)
+            while not self._pipe.poll(LOOK_SECONDS):
+                if self._stopping.is_set():
+                    self._end_process()
+                    jobs.give_back(self._store, job.id, count_attempt=False)
+                    return
+                self._keep_lease(job)
+            interrupted, reason = self._pipe.recv()
+        except (EOFError, BrokenPipeError):
+            interrupted, reason = True, "its process was killed"
+            self._end_process()
+            self._start_process()
+        if interrupted:
+            _log.error("training %s was interrupted: %s", job.id, reason)
+            jobs.give_back(self._store, job.id, count_attempt=True)
+        else:
+            self._ended(job, reason)
+
+    def _keep_lease(self, job: Job) -> None:
+        try:
+            jobs.extend(self._store, job.id)
+        except LedgerError as error:  # the process may still reach the store when it is done
+            _log.error("the lease of training %s could not be extended: %s", job.id, error)
+
+    def _start_process(self) -> None:
+        context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
+        self._pipe, end = context.Pipe()
+        self._process: BaseProcess = context.Process(target=train_for, args=(self._owner, end), daemon=True)
+        self._process.start()
+        end.close()  # so that this side notices when the process is gone
+
+    def _end_process(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+
+def train_for(owner: Owner, pipe: Connection) -> None:
+    """A training process: does one job after another until its server is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
+    store = owner.server.store
+    catalog = Catalog(owner)
+    while True:
+        try:
+            job = jobs.find(store, pipe.recv())
+        except EOFError:
+            return
+        try:
+            offered = catalog.named(job.dataset)
+            reason = run_job(store, offered, offered.ledger_of(job.analyst), job)
+            pipe.send((False, reason))
+        except LedgerError as error:
+            pipe.send((True, str(error)))
