@@ -30,7 +30,8 @@ class TrainingRequest:
     epsilon, delta : float
         The price; the data set's budget says what neighbours are.
     mechanism : {"model", "function_release", "pinp"}, default="model"
-        Of a session. ``model``: a private model that stays with the holder. The others answer from an exact kernel machine.
+        Of a session. ``model``: a private model that stays with the holder. The others answer from an exact kernel
+        machine.
     points : pyarrow.Table, optional
         The analyst's public points, without the target: landmarks of a kernel model.
     trial : bool, default=False
@@ -117,7 +118,7 @@ class ReleaseInfo:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Answers at points: labels or numbers, their scores (a column a class if there are several), where each comes from."""
+    """Answers at points: labels or numbers, scores (a column a class if there are several), where each comes from."""
 
     predictions: NDArray[Any]
     scores: NDArray[Any]

@@ -1,6 +1,7 @@
 """What trainings have made: releases to be fetched and sessions to be asked. One result a job, under the job's id.
 
-A result is written before its cost is committed, so whoever lists results looks at the job too: they are seen once it is done.
+A result is written before its cost is committed, so whoever lists results looks at the job too: they are seen once it
+is done.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def close_session(store: str, session_id: str) -> None:
 
 
 def _store(store: str, job: Job, table: Table, certificate: Any, **content: Any) -> None:
-    """Write it unless another process that ran the same job was first: then that one's result stays, ours is dropped."""
+    """Write it, unless another process that ran the same job was first: then its result stays and ours is dropped."""
     with excluding(store, "results") as connection:
         if connection.scalar(select(table.c.id).where(table.c.id == job.id)) is None:
             facts = {"id": job.id, "created": as_text(now()), "certificate": certificate.to_dict()}

@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
+from privlearn.ledger import Statement
 from privlearn.service import events, jobs, results
 from privlearn.service.answering import OpenSessions
-from privlearn.service.budgets import BudgetView, budget_view, check_room
+from privlearn.service.budgets import check_room, statement_for
 from privlearn.service.datasets import Catalog, OfferedDataSet
 from privlearn.service.estimates import check_request, estimate
 from privlearn.service.keys import Caller
@@ -70,9 +71,9 @@ class Service:
     def dataset(self, caller: Caller, name: str) -> OfferedDataSet:
         return self.catalog.get(caller, name)
 
-    def budget(self, caller: Caller, name: str) -> BudgetView:
+    def budget(self, caller: Caller, name: str) -> Statement:
         """Where the data set's budget stands, and the caller's share of it."""
-        return budget_view(self.dataset(caller, name), caller)
+        return statement_for(self.dataset(caller, name), caller)
 
     def estimate(
         self, caller: Caller, name: str, learner: str, guarantee: Guarantee, **options: Any
@@ -96,8 +97,8 @@ class Service:
             check_room(offered, caller, guarantee)
         job = jobs.submit(self.store, caller.name, request, guarantee, idempotency_key)
         events.record(
-            self.store, caller.name, f"asked for a {request.kind}", request.dataset, job=job.id, learner=request.learner,
-            epsilon=request.epsilon, delta=request.delta, trial=request.trial,
+            self.store, caller.name, f"asked for a {request.kind}", request.dataset, job=job.id,
+            learner=request.learner, epsilon=request.epsilon, delta=request.delta, trial=request.trial,
         )  # fmt: skip
         for worker in self._workers:
             worker.wake()

@@ -1,8 +1,8 @@
 """When a training's end may be seen: its running time depends on the records, the time it shows must hardly.
 
 The end of a job becomes visible one, two, four, eight, ... times ``training_seconds`` after its start, whichever comes
-next. What an observer learns from the clock is the number of that slot. A holder who sets ``training_seconds`` above what
-any training takes gives nothing away: every job ends in the first slot.
+next. What an observer learns from the clock is the number of that slot. A holder who sets ``training_seconds`` above
+what any training takes gives nothing away: every job ends in the first slot.
 """
 
 from __future__ import annotations

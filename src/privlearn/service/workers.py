@@ -50,7 +50,7 @@ class Worker:
         self._wake.set()
 
     def stop(self) -> None:
-        """End now. A job that is running goes back to waiting, and on under the same reservation with the next server."""
+        """End now. A job that is running waits again, and goes on under its reservation with the next server."""
         self._stopping.set()
         self._wake.set()
         self._thread.join()
