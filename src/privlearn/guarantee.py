@@ -75,6 +75,17 @@ class Guarantee:
                 "state both under one relation (zero_out at epsilon implies replace_one at 2 epsilon)"
             )
 
+    def in_words(self) -> str:
+        """What epsilon and delta mean for one person."""
+        if not self.is_private:
+            return "Nothing is promised to anyone in the data."
+        factor = math.exp(min(self.epsilon, _LARGEST_EXPONENT))
+        exception = f", up to a probability of {self.delta:g}" if self.delta else ""
+        return (
+            f"Whatever anyone concludes from it is at most {factor:.3g} times likelier than with one person's "
+            f"record {_OTHERWISE[self.neighbours]}{exception}."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         return {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
 
@@ -86,6 +97,8 @@ class Guarantee:
 
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
+_OTHERWISE = {"replace_one": "replaced by any other", "zero_out": "left out"}
+_LARGEST_EXPONENT = 700.0
 
 
 def check_guarantee(value: Any) -> None:

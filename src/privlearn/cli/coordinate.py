@@ -9,7 +9,6 @@ import typer
 
 from privlearn.cli.options import Force, PlanFile, check_writable
 from privlearn.cli.terminal import say
-from privlearn.cli.words import in_words
 
 
 def coordinate(
@@ -66,4 +65,4 @@ def coordinate(
     )
     release.save(target)
     proven = verify(target)
-    typer.echo(f"Wrote {target}, verified: {proven.recomputed}. {in_words(proven.recomputed)}")
+    typer.echo(f"Wrote {target}, verified: {proven.recomputed}. {proven.recomputed.in_words()}")

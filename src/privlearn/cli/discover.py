@@ -13,7 +13,7 @@ from rich.text import Text
 from privlearn.cli.ledgers import ChargedDataset, ChargedLedger, open_ledger, say_what_is_left
 from privlearn.cli.options import Force, Neighbouring, SchemaFile, TableFile, check_writable
 from privlearn.cli.terminal import LateProgress, output, warn
-from privlearn.cli.words import in_words, listed
+from privlearn.cli.words import listed
 
 if TYPE_CHECKING:
     from privlearn.data import Schema, SchemaDraft
@@ -81,7 +81,7 @@ def show_purchase(draft: SchemaDraft, schema: Schema) -> None:
     for name in dict.fromkeys([*(bound.column for bound in draft.bounds), *draft.lists]):
         shown.add_row(Text(name), Text(_bought(name, draft, schema)))
     output.print(shown)
-    typer.echo(f"Price: {receipt.guarantee}. {in_words(receipt.guarantee)}")
+    typer.echo(f"Price: {receipt.guarantee}. {receipt.guarantee.in_words()}")
     if not receipt.secure:
         warn("NOT PRIVATE: --seed makes the noise known. Leave it out for data of people.")
 

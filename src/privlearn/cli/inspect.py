@@ -11,7 +11,7 @@ from rich.text import Text
 
 from privlearn.cli.options import CertifiedFile
 from privlearn.cli.terminal import output
-from privlearn.cli.words import in_words, listed
+from privlearn.cli.words import listed
 
 if TYPE_CHECKING:
     from privlearn.release import Model
@@ -36,7 +36,7 @@ def inspect(
         typer.echo(json.dumps(certificate.to_dict(), indent=2))
         return
     typer.echo(certificate)
-    typer.echo(in_words(certificate.guarantee))
+    typer.echo(certificate.guarantee.in_words())
     if isinstance(certificate, Certificate):
         _show(Release.load(model).model, largest)
 

@@ -21,7 +21,6 @@ from privlearn.cli.searching import (
     say_what_was_chosen,
 )
 from privlearn.cli.terminal import LateProgress, warn
-from privlearn.cli.words import in_words
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -173,7 +172,7 @@ def _shown(progress: LateProgress) -> Any:
 
 def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger | None) -> None:
     typer.echo(f"Wrote {out}: trained on {certificate.mechanism.task.total} records of {schema.name!r}.")
-    typer.echo(f"Promise: {certificate.guarantee}. {in_words(certificate.guarantee)}")
+    typer.echo(f"Promise: {certificate.guarantee}. {certificate.guarantee.in_words()}")
     say_what_was_chosen(certificate)
     if certificate.adds_up:
         typer.echo(f"Together with what was bought of the schema: {certificate.together}.")

@@ -160,9 +160,11 @@ class Certified(ABC):
     def _solver(self) -> dict[str, Any]:
         return {}
 
-    def __str__(self) -> str:
+    @property
+    def facts(self) -> dict[str, str]:
+        """Everything it states but the promise itself, in words."""
         task = self.task
-        facts = {
+        return {
             "mechanism": self._title(),
             "loss": ", ".join(str(value) for value in task.loss.to_dict().values() if value is not None),
             "records": f"{task.total} (public)",
@@ -175,10 +177,12 @@ class Certified(ABC):
             "covers": self._covered(),
             **({"with the bought schema": str(self.together)} if self.adds_up else {}),
         }
+
+    def __str__(self) -> str:
         title = str(self.guarantee)
         if self.guarantee.is_private and not self.is_private:
             title = f"NOT PRIVATE (seeded generator); with secret noise it would be {title}"
-        return "\n".join([title, *(f"  {name:<26}{fact}" for name, fact in facts.items())])
+        return "\n".join([title, *(f"  {name:<26}{fact}" for name, fact in self.facts.items())])
 
 
 @cache
