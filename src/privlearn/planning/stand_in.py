@@ -65,18 +65,18 @@ def check_count(name: str, value: Any, most: int) -> int:
     return int(value)
 
 
-def stand_in_table(schema: Schema) -> pa.Table:
+def stand_in_table(schema: Schema, rows: int = STAND_INS, seed: int = 0) -> pa.Table:
     """Rows that fit the schema: numbers crowd towards one bound, few categories are common, columns hang together.
 
     Any two columns have correlation 1/2, through one factor that all share. A person has one row.
     """
-    random = np.random.default_rng(0)
-    shared = random.standard_normal(STAND_INS)
+    random = np.random.default_rng(seed)
+    shared = random.standard_normal(rows)
     columns = {
         name: _cells(column, _places(shared, random), random) for name, column in schema.columns.items()
     }
     if schema.person is not None:
-        columns[schema.person] = np.arange(STAND_INS)
+        columns[schema.person] = np.arange(rows)
     return pa.table(columns)
 
 

@@ -1,0 +1,150 @@
+"""The data sets that a holder offers: who may see which, where their rows come from, and what may be trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+
+from privlearn.data import Schema, SchemaEncoder, read_table
+from privlearn.errors import DataError, InvalidParameter, SchemaError
+from privlearn.ledger import Ledger
+from privlearn.planning.synthetic import synthetic_table
+from privlearn.service.keys import Caller
+from privlearn.service.recipes import Recipe, default_recipes
+from privlearn.service.refusals import Forbidden, NotFound
+from privlearn.service.settings import HOLDER, DataSet, Owner
+from privlearn.service.sources import read_query
+
+_PIECE = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class OfferedDataSet:
+    """One data set as the service knows it.
+
+    Attributes
+    ----------
+    name : str
+        In the ledger, in addresses, for analysts.
+    settings : DataSet
+    schema : Schema
+        Public.
+    learners : dict of str to Recipe
+        Public.
+    records : int
+        Public: the number of records, or of persons if the schema has a person column. Read once.
+    """
+
+    name: str
+    settings: DataSet = field(repr=False)
+    schema: Schema = field(repr=False)
+    learners: dict[str, Recipe]
+    owner: Owner = field(repr=False)
+
+    @cached_property
+    def records(self) -> int:
+        return self._read_and_check()
+
+    def read_rows(self) -> pa.Table:
+        """PRIVATE: the rows, with the types that the schema states."""
+        settings = self.settings
+        if settings.table is not None:
+            return read_table(settings.table, self.schema)
+        return read_query(str(settings.database), str(settings.query), self.schema)
+
+    def synthetic(self, rows: int, seed: int = 0) -> pa.Table:
+        """Made-up rows with a target, from the schema alone."""
+        return synthetic_table(self.schema, rows, seed)
+
+    def recipe(self, learner: str) -> Recipe:
+        """What one of the offered learners is made of."""
+        if learner not in self.learners:
+            raise NotFound(
+                f"data set {self.name!r} offers no such learner: take one of {', '.join(self.learners)}"
+            )
+        return self.learners[learner]
+
+    def ledger_of(self, analyst: str) -> Ledger:
+        """The budget as far as it is an analyst's: the share in the holder's file, or everything for `HOLDER`."""
+        share = self.owner.share(analyst, self.name)
+        if share is None and analyst != HOLDER:
+            raise Forbidden(
+                f"{analyst} has no share of data set {self.name!r} any more: ask its holder for one"
+            )
+        return Ledger(self.owner.server.store, self.name).of_account(analyst, share)
+
+    def _read_and_check(self) -> int:
+        """Encode all rows once: they must fit the schema. What is wrong with them names columns, never cells."""
+        rows, encoder = self.read_rows(), SchemaEncoder(self.schema)
+        target = self.schema.target
+        if target is None or target.name not in rows.column_names:
+            raise DataError("the rows have no target column: add it to the table and to the schema")
+        for start in range(0, max(rows.num_rows, 1), _PIECE):
+            piece = rows.slice(start, _PIECE)
+            encoder.encode(piece)
+            read_answers = encoder.encode_labels if target.classes else encoder.encode_targets
+            read_answers(piece.column(target.name))
+        return encoder.person_weights(rows)[1]
+
+
+class Catalog:
+    """All data sets of a holder; making one reads their schemas, not their rows.
+
+    Parameters
+    ----------
+    owner : Owner
+    """
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._offered = {name: _offer(owner, name) for name in owner.datasets}
+
+    def check(self) -> None:
+        """Refuse rows that do not fit their schema, before anybody asks."""
+        for name, offered in self._offered.items():
+            with _named(name):
+                offered.records  # noqa: B018 - reads the rows
+
+    def of(self, caller: Caller) -> list[OfferedDataSet]:
+        """What the caller may see."""
+        return [offered for offered in self._offered.values() if self._sees(caller, offered.name)]
+
+    def get(self, caller: Caller, name: str) -> OfferedDataSet:
+        """One data set; NotFound if there is none of that name, or none that the caller may see."""
+        if not self._sees(caller, name):
+            raise NotFound(
+                "there is no such data set, or your key is not for it: list those that you may use"
+            )
+        return self._offered[name]
+
+    def named(self, name: str) -> OfferedDataSet:
+        """One data set, for the service's own work."""
+        if name not in self._offered:
+            raise NotFound(f"data set {name!r} is not offered any more: put it back into the holder's file")
+        return self._offered[name]
+
+    def _sees(self, caller: Caller, name: str) -> bool:
+        if name not in self._offered or (caller.datasets is not None and name not in caller.datasets):
+            return False
+        return caller.is_holder or self._owner.share(caller.analyst, name) is not None
+
+
+def _offer(owner: Owner, name: str) -> OfferedDataSet:
+    settings = owner.datasets[name]
+    with _named(name):
+        schema = Schema.load(settings.schema_file)
+        learners = settings.learners or default_recipes(schema)
+    return OfferedDataSet(name, settings, schema, learners, owner)
+
+
+@contextmanager
+def _named(dataset: str) -> Iterator[None]:
+    """Say whose fault it is."""
+    try:
+        yield
+    except (DataError, SchemaError, InvalidParameter) as error:
+        raise type(error)(f"datasets.{dataset}: {error}") from None
