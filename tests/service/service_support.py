@@ -1,0 +1,66 @@
+"""A small service on made-up rows, for the tests of its parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from privlearn.data import write_table
+from privlearn.data.schema import Schema
+from privlearn.planning.synthetic import synthetic_table
+from privlearn.service.settings import Owner
+
+SCHEMA = Schema.from_dict(
+    {
+        "name": "clinic",
+        "columns": {
+            "age": {"type": "number", "lower": 0, "upper": 120},
+            "dose": {"type": "number", "lower": 0, "upper": 10},
+            "sex": {"type": "category", "values": ["female", "male"]},
+        },
+        "target": {"name": "outcome", "classes": ["healthy", "ill"]},
+    }
+)
+
+RECIPES = """
+[datasets.clinic.learners.logistic]
+model = "logistic"
+
+[datasets.clinic.learners.kernel]
+model = "svm"
+kernel = "rbf"
+gamma = 0.5
+"""
+
+
+def write_clinic(
+    folder: Path, *, store: str | None = None, rows: int = 300, epsilon: float = 4.0, server: str = ""
+) -> Path:
+    """A holder's folder: table, schema, and owner.toml with the analysts alice (all of it) and bob (a quarter)."""
+    write_table(synthetic_table(SCHEMA, rows, seed=7), folder / "clinic.csv")
+    SCHEMA.save(folder / "clinic.schema.yaml")
+    ledger = f'ledger = "{store}"\n' if store is not None and store.startswith("postgresql") else ""
+    (folder / "owner.toml").write_text(
+        f"""
+[server]
+{ledger}{server}
+
+[datasets.clinic]
+table = "clinic.csv"
+schema = "clinic.schema.yaml"
+epsilon = {epsilon}
+delta = 1e-5
+training_seconds = 0.01
+{RECIPES}
+[analysts.alice]
+clinic = {{ epsilon = {epsilon}, delta = 1e-5 }}
+
+[analysts.bob]
+clinic = {{ epsilon = {epsilon / 4}, delta = 2e-6 }}
+"""
+    )
+    return folder / "owner.toml"
+
+
+def load_clinic(folder: Path, **options: Any) -> Owner:
+    return Owner.load(write_clinic(folder, **options))

@@ -1,0 +1,141 @@
+"""Jobs are rows: whoever holds a lease runs one, and a retried request is the same job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from service_support import load_clinic
+
+from privlearn.guarantee import Guarantee
+from privlearn.service import jobs, slots
+from privlearn.service.refusals import Conflict, NotFound, TooMany
+from privlearn.service.requests import TrainingRequest, points_from_bytes
+from privlearn.service.store import open_store
+
+REQUEST = TrainingRequest("clinic", "release", "logistic", 0.5)
+PROMISE = Guarantee(0.5)
+
+
+@pytest.fixture
+def place(store: str, tmp_path: Path) -> str:
+    return open_store(load_clinic(tmp_path, store=store))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """Seconds that have passed, for jobs alone."""
+    passed = [0.0]
+    start = slots.now()
+    monkeypatch.setattr(jobs, "now", lambda: start + timedelta(seconds=passed[0]))
+    return passed
+
+
+def submit(place: str, analyst: str = "alice", key: str = "", request: TrainingRequest = REQUEST) -> jobs.Job:
+    return jobs.submit(place, analyst, request, PROMISE, key)
+
+
+def test_the_same_key_is_the_same_job(place: str) -> None:
+    first = submit(place, key="k1")
+    assert submit(place, key="k1").id == first.id
+    assert submit(place, key="k2").id != first.id
+    assert submit(place, "bob", key="k1").id != first.id
+    assert len({submit(place).id, submit(place).id}) == 2
+
+
+@pytest.mark.parametrize("changed", [{"epsilon": 0.6}, {"trial": True}, {"points": pa.table({"age": [1.0]})}])
+def test_a_key_for_another_request_is_refused(place: str, changed: dict[str, object]) -> None:
+    submit(place, key="k1")
+    with pytest.raises(Conflict, match="another request"):
+        submit(place, key="k1", request=replace(REQUEST, **changed))
+
+
+def test_points_come_back(place: str) -> None:
+    points = pa.table({"age": [1.0, 2.0]})
+    job = submit(place, request=replace(REQUEST, points=points))
+    assert points_from_bytes(jobs.stored_points(place, job.id)) == points
+
+
+def test_the_oldest_is_claimed_first_and_once(place: str) -> None:
+    submitted = [submit(place).id for _ in range(3)]
+    claimed = [jobs.claim(place) for _ in range(4)]
+    assert [job and job.id for job in claimed] == [*submitted, None]
+
+
+def test_a_lease_that_ends_lets_another_go_on(place: str, clock: list[float]) -> None:
+    job = submit(place)
+    jobs.claim(place)
+    clock[0] = jobs.LEASE_SECONDS - 1.0
+    assert jobs.claim(place) is None
+    jobs.extend(place, job.id)
+    clock[0] = jobs.LEASE_SECONDS + 1.0
+    assert jobs.claim(place) is None
+    clock[0] = 2.0 * jobs.LEASE_SECONDS + 1.0
+    again = jobs.claim(place)
+    assert again is not None
+    assert again.id == job.id
+
+
+def test_a_job_that_keeps_dying_is_given_up(place: str) -> None:
+    job = submit(place)
+    for _ in range(jobs.MOST_ATTEMPTS):
+        assert jobs.claim(place) is not None
+        jobs.give_back(place, job.id, count_attempt=True)
+    assert jobs.claim(place) is None
+    assert "interrupted" in jobs.find(place, job.id).failure
+
+
+def test_stopping_on_purpose_is_no_attempt(place: str) -> None:
+    job = submit(place)
+    for _ in range(2 * jobs.MOST_ATTEMPTS):
+        assert jobs.claim(place) is not None
+        jobs.give_back(place, job.id, count_attempt=False)
+    assert jobs.find(place, job.id).state == "waiting"
+
+
+@pytest.mark.parametrize("failure", ["", "it failed"])
+def test_an_end_is_seen_at_the_end_of_its_slot(place: str, clock: list[float], failure: str) -> None:
+    job = submit(place)
+    jobs.claim(place)
+    clock[0] = 2.5
+    jobs.finish(place, job.id, 1.0, failure)
+    for second, over in ((2.6, False), (3.9, False), (4.1, True)):
+        clock[0] = second
+        seen = jobs.find(place, job.id)
+        assert seen.state == (("failed" if failure else "done") if over else "running")
+        assert seen.failure == (failure if over else "")
+        assert bool(seen.finished) == over
+
+
+def test_a_late_end_of_a_job_that_is_over_changes_nothing(place: str, clock: list[float]) -> None:
+    job = submit(place)
+    jobs.claim(place)
+    jobs.finish(place, job.id, 1.0)
+    jobs.finish(place, job.id, 1.0, "too late")
+    clock[0] = 2.0
+    assert jobs.find(place, job.id).state == "done"
+
+
+def test_so_many_may_wait(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "MOST_WAITING", 2)
+    submit(place, key="k1")
+    submit(place)
+    with pytest.raises(TooMany, match="waiting"):
+        submit(place)
+    submit(place, "bob")
+    submit(place, key="k1")
+
+
+def test_an_unknown_job_is_not_found(place: str) -> None:
+    with pytest.raises(NotFound):
+        jobs.find(place, "0" * 16)
+
+
+@pytest.mark.parametrize(("took", "seen"), [(0.0, 1.0), (0.99, 1.0), (1.01, 2.0), (3.0, 4.0), (100.0, 128.0)])
+def test_slots_double(took: float, seen: float) -> None:
+    start = slots.now()
+    assert slots.end_of_slot(start, start + timedelta(seconds=took), 1.0) == start + timedelta(seconds=seen)
