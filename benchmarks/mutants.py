@@ -28,6 +28,7 @@ RELEASE = ("test_certificates.py", "test_release_file.py")
 ACCOUNTING = ("../accounting",)
 AUDIT = ("../audit",)
 LEDGERS = ("../ledger/test_arithmetic.py", "../ledger/test_store.py")
+ACCOUNTS = ("../ledger/test_accounts.py",)
 SHARED = ("../ledger/test_postgresql_store.py", "../ledger/test_processes.py")
 QUESTIONS = ("../mechanisms/test_tddl.py", "../mechanisms/test_tdil.py")
 STATES = ("../sessions/test_state.py",)
@@ -280,7 +281,11 @@ MUTANTS = [
     Mutant("session: other records accepted", "sessions/interactive.py", 'if learner.training_digest() != header["training"]:', "if False:", STATES),
     Mutant("kernel above its bound accepted", "features/kernel.py", "if not np.all(diagonal <= self.bound * (1.0 + ROUNDING)):", "if False:", ("../features",)),
     Mutant("composition off by one, ledger", "ledger/composition.py", "amounts = [*counted, requested]", "amounts = [*counted[1:], requested]", LEDGERS),
-    Mutant("budget of each user alone", "ledger/ledger.py", "counted = read_counted(connection, self.dataset)\n", "counted = read_counted(connection, self.dataset) if hasattr(self, '_seen') else []\n            object.__setattr__(self, '_seen', True)\n", DEFECTS),
+    Mutant("budget of each user alone", "ledger/admission.py", "    if not total.admits(read_counted(connection, dataset), requested):", "    counted = read_counted(connection, dataset) if hasattr(ledger, '_seen') else []\n    object.__setattr__(ledger, '_seen', True)\n    if not total.admits(counted, requested):", DEFECTS),
+    Mutant("share not checked", "ledger/admission.py", "    if share is None:\n", "    if True:\n", ACCOUNTS),
+    Mutant("an id charged twice", "ledger/ledger.py", "id or str(uuid4()))", "str(uuid4()))", ACCOUNTS),
+    Mutant("an id used again once settled", "ledger/admission.py", "if len(rows) > 1:", "if False:", ACCOUNTS),
+    Mutant("an id for another cost", "ledger/admission.py", "(ledger.dataset, ledger.account, requested):", "(ledger.dataset, ledger.account, amount):", ACCOUNTS),
     Mutant("settled ones not counted", "ledger/statement.py", 'entries.c.kind == "cancelled")', 'entries.c.kind != "reserved")', LEDGERS),
     Mutant("equal costs counted once", "ledger/statement.py", " for _ in range(row.times)]", "]", LEDGERS),
     Mutant("PostgreSQL without the lock", "storage/postgresql.py", "connection.execute(select(func.pg_advisory_xact_lock(key)))", "assert key is not None", SHARED),

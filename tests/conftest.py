@@ -40,3 +40,13 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return str(tmp_path / "budgets.db")
     place: str = request.getfixturevalue("server").new_place()
     return place
+
+
+@pytest.fixture(autouse=True)
+def _disconnected(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Connections are kept for each place, and every test has a new one: a server has room for a hundred."""
+    yield
+    if "server" in request.fixturenames:
+        from privlearn.storage import disconnect
+
+        disconnect()

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psycopg
 import pytest
-from postgresql_cluster import Cluster
-from raw_store import execute
 from typer.testing import CliRunner
 
+from forked import fork
+from postgresql_cluster import Cluster
 from privlearn.cli import app
 from privlearn.errors import LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger, Reservation
 from privlearn.ledger import store as stores
 from privlearn.ledger.reservation import append
+from privlearn.storage import disconnect
+from raw_store import execute
 
 COST = Cost(Guarantee(0.1, 1e-8))
 TOTAL = Guarantee(1.0, 1e-6)
@@ -55,6 +58,7 @@ SETTINGS = {
 
 def test_a_stronger_synchronous_commit_is_kept(server: Cluster, ledger: Ledger) -> None:
     server.execute(f"ALTER ROLE {role(ledger)} SET synchronous_commit = remote_apply")
+    disconnect()
     with stores.writing(ledger.store, "census") as connection:
         assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "remote_apply"
 
@@ -98,9 +102,51 @@ def test_a_connection_lost_before_the_commit_records_nothing(server: Cluster, le
 
 def write_and_lose_the_connection(server: Cluster, ledger: Ledger) -> None:
     with stores.writing(ledger.store, "census") as connection:
-        append(connection, dataset="census", kind="reserved", reservation="x", epsilon=0.1, delta=0.0)
+        append(
+            connection, dataset="census", kind="reserved", reservation="x", epsilon=0.1, delta=0.0, account=""
+        )
         backend = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
         server.execute(f"SELECT pg_terminate_backend({backend}, 10000)")
+
+
+def backend_of(store: str) -> int:
+    with stores.reading(store) as connection:
+        return int(connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
+
+
+def test_a_connection_is_kept_and_replaced_when_it_was_lost(server: Cluster, ledger: Ledger) -> None:
+    kept = backend_of(ledger.store)
+    assert backend_of(ledger.store) == kept
+    server.execute(f"SELECT pg_terminate_backend({kept}, 10000)")
+    ledger.reserve(COST, "by a fresh connection").commit()
+    assert backend_of(ledger.store) != kept
+    assert ledger.statement().spent.epsilon == 0.1
+
+
+def test_a_transaction_inside_another_does_not_wait_for_it(ledger: Ledger) -> None:
+    """Also when more are open than connections are kept."""
+    with ExitStack() as stack:
+        backends = [
+            stack.enter_context(stores.reading(ledger.store))
+            .exec_driver_sql("SELECT pg_backend_pid()")
+            .scalar()
+            for _ in range(12)
+        ]
+        ledger.reserve(COST, "the innermost").commit()
+    assert len(set(backends)) == 12
+
+
+def test_a_forked_process_has_connections_of_its_own(ledger: Ledger) -> None:
+    mine = backend_of(ledger.store)
+
+    def child() -> None:
+        assert backend_of(ledger.store) != mine
+        ledger.reserve(COST, "the child").commit()
+        disconnect()
+
+    assert os.waitpid(fork(child), 0)[1] == 0
+    assert backend_of(ledger.store) == mine
+    assert ledger.statement().spent.epsilon == 0.1
 
 
 def test_a_server_that_is_down_refuses_and_forgets_nothing(server: Cluster, ledger: Ledger) -> None:
@@ -143,6 +189,7 @@ def proxy_that_loses_the_answer(folder: Path) -> Iterator[int]:
         server = threading.Thread(target=_serve, args=(listener, folder))
         server.start()
         yield listener.getsockname()[1]
+        disconnect()
         listener.shutdown(socket.SHUT_RDWR)
         server.join()
 

@@ -13,11 +13,11 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import pytest
-from raw_store import counted, execute, is_file
 
 from privlearn.errors import BudgetExceeded
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
+from raw_store import counted, execute, is_file
 
 COST = Cost(Guarantee(0.01, 1e-8))
 
@@ -202,7 +202,13 @@ def stop_inside_a_transaction(ledger: Ledger, outside: Connection) -> None:
         # In a file, more than fits into memory, so that pages reach it uncommitted.
         for number in range(2000 if is_file(ledger.store) else 2):
             append(
-                connection, dataset="census", kind="reserved", reservation=str(number), epsilon=0.1, delta=0.0
+                connection,
+                dataset="census",
+                kind="reserved",
+                reservation=str(number),
+                epsilon=0.1,
+                delta=0.0,
+                account="",
             )
         outside.send("written")
         time.sleep(3600)

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from raw_store import Refused, execute, is_file
 from sklearn import clone
 from sklearn.base import BaseEstimator
 
@@ -18,6 +17,8 @@ from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
 from privlearn.ledger import store as stores
 from privlearn.ledger.statement import amounts, read_counted
+from privlearn.storage.store import MARKS
+from raw_store import Refused, execute, is_file
 
 COST = Cost(Guarantee(0.1, 1e-8, "zero_out"))
 TOTAL = Guarantee(1.0, 1e-6, "zero_out")
@@ -91,10 +92,10 @@ CHANGES = [
 ]
 FILE_CHANGES = [
     "REPLACE INTO budgets SELECT dataset, 1000, delta, neighbours, composition, NULL, NULL FROM budgets",
-    "REPLACE INTO entries SELECT id, dataset, reservation, kind, time, 1e-9, 0, NULL, '', '' FROM entries",
-    "REPLACE INTO entries SELECT NULL, dataset, reservation, kind, time, 1e-9, 0, NULL, '', '' FROM entries"
+    "REPLACE INTO entries SELECT id, dataset, reservation, kind, time, 1e-9, 0, NULL, '', '', '' FROM entries",
+    "REPLACE INTO entries SELECT NULL, dataset, reservation, kind, time, 1e-9, 0, NULL, '', '', '' FROM entries"
     " WHERE kind = 'reserved'",
-    "REPLACE INTO entries SELECT NULL, dataset, reservation, 'cancelled', time, NULL, NULL, NULL, '', ''"
+    "REPLACE INTO entries SELECT NULL, dataset, reservation, 'cancelled', time, NULL, NULL, NULL, '', '', ''"
     " FROM entries WHERE kind = 'committed'",
 ]
 SERVER_CHANGES = [
@@ -198,7 +199,7 @@ def test_a_database_of_another_program_is_left_alone(store: str) -> None:
 
 
 def test_a_newer_format_is_refused(ledger: Ledger) -> None:
-    execute(ledger.store, "INSERT INTO ledger_format VALUES (2)")
+    execute(ledger.store, "INSERT INTO ledger_format VALUES (3)")
     attempts = (
         ledger.statement,
         lambda: ledger.reserve(COST, "a test"),
@@ -207,6 +208,21 @@ def test_a_newer_format_is_refused(ledger: Ledger) -> None:
     for attempt in attempts:
         with pytest.raises(LedgerError, match="newer privlearn"):
             attempt()
+
+
+def test_an_older_format_is_refused_and_says_what_to_do(store: str) -> None:
+    execute(store, "CREATE TABLE ledger_format (version INTEGER)")
+    execute(store, "INSERT INTO ledger_format VALUES (1)")
+    for attempt in (lambda: Ledger.open(store, "census"), lambda: Ledger.create(store, "census", TOTAL)):
+        with pytest.raises(LedgerError, match=r"older privlearn \(format 1\).*create a ledger of that total"):
+            attempt()
+
+
+def test_a_ledger_is_made_beside_tables_of_other_parts(store: str) -> None:
+    for mark in MARKS - {"ledger_format"}:
+        execute(store, f"CREATE TABLE {mark} (version INTEGER)")
+    ledger = Ledger.create(store, "census", TOTAL)
+    assert Ledger.open(store, "census") == ledger
 
 
 ADDRESSES = [

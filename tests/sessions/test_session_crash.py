@@ -6,38 +6,19 @@ import os
 import signal
 import struct
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 import pytest
 from session_support import open_session, points_in_ball, written_learner
 
+from forked import fork
 from privlearn.errors import SessionError
 from privlearn.sessions import InteractivePredictor
 
 POOL = points_in_ball(400, 3, 21)
 LINE = struct.Struct("<qd")
-
-
-def fork(child: Callable[[], object]) -> int:
-    with warnings.catch_warnings():  # newer Pythons warn of threads, of which the child uses none
-        warnings.simplefilter("ignore", DeprecationWarning)
-        process = os.fork()
-    if process == 0:
-        _run_and_leave(child)
-    return process
-
-
-def _run_and_leave(child: Callable[[], object]) -> NoReturn:
-    code = 1
-    try:
-        child()
-        code = 0
-    finally:
-        os._exit(code)
 
 
 def _ask_forever(path: Path, round_number: int, pipe: int) -> None:

@@ -117,13 +117,16 @@ def _bar(start: float, stop: float) -> str:
 
 
 def _entries(statement: Statement) -> Table:
+    """With a column for accounts if there are any."""
+    accounts = any(entry.account for entry in statement.entries)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for heading in ("at (UTC)", "state", "epsilon", "delta", "purpose"):
+    for heading in ("at (UTC)", "state", "epsilon", "delta", *["account"] * accounts, "purpose"):
         justify: Any = "right" if heading in ("epsilon", "delta") else "left"
         table.add_column(heading, justify=justify, overflow="fold")
     for entry in statement.entries:
         time = entry.reserved_at.replace("T", " ")[:16]
-        table.add_row(time, entry.state, *_numbers(entry.amount), Text(entry.purpose))
+        account = [Text(entry.account)] * accounts
+        table.add_row(time, entry.state, *_numbers(entry.amount), *account, Text(entry.purpose))
     return table
 
 

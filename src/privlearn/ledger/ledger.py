@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
 from sqlalchemy import Connection, insert, select
 
-from privlearn.errors import BudgetExceeded, LedgerError
+from privlearn.errors import LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import store as stores
+from privlearn.ledger.admission import check_room, check_same
 from privlearn.ledger.composition import Amount, BasicComposition, Composition
 from privlearn.ledger.cost import Cost
 from privlearn.ledger.renyi import RenyiComposition
@@ -18,12 +19,8 @@ from privlearn.ledger.reservation import Reservation, append
 from privlearn.ledger.statement import (
     COMPOSITIONS,
     CompositionName,
-    Entry,
     Statement,
-    amounts,
     read_composition,
-    read_counted,
-    read_entries,
     read_statement,
 )
 from privlearn.ledger.tables import budgets
@@ -34,15 +31,19 @@ from privlearn.storage import locate
 class Ledger:
     """The budget of one data set in one store.
 
-    Get one from `Ledger.create` or `Ledger.open`. It holds two names and no connection, so it can be copied,
+    Get one from `Ledger.create` or `Ledger.open`. It holds names and no connection, so it can be copied,
     pickled and used after a fork. The data set's name alone is its key: a changed schema brings
-    no fresh budget.
+    no fresh budget, and neither does an account.
 
     Attributes
     ----------
     store : str
         Absolute path of the SQLite file, or address of the PostgreSQL database; never a password.
     dataset : str
+    account : str, default=""
+        On whose behalf it reserves, see `of_account`.
+    share : Guarantee, optional
+        What all releases of the account together may cost.
 
     Examples
     --------
@@ -59,6 +60,14 @@ class Ledger:
 
     store: str
     dataset: str
+    account: str = ""
+    share: Guarantee | None = None
+
+    def __post_init__(self) -> None:
+        if self.account:
+            _check_text("the account's name", self.account)
+        elif self.share is not None:
+            raise LedgerError("a share belongs to an account: give its name, as in of_account(name, share)")
 
     @classmethod
     def create(
@@ -104,7 +113,22 @@ class Ledger:
         with stores.reading(locate(store)) as connection:
             return _datasets(connection)
 
-    def reserve(self, cost: Cost, purpose: str, schema_digest: str = "") -> Reservation:
+    def of_account(self, account: str, share: Guarantee | None = None) -> Ledger:
+        """The same budget for one of those who share it; the total holds for all of them together.
+
+        Parameters
+        ----------
+        account : str
+            Recorded with every entry.
+        share : Guarantee, optional
+            What all entries of this account together may cost, besides what the total has left for all. In both
+            compositions their epsilons and deltas add up to no more. It is not recorded: who reserves enforces it.
+        """
+        return replace(self, account=account, share=share)
+
+    def reserve(
+        self, cost: Cost, purpose: str, schema_digest: str = "", *, id: str | None = None
+    ) -> Reservation:
         """Takes the cost out of the budget, durably, before anything is computed from the private rows.
 
         Parameters
@@ -114,52 +138,56 @@ class Ledger:
             A short text such as ``"PrivateLogisticRegression.fit"``; stored, so never private.
         schema_digest : str, optional
             Recorded with the entry.
+        id : str, optional
+            A name for the reservation, so that a request may be repeated: an open reservation of this name, data
+            set, account and cost is given back, and nothing is charged. Its result may then be computed again,
+            and one result only may leave: keep it under the same name before the commit.
 
         Raises
         ------
         BudgetExceeded
             If it does not fit; nothing is recorded then.
+        LedgerError
+            If the id is taken: by another data set, account or cost, or by a reservation that is settled.
         """
         _check_text("the purpose", purpose)
         if schema_digest:
             _check_text("the schema's digest", schema_digest)
-        requested = self._composition().price(cost)  # before the lock: a Renyi curve may take its time
-        reservation = str(uuid4())
+        if id is not None:
+            _check_text("the reservation's id", id, longest=36)
+        requested = self._price(cost)  # before the lock: a Renyi curve may take its time
+        reservation = Reservation(self.store, self.dataset, id or str(uuid4()))
         with stores.writing(self.store, self.dataset) as connection:
-            composition = read_composition(connection, self.store, self.dataset)
-            counted = read_counted(connection, self.dataset)
-            if not composition.admits(counted, requested):
-                history = read_entries(connection, self.dataset)
-                raise BudgetExceeded(self._refusal(composition, history, requested))
+            if id is not None and check_same(connection, self, id, requested):
+                return Reservation(self.store, self.dataset, id, resumed=True)
+            check_room(connection, self, requested)
             append(
                 connection,
                 dataset=self.dataset,
                 kind="reserved",
-                reservation=reservation,
+                reservation=reservation.id,
                 epsilon=requested.epsilon,
                 delta=requested.delta,
                 renyi=requested.renyi,
                 purpose=purpose,
                 schema_digest=schema_digest,
+                account=self.account,
             )
-        return Reservation(self.store, self.dataset, reservation)
+        return reservation
 
     def statement(self) -> Statement:
-        """Total, spent, reserved, left and every reservation, as of one moment."""
+        """Total, spent, reserved, left and every reservation, as of one moment; with an account also its share."""
         with stores.reading(self.store) as connection:
-            return read_statement(connection, self.store, self.dataset)
+            return read_statement(connection, self.store, self.dataset, self.account, self.share)
 
     def _composition(self) -> Composition:
         with stores.reading(self.store) as connection:
             return read_composition(connection, self.store, self.dataset)
 
-    def _refusal(self, composition: Composition, history: list[Entry], requested: Amount) -> str:
-        balance = composition.balance(amounts(history, "committed"), amounts(history, "reserved"))
-        return (
-            f"the budget of data set {self.dataset!r} ({composition.total}) has no room for this. "
-            f"Spent: {balance.spent}; reserved: {balance.reserved}; "
-            f"requested: {requested}; left: {balance.left}. Ask for no more than is left"
-        )
+    def _price(self, cost: Cost) -> Amount:
+        if self.share is not None:
+            BasicComposition(self.share).price(cost)  # refuses a cost that cannot be compared with the share
+        return self._composition().price(cost)
 
 
 def _new_composition(total: Guarantee, name: str) -> Composition:
@@ -185,6 +213,6 @@ def _datasets(connection: Connection) -> list[str]:
     return sorted(connection.scalars(select(budgets.c.dataset)))
 
 
-def _check_text(what: str, text: str) -> None:
-    if not isinstance(text, str) or not text.strip() or len(text) > 200 or not text.isprintable():
-        raise LedgerError(f"{what} must be one line of 1 to 200 printable characters")
+def _check_text(what: str, text: str, longest: int = 200) -> None:
+    if not isinstance(text, str) or not text.strip() or len(text) > longest or not text.isprintable():
+        raise LedgerError(f"{what} must be one line of 1 to {longest} printable characters")

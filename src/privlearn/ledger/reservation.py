@@ -10,7 +10,7 @@ from sqlalchemy import Connection, insert, select
 
 from privlearn.errors import LedgerError
 from privlearn.ledger import store as stores
-from privlearn.ledger.tables import entries
+from privlearn.ledger.tables import State, entries
 
 
 class Reservation:
@@ -26,11 +26,18 @@ class Reservation:
     id : str
     """
 
-    def __init__(self, store: str, dataset: str, id: str) -> None:
+    def __init__(self, store: str, dataset: str, id: str, *, resumed: bool = False) -> None:
         self.store = store
         self.dataset = dataset
         self.id = id
-        self._entered = False
+        self._entered = resumed  # whoever had it before may have computed a result
+
+    def state(self) -> State | None:
+        """What became of it; None if it is not in the ledger."""
+        with stores.reading(self.store) as connection:
+            kinds = self._kinds(connection)
+        settled = kinds - {"reserved"}
+        return settled.pop() if settled else "reserved" if kinds else None
 
     def commit(self) -> None:
         """Makes the cost final. Call it before the result leaves; calling it again changes nothing."""
@@ -47,8 +54,7 @@ class Reservation:
 
     def _settle(self, kind: Literal["committed", "cancelled"]) -> None:
         with stores.writing(self.store, self.dataset) as connection:
-            of_this = (entries.c.reservation == self.id) & (entries.c.dataset == self.dataset)
-            kinds = set(connection.scalars(select(entries.c.kind).where(of_this)))
+            kinds = self._kinds(connection)
             if "reserved" not in kinds:
                 raise LedgerError(
                     f"reservation {self.id} is not in the ledger at {self.store}: reserve again"
@@ -58,6 +64,10 @@ class Reservation:
                 raise LedgerError(f"reservation {self.id} cannot be {kind} any more: reserve again")
             if not settled:
                 append(connection, dataset=self.dataset, kind=kind, reservation=self.id)
+
+    def _kinds(self, connection: Connection) -> set[State]:
+        of_this = (entries.c.reservation == self.id) & (entries.c.dataset == self.dataset)
+        return set(connection.scalars(select(entries.c.kind).where(of_this)))
 
     def __enter__(self) -> Reservation:
         self._entered = True

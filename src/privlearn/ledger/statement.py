@@ -11,13 +11,12 @@ from sqlalchemy import Connection, Row, func, select
 
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
-from privlearn.ledger.composition import Amount, BasicComposition, Composition
+from privlearn.ledger.composition import Amount, Balance, BasicComposition, Composition
 from privlearn.ledger.renyi import RenyiComposition
-from privlearn.ledger.tables import budgets, entries
+from privlearn.ledger.tables import State, budgets, entries
 
 CompositionName = Literal["basic", "renyi"]
 COMPOSITIONS: tuple[str, ...] = get_args(CompositionName)
-State = Literal["reserved", "committed", "cancelled"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,8 @@ class Entry:
         All but cancelled ones count.
     amount : Amount
     purpose, schema_digest : str
+    account : str
+        Who asked for it; empty if the budget is not shared out.
     reserved_at, settled_at : str
         UTC; ``settled_at`` is empty while reserved.
     """
@@ -40,8 +41,31 @@ class Entry:
     amount: Amount
     purpose: str
     schema_digest: str
+    account: str
     reserved_at: str
     settled_at: str
+
+
+@dataclass(frozen=True)
+class Share:
+    """Where an account's part of a budget stands; in both compositions its costs add up.
+
+    Attributes
+    ----------
+    account : str
+    total : Guarantee
+    spent, reserved, left : Amount
+        They add up to the share. The data set may have less left than that.
+    """
+
+    account: str
+    total: Guarantee
+    spent: Amount
+    reserved: Amount
+    left: Amount
+
+    def __str__(self) -> str:
+        return f"share of {self.account}: {self.total}\n{_balance_lines(self)}"
 
 
 @dataclass(frozen=True)
@@ -59,6 +83,8 @@ class Statement:
         In the order of their reservation.
     renyi_order, renyi_limit : float or None
         The fixed order and the largest divergence at it; None in a basic ledger.
+    share : Share or None
+        That of the ledger's account, if it has one.
     """
 
     dataset: str
@@ -70,18 +96,23 @@ class Statement:
     entries: tuple[Entry, ...]
     renyi_order: float | None = None
     renyi_limit: float | None = None
+    share: Share | None = None
 
     def __str__(self) -> str:
-        return (
-            f"{self.dataset}: {self.total}, {self.composition} composition\n"
-            f"spent     {self.spent}\nreserved  {self.reserved}\nleft      {self.left}"
-        )
+        whole = f"{self.dataset}: {self.total}, {self.composition} composition\n{_balance_lines(self)}"
+        return whole if self.share is None else f"{whole}\n{self.share}"
 
 
-def read_statement(connection: Connection, store: str, dataset: str) -> Statement:
+def _balance_lines(balance: Statement | Share) -> str:
+    return f"spent     {balance.spent}\nreserved  {balance.reserved}\nleft      {balance.left}"
+
+
+def read_statement(
+    connection: Connection, store: str, dataset: str, account: str, share: Guarantee | None
+) -> Statement:
     composition = read_composition(connection, store, dataset)
     history = read_entries(connection, dataset)
-    balance = composition.balance(amounts(history, "committed"), amounts(history, "reserved"))
+    balance = balance_of(composition, history)
     renyi = composition if isinstance(composition, RenyiComposition) else None
     return Statement(
         dataset=dataset,
@@ -93,7 +124,17 @@ def read_statement(connection: Connection, store: str, dataset: str) -> Statemen
         entries=tuple(history),
         renyi_order=renyi.order if renyi else None,
         renyi_limit=renyi.limit if renyi else None,
+        share=None if share is None else _share(account, share, history),
     )
+
+
+def balance_of(composition: Composition, history: Sequence[Entry]) -> Balance:
+    return composition.balance(amounts(history, "committed"), amounts(history, "reserved"))
+
+
+def _share(account: str, total: Guarantee, history: Sequence[Entry]) -> Share:
+    balance = balance_of(BasicComposition(total), [entry for entry in history if entry.account == account])
+    return Share(account, total, balance.spent, balance.reserved, balance.left)
 
 
 def read_composition(connection: Connection, store: str, dataset: str) -> Composition:
@@ -114,10 +155,15 @@ def read_composition(connection: Connection, store: str, dataset: str) -> Compos
     return BasicComposition(total)
 
 
-def read_counted(connection: Connection, dataset: str) -> list[Amount]:
-    """Every amount reserved or committed; equal ones are counted by the database, since writers wait for this."""
+def read_counted(connection: Connection, dataset: str, account: str | None = None) -> list[Amount]:
+    """Every amount reserved or committed, or those of one account.
+
+    Equal ones are counted by the database, since writers wait for this.
+    """
     of_this = entries.c.dataset == dataset
     cancelled = select(entries.c.reservation).where(of_this, entries.c.kind == "cancelled")
+    if account is not None:
+        of_this &= entries.c.account == account
     numbers = (entries.c.epsilon, entries.c.delta, entries.c.renyi)
     rows = connection.execute(
         select(*numbers, func.count().label("times"))
@@ -142,6 +188,7 @@ def _entry(reserved: Row[Any], settled: Row[Any] | None) -> Entry:
         amount=Amount(reserved.epsilon, reserved.delta, reserved.renyi),
         purpose=reserved.purpose,
         schema_digest=reserved.schema_digest,
+        account=reserved.account,
         reserved_at=reserved.time,
         settled_at=settled.time if settled else "",
     )

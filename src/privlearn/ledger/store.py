@@ -46,6 +46,11 @@ def _check_format(connection: Connection, store: str) -> None:
         raise LedgerError(
             f"{store} is not a ledger: give another one, or create it with `privlearn budget create`"
         )
+    if version < tables.FORMAT:
+        raise LedgerError(
+            f"{store} was written by an older privlearn (format {version}), which knew no accounts: go on with that "
+            "version, or have it show what is left and create a ledger of that total at another place"
+        )
     if version > tables.FORMAT:
         raise LedgerError(
             f"{store} was written by a newer privlearn (format {version}): install that version"

@@ -5,6 +5,8 @@ They hold names, numbers and times: nothing of the private rows.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from sqlalchemy import (
     CheckConstraint,
     Column,
@@ -22,7 +24,8 @@ from sqlalchemy import (
 
 from privlearn.storage import protect
 
-FORMAT = 1
+FORMAT = 2
+State = Literal["reserved", "committed", "cancelled"]
 
 _metadata = MetaData()
 
@@ -40,7 +43,7 @@ budgets = Table(
     Column("renyi_limit", Double),
 )
 
-# The amounts stand in the reserved row alone, so that no two rows can contradict each other.
+# Amounts and account stand in the reserved row alone, so that no two rows can contradict each other.
 entries = Table(
     "entries",
     _metadata,
@@ -60,6 +63,7 @@ entries = Table(
     Column("renyi", Double),
     Column("purpose", String(200)),
     Column("schema_digest", String(200)),
+    Column("account", String(200), CheckConstraint("account IS NOT NULL OR kind <> 'reserved'")),
     sqlite_autoincrement=True,
 )
 

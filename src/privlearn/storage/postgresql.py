@@ -6,6 +6,8 @@
   the lock was given. Under REPEATABLE READ it would see the state from before the wait, and overspend.
 - synchronous_commit is at least on, and a server with fsync off is refused: what is committed survives a power cut.
 - Numbers are sent with all their digits, whatever the server's default: a rounded cost could be too small.
+- Connections are kept for the next transaction, by each process for itself, and tried before they are used again: one
+  that was lost in between is replaced. None of the settings above outlives its transaction.
 - A connection that is lost ends its transaction. Whether it had just been committed, the caller cannot know: it gets
   an error, lets nothing out, and the cost counts if it was recorded.
 
@@ -14,11 +16,13 @@ An address holds no password, so none can be shown: PostgreSQL's own password fi
 
 from __future__ import annotations
 
-from functools import lru_cache
+import atexit
+import os
 from hashlib import sha256
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import QueuePool
 
 from privlearn.errors import LedgerError
 from privlearn.storage.waiting import BUSY_SECONDS, is_writing
@@ -58,11 +62,23 @@ def prepare(store: str) -> None:
     """Nothing to do: the database is made by its administrator."""
 
 
-@lru_cache(maxsize=32)
 def engine(store: str) -> Engine:
+    """The connections of this process: those of the process it was forked from are not its own."""
+    key = (os.getpid(), store)
+    return _engines.get(key) or _engines.setdefault(key, _new_engine(store))
+
+
+def disconnect() -> None:
+    """Closes the connections that this process keeps; the next transaction opens a new one."""
+    for process, store in list(_engines):
+        if process == os.getpid():
+            _engines.pop((process, store)).dispose()
+
+
+def _new_engine(store: str) -> Engine:
     url = make_url(store).set(drivername="postgresql+psycopg")
     try:
-        created = create_engine(url, poolclass=NullPool, use_native_hstore=False, connect_args=_CONNECTION)
+        created = create_engine(url, use_native_hstore=False, connect_args=_CONNECTION, **_POOL)
     except ModuleNotFoundError:
         raise LedgerError(
             "a ledger on PostgreSQL needs psycopg: pip install 'privlearn[postgresql]'"
@@ -105,3 +121,8 @@ _CONNECTION = {
     "keepalives_count": 3,
     "tcp_user_timeout": 1000 * BUSY_SECONDS,
 }
+# Beyond those kept there is no limit: a transaction that is opened inside another must not wait for it to end.
+_POOL: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 8, "max_overflow": -1, "pool_pre_ping": True}
+
+_engines: dict[tuple[int, str], Engine] = {}
+atexit.register(disconnect)
