@@ -56,14 +56,14 @@ def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verifica
     VerificationError
         If anything contradicts anything else, or the file is not signed by ``signer``.
     """
-    proven = _read(path)
+    proven = verify_bytes(read_whole(path))
     if signer is not None and proven.signer != signer.public_bytes_raw().hex():
         raise VerificationError("the file is not signed by the given key")
     return proven
 
 
-def _read(path: str | Path) -> Verification:
-    raw = read_whole(path)
+def verify_bytes(raw: bytes) -> Verification:
+    """The same for a file's content."""
     if raw.lstrip()[:1] == b"{":  # JSON; a release is an archive
         return _proven(SessionCertificate.from_bytes(raw), signer=None)
     release = Release.from_bytes(raw)

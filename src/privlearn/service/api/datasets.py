@@ -1,0 +1,214 @@
+"""Data sets: their public side, their budgets, and what can be known before anything is spent."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from privlearn.guarantee import Guarantee
+from privlearn.ledger import Statement
+from privlearn.service.api import promise
+from privlearn.service.api.bodies import ROWS_EXAMPLE, content_of, described, json_body
+from privlearn.service.api.callers import KnownCaller, Served
+from privlearn.service.api.kinds import ARROW, CSV, JSON, kind_accepted, table_answer
+from privlearn.service.api.problems import refused
+from privlearn.service.api.promise import Amount, DataSetName, Delta, Epsilon, Promise, with_example
+from privlearn.service.api.training import chosen
+from privlearn.service.datasets import OfferedDataSet
+
+router = APIRouter(prefix="/datasets", tags=["data sets"])
+
+MOST_SYNTHETIC = 10_000
+
+
+class DataSetAnswer(BaseModel):
+    """The public side of a data set."""
+
+    model_config = with_example(
+        {
+            "name": "census",
+            "records": 32561,
+            "budget": promise.PROMISE_EXAMPLE,
+            "composition": "basic",
+            "schema": {
+                "name": "census",
+                "columns": {"age": {"type": "number", "lower": 17, "upper": 90}},
+                "target": {"name": "income", "classes": ["<=50K", ">50K"]},
+            },
+            "learners": {"logistic": {"model": "logistic"}},
+        }
+    )
+
+    name: str = Field(description="Its name in every address.")
+    records: int = Field(description="Number of records, or of persons where they have several; public.")
+    budget: Promise = Field(description="What all releases and sessions together may spend.")
+    composition: str = Field(description="How costs add up: basic or renyi.")
+    public_schema: dict[str, Any] = Field(
+        alias="schema", description="Bounds, categories and classes of its columns."
+    )
+    learners: dict[str, dict[str, Any]] = Field(description="What can be trained on it, by name.")
+
+    @classmethod
+    def of(cls, offered: OfferedDataSet) -> DataSetAnswer:
+        return cls(
+            name=offered.name,
+            records=offered.records,
+            budget=Promise.of(offered.settings.guarantee),
+            composition=offered.settings.composition,
+            schema=offered.schema.to_dict(),
+            learners={
+                name: recipe.model_dump(mode="json", exclude_none=True)
+                for name, recipe in offered.learners.items()
+            },
+        )
+
+
+class EntryAnswer(BaseModel):
+    """One cost."""
+
+    reservation: str = Field(description="Id of the training it pays for.")
+    state: str = Field(description="reserved, committed or cancelled; all but cancelled ones count.")
+    amount: Amount = Field(description="The cost.")
+    purpose: str = Field(description="What it was for.")
+    analyst: str = Field(description="Who asked for it.")
+    reserved_at: str = Field(description="When (UTC).")
+    settled_at: str = Field(description="When it was committed or cancelled; empty: not yet.")
+
+
+class ShareAnswer(BaseModel):
+    """Where your part of the budget stands."""
+
+    total: Promise = Field(description="What you may spend.")
+    spent: Amount = Field(description="What you have spent.")
+    reserved: Amount = Field(description="What running trainings will cost.")
+    left: Amount = Field(description="What is left of your part; the data set may have less.")
+
+
+class BudgetAnswer(BaseModel):
+    """Where a budget stands."""
+
+    model_config = with_example(
+        {
+            "dataset": "census",
+            "composition": "basic",
+            "total": {"epsilon": 4.0, "delta": 1e-6, "neighbours": "replace_one"},
+            "spent": {"epsilon": 1.0, "delta": 1e-7},
+            "reserved": {"epsilon": 0.0, "delta": 0.0},
+            "left": {"epsilon": 3.0, "delta": 9e-7},
+            "share": None,
+            "entries": [],
+        }
+    )
+
+    dataset: str = Field(description="The data set.")
+    composition: str = Field(description="How costs add up: basic or renyi.")
+    total: Promise = Field(description="What all together may spend.")
+    spent: Amount = Field(description="What is spent.")
+    reserved: Amount = Field(description="What running trainings will cost.")
+    left: Amount = Field(description="What is left.")
+    share: ShareAnswer | None = Field(description="Your part of it; null for the holder.")
+    entries: list[EntryAnswer] = Field(description="Your costs, oldest first; all of them for the holder.")
+
+    @classmethod
+    def of(cls, statement: Statement) -> BudgetAnswer:
+        share = statement.share
+        return cls(
+            dataset=statement.dataset,
+            composition=statement.composition,
+            total=Promise.of(statement.total),
+            **_balance(statement),
+            share=None if share is None else ShareAnswer(total=Promise.of(share.total), **_balance(share)),
+            entries=[
+                EntryAnswer(
+                    reservation=entry.reservation,
+                    state=entry.state,
+                    amount=Amount.of(entry.amount),
+                    purpose=entry.purpose,
+                    analyst=entry.account,
+                    reserved_at=entry.reserved_at,
+                    settled_at=entry.settled_at,
+                )
+                for entry in statement.entries
+            ],
+        )
+
+
+class EstimateRequest(promise.Request):
+    """A training to be estimated."""
+
+    model_config = with_example({"learner": "logistic", "epsilon": 1.0, "delta": 1e-7})
+
+    learner: str = Field(default="", max_length=64, description="One of those on offer; left out: the first.")
+    epsilon: Epsilon
+    delta: Delta = 0.0
+
+
+@router.get("", summary="List data sets", responses=refused())
+def list_datasets(service: Served, caller: KnownCaller) -> list[DataSetAnswer]:
+    """The data sets that this key may ask about."""
+    return [DataSetAnswer.of(offered) for offered in service.datasets(caller)]
+
+
+@router.get("/{name}", summary="Describe a data set", responses=refused(404, 422))
+def get_dataset(service: Served, caller: KnownCaller, name: DataSetName) -> DataSetAnswer:
+    """Its public side: schema, number of records, learners on offer."""
+    return DataSetAnswer.of(service.dataset(caller, name))
+
+
+@router.get("/{name}/budget", summary="See where a budget stands", responses=refused(404, 422))
+def get_budget(service: Served, caller: KnownCaller, name: DataSetName) -> BudgetAnswer:
+    """What is spent, reserved and left, of the whole and of your share."""
+    return BudgetAnswer.of(service.budget(caller, name))
+
+
+@router.post(
+    "/{name}/estimate",
+    summary="Estimate a training",
+    openapi_extra=described({JSON: content_of(EstimateRequest)}),
+    responses=refused(400, 404, 408, 413, 415, 422),
+)
+def estimate(
+    service: Served,
+    caller: KnownCaller,
+    name: DataSetName,
+    asked: Annotated[EstimateRequest, Depends(json_body(EstimateRequest))],
+) -> dict[str, Any]:
+    """What it would cost and how noisy it would be, from public facts alone: free, and nothing is read."""
+    offered = service.dataset(caller, name)
+    guarantee = Guarantee(asked.epsilon, asked.delta, offered.settings.neighbours)
+    return service.estimate(caller, name, chosen(offered, asked.learner), guarantee)
+
+
+@router.get(
+    "/{name}/synthetic",
+    summary="Get made-up rows",
+    response_class=Response,
+    responses=refused(404, 406, 422)
+    | {
+        200: {
+            "description": "Rows in the kind of Accept.",
+            "content": {
+                JSON: {"schema": {"type": "object"}, "example": ROWS_EXAMPLE},
+                CSV: {"schema": {"type": "string"}, "example": '"age","sex"\n39,"female"\n'},
+                ARROW: {"schema": {"type": "string", "format": "binary"}},
+            },
+        }
+    },
+)
+def get_synthetic(
+    request: Request,
+    service: Served,
+    caller: KnownCaller,
+    name: DataSetName,
+    rows: Annotated[int, Query(ge=1, le=MOST_SYNTHETIC, description="How many.", examples=[5])] = 100,
+    seed: Annotated[int, Query(ge=0, lt=2**32, description="Equal seeds give equal rows.", examples=[0])] = 0,
+) -> Response:
+    """Rows drawn from the schema, the target included, to try every call with. About nobody, and free."""
+    kind = kind_accepted(request, JSON)
+    return table_answer(service.dataset(caller, name).synthetic(rows, seed), kind)
+
+
+def _balance(part: Any) -> dict[str, Amount]:
+    return {name: Amount.of(getattr(part, name)) for name in ("spent", "reserved", "left")}

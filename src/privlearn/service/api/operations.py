@@ -1,0 +1,58 @@
+"""For those who run the server: is it alive, is it ready, what does it do."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
+from starlette.concurrency import run_in_threadpool
+
+from privlearn.service.api.callers import Holder, Served
+from privlearn.service.api.problems import problem, refused
+from privlearn.storage import reading
+
+router = APIRouter(tags=["operations"])
+
+METRICS = "text/plain; version=1.0.0; charset=utf-8"
+
+
+@router.get(
+    "/healthz",
+    summary="Is the process alive?",
+    response_class=PlainTextResponse,
+    responses={200: {"content": {"text/plain": {"example": "ok\n"}}}},
+)
+async def healthz() -> str:
+    """No key is needed. Says nothing about the database: `/readyz` does."""
+    return "ok\n"
+
+
+@router.get(
+    "/readyz",
+    summary="Can it answer?",
+    response_class=PlainTextResponse,
+    responses=refused(503, key=False) | {200: {"content": {"text/plain": {"example": "ok\n"}}}},
+)
+async def readyz(request: Request, service: Served) -> Response:
+    """No key is needed. 503 while the database cannot be reached, and while the server is shutting down."""
+    if request.app.state.stopping:
+        return problem(503, "the server is shutting down")
+    await run_in_threadpool(_reach, service.store)
+    return PlainTextResponse("ok\n")
+
+
+@router.get(
+    "/metrics",
+    summary="Figures for Prometheus",
+    response_class=PlainTextResponse,
+    responses=refused(403)
+    | {200: {"content": {"text/plain": {"example": "privlearn_predictions_total 1000.0\n"}}}},
+)
+def metrics(request: Request, service: Served, holder: Holder) -> Response:
+    """Requests, times, trainings, predictions, budgets: nothing that depends on a record but what was paid for. Needs a
+    holder's key."""
+    return Response(request.app.state.metrics.text(service, holder), media_type=METRICS)
+
+
+def _reach(store: str) -> None:
+    with reading(store):
+        pass

@@ -1,0 +1,138 @@
+"""Released models: ask for one, fetch it, have one verified."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+
+from privlearn.release.verify import verify_bytes
+from privlearn.service.api.bodies import described
+from privlearn.service.api.callers import KnownCaller, Served
+from privlearn.service.api.jobs import JobAnswer
+from privlearn.service.api.kinds import kind_sent
+from privlearn.service.api.problems import refused
+from privlearn.service.api.promise import PROMISE_EXAMPLE, Id, Promise, with_example
+from privlearn.service.api.training import IdempotencyKey, ReleaseRequest, asked, training_body
+from privlearn.service.requests import ReleaseInfo
+
+router = APIRouter(tags=["releases"])
+
+BYTES = "application/octet-stream"
+_FILE: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+
+
+class ReleaseAnswer(BaseModel):
+    """A released model, without its file."""
+
+    model_config = with_example(
+        {
+            "id": "9f86d081884c7d65",
+            "analyst": "alice",
+            "dataset": "census",
+            "learner": "logistic",
+            "guarantee": PROMISE_EXAMPLE,
+            "trial": False,
+            "created": "2026-11-16T09:00:01.000000+00:00",
+            "size": 8123,
+            "certificate": {"mechanism": {"name": "output"}},
+        }
+    )
+
+    id: str = Field(description="Name of the release.")
+    analyst: str = Field(description="Who asked for it.")
+    dataset: str = Field(description="The data set it was trained on.")
+    learner: str = Field(description="The learner on offer that was chosen.")
+    guarantee: Promise = Field(description="What it promises.")
+    trial: bool = Field(description="Whether it was trained on made-up rows.")
+    created: str = Field(description="When it was made (UTC).")
+    size: int = Field(description="Bytes of its file.")
+    certificate: dict[str, Any] = Field(description="What is promised, with every constant.")
+
+    @classmethod
+    def of(cls, release: ReleaseInfo) -> ReleaseAnswer:
+        return cls(
+            id=release.id,
+            analyst=release.analyst,
+            dataset=release.dataset,
+            learner=release.learner,
+            guarantee=Promise.of(release.guarantee),
+            trial=release.trial,
+            created=release.created,
+            size=release.size,
+            certificate=release.certificate,
+        )
+
+
+class VerificationAnswer(BaseModel):
+    """What a release file proves about itself."""
+
+    model_config = with_example(
+        {"claimed": PROMISE_EXAMPLE, "recomputed": PROMISE_EXAMPLE, "is_private": True, "signer": None}
+    )
+
+    claimed: Promise = Field(description="What it promises.")
+    recomputed: Promise = Field(description="What its constants give; never weaker.")
+    is_private: bool = Field(description="False if it promises nothing, or its noise was not secret.")
+    signer: str | None = Field(description="Public key (hexadecimal) of the signature that covers it.")
+
+
+@router.post(
+    "/releases",
+    status_code=202,
+    summary="Train a model to be given out",
+    openapi_extra=training_body(ReleaseRequest),
+    responses=refused(400, 404, 408, 409, 413, 415, 422),
+)
+async def ask_release(
+    request: Request, service: Served, caller: KnownCaller, idempotency_key: IdempotencyKey = ""
+) -> JobAnswer:
+    """Refused at once, free of charge, if it does not fit into the budget or cannot be done. Otherwise a training, to
+    be followed at `/v1/jobs/{id}`; its cost is charged before it begins, once."""
+    wanted = await asked(request, caller, ReleaseRequest)
+    return JobAnswer.of(await run_in_threadpool(service.ask, caller, wanted, idempotency_key))
+
+
+@router.get("/releases", summary="List releases", responses=refused())
+def list_releases(service: Served, caller: KnownCaller) -> list[ReleaseAnswer]:
+    """Your releases, newest first; all of them with the holder's key."""
+    return [ReleaseAnswer.of(release) for release in service.releases(caller)]
+
+
+@router.get("/releases/{id}", summary="Describe a release", responses=refused(404, 422))
+def get_release(service: Served, caller: KnownCaller, id: Id) -> ReleaseAnswer:
+    """What it promises, with its certificate."""
+    return ReleaseAnswer.of(service.release(caller, id))
+
+
+@router.get(
+    "/releases/{id}/file",
+    summary="Fetch a release",
+    response_class=Response,
+    responses=refused(404, 422) | {200: {"description": "The file.", "content": {BYTES: _FILE}}},
+)
+def get_release_file(service: Served, caller: KnownCaller, id: Id) -> Response:
+    """The file that `privlearn verify` and `privlearn predict` read."""
+    name = {"Content-Disposition": f'attachment; filename="{id}.privlearn"'}
+    return Response(service.release_file(caller, id), media_type=BYTES, headers=name)
+
+
+@router.post(
+    "/verify",
+    summary="Verify a release",
+    openapi_extra=described({BYTES: _FILE}),
+    responses=refused(408, 413, 415, 422),
+)
+async def verify_release(request: Request, _: KnownCaller) -> VerificationAnswer:
+    """Checks every byte and recomputes the guarantee from the certificate alone. You need not take the server's
+    word for it: `privlearn verify` does the same on your machine."""
+    kind_sent(request, (BYTES,))
+    proven = await run_in_threadpool(verify_bytes, await request.body())
+    return VerificationAnswer(
+        claimed=Promise.of(proven.claimed),
+        recomputed=Promise.of(proven.recomputed),
+        is_private=proven.is_private,
+        signer=proven.signer,
+    )

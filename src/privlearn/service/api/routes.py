@@ -1,0 +1,55 @@
+"""All routes of the interface, and their description for OpenAPI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+
+from privlearn import __version__
+from privlearn.service.api import datasets, jobs, operations, people, releases, sessions
+from privlearn.service.api.bodies import REF
+from privlearn.service.api.problems import Problem
+from privlearn.service.api.training import ReleaseRequest, SessionRequest
+
+PREFIX = "/v1"
+DESCRIPTION = """\
+Train on records that stay with their holder, within a privacy budget that nobody can overspend. Every call but
+`/healthz` and `/readyz` needs a key: `Authorization: Bearer pl_...`. What is refused costs nothing, and says why."""
+_UNSEEN: tuple[type[BaseModel], ...] = (Problem, ReleaseRequest, SessionRequest, datasets.EstimateRequest)
+"""What FastAPI does not find by itself: bodies that the code reads, and problems."""
+
+
+def add_api(app: FastAPI) -> None:
+    """Add every route, and make the application describe them."""
+    for module in (people, datasets, jobs, sessions, releases):
+        app.include_router(module.router, prefix=PREFIX)
+    app.include_router(operations.router)
+    app.openapi = lambda: _description(app)  # type: ignore[method-assign]  # FastAPI's own way to change it
+
+
+def _description(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        found = get_openapi(
+            title="privlearn", version=__version__, description=DESCRIPTION, routes=app.routes, tags=_TAGS
+        )
+        schemas = found["components"]["schemas"]
+        for model in _UNSEEN:
+            schemas[model.__name__] = model.model_json_schema(ref_template=REF)
+        app.openapi_schema = found
+    return app.openapi_schema
+
+
+_TAGS = [
+    {"name": "people", "description": "Who asks, and what was done by whom."},
+    {"name": "data sets", "description": "What there is, what it may cost, and rows to try with."},
+    {"name": "jobs", "description": "Trainings on their way."},
+    {"name": "sessions", "description": "Interactive: the model stays with the holder and answers points."},
+    {
+        "name": "releases",
+        "description": "Non-interactive and semi-interactive: the model is given out as a file.",
+    },
+    {"name": "operations", "description": "For those who run the server."},
+]

@@ -1,0 +1,188 @@
+"""Sessions: a model stays with the holder and answers points."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pyarrow as pa
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+from pydantic_core import to_json
+from starlette.concurrency import run_in_threadpool
+
+from privlearn.service.api.bodies import ROWS_CONTENTS, described
+from privlearn.service.api.callers import KnownCaller, Served
+from privlearn.service.api.jobs import JobAnswer
+from privlearn.service.api.kinds import ARROW, CSV, JSON, Kind, kind_accepted, kind_sent, table_bytes
+from privlearn.service.api.problems import refused
+from privlearn.service.api.promise import PROMISE_EXAMPLE, Id, Promise, with_example
+from privlearn.service.api.rows import read_rows
+from privlearn.service.api.training import IdempotencyKey, SessionRequest, asked, training_body
+from privlearn.service.keys import Caller
+from privlearn.service.logs import note
+from privlearn.service.requests import Predictions, Session
+from privlearn.service.service import Service
+
+router = APIRouter(prefix="/sessions", tags=["sessions"])
+
+
+class SessionAnswer(BaseModel):
+    """A model that answers points and does not leave."""
+
+    model_config = with_example(
+        {
+            "id": "9f86d081884c7d65",
+            "analyst": "alice",
+            "dataset": "census",
+            "learner": "logistic",
+            "mechanism": "model",
+            "guarantee": PROMISE_EXAMPLE,
+            "trial": False,
+            "state": "open",
+            "created": "2026-11-16T09:00:01.000000+00:00",
+            "certificate": {"mechanism": {"name": "output"}},
+        }
+    )
+
+    id: str = Field(description="Name of the session.")
+    analyst: str = Field(description="Who opened it.")
+    dataset: str = Field(description="The data set it was trained on.")
+    learner: str = Field(description="The learner on offer that was chosen.")
+    mechanism: str = Field(description="What answers.")
+    guarantee: Promise = Field(description="What all of its answers together promise.")
+    trial: bool = Field(description="Whether it was trained on made-up rows.")
+    state: Literal["open", "closed"] = Field(description="A closed session answers no more.")
+    created: str = Field(description="When it was opened (UTC).")
+    certificate: dict[str, Any] = Field(description="What is promised, with every constant.")
+
+    @classmethod
+    def of(cls, session: Session) -> SessionAnswer:
+        return cls(
+            id=session.id,
+            analyst=session.analyst,
+            dataset=session.dataset,
+            learner=session.learner,
+            mechanism=session.mechanism,
+            guarantee=Promise.of(session.guarantee),
+            trial=session.trial,
+            state=session.state,
+            created=session.created,
+            certificate=session.certificate,
+        )
+
+
+class PredictionsAnswer(BaseModel):
+    """An answer for each row, in the order of the rows."""
+
+    model_config = with_example(
+        {"predictions": ["<=50K", ">50K"], "scores": [-0.31, 0.12], "sources": ["model", "model"]}
+    )
+
+    predictions: list[str | float | bool] = Field(description="A label or a number for each row.")
+    scores: list[float | list[float]] = Field(
+        description="The scores behind it; of several classes one each."
+    )
+    sources: list[str] = Field(description="Where the answer comes from.")
+
+
+@router.post(
+    "",
+    status_code=202,
+    summary="Train a model to be asked",
+    openapi_extra=training_body(SessionRequest),
+    responses=refused(400, 404, 408, 409, 413, 415, 422),
+)
+async def ask_session(
+    request: Request, service: Served, caller: KnownCaller, idempotency_key: IdempotencyKey = ""
+) -> JobAnswer:
+    """Refused at once, free of charge, if it does not fit into the budget or cannot be done. Otherwise a training, to
+    be followed at `/v1/jobs/{id}`; when it is done its result is the session's id."""
+    wanted = await asked(request, caller, SessionRequest)
+    return JobAnswer.of(await run_in_threadpool(service.ask, caller, wanted, idempotency_key))
+
+
+@router.get("", summary="List sessions", responses=refused())
+def list_sessions(service: Served, caller: KnownCaller) -> list[SessionAnswer]:
+    """Your sessions, newest first; all of them with the holder's key."""
+    return [SessionAnswer.of(session) for session in service.sessions(caller)]
+
+
+@router.get("/{id}", summary="Describe a session", responses=refused(404, 422))
+def get_session(service: Served, caller: KnownCaller, id: Id) -> SessionAnswer:
+    """What it promises, with its certificate."""
+    return SessionAnswer.of(service.session(caller, id))
+
+
+@router.delete(
+    "/{id}",
+    status_code=204,
+    summary="Close a session",
+    response_class=Response,
+    responses=refused(404, 409, 422),
+)
+def close_session(service: Served, caller: KnownCaller, id: Id) -> Response:
+    """For good: it answers no more, and nothing of its cost comes back."""
+    service.close_session(caller, id)
+    return Response(status_code=204)
+
+
+@router.post(
+    "/{id}/predictions",
+    summary="Ask for predictions",
+    response_model=PredictionsAnswer,
+    openapi_extra=described(ROWS_CONTENTS),
+    responses=refused(400, 403, 404, 406, 408, 409, 413, 415, 422)
+    | {
+        200: {
+            "description": "An answer for each row, in the kind of the request or that of Accept.",
+            "content": {
+                CSV: {
+                    "schema": {"type": "string"},
+                    "example": '"prediction","score","source"\n"<=50K",-0.31,"model"\n',
+                },
+                ARROW: {"schema": {"type": "string", "format": "binary"}},
+            },
+        }
+    },
+)
+async def predict(request: Request, service: Served, caller: KnownCaller, id: Id) -> Response:
+    """One row or a batch, as JSON, CSV or Arrow. It costs nothing: the session was paid when it was opened, and equal
+    points get equal answers."""
+    sent: Kind = kind_sent(request)
+    wanted = kind_accepted(request, sent)
+    content = await request.body()
+    rows, answer = await run_in_threadpool(_answered, service, caller, id, content, sent, wanted)
+    note(request.scope, rows=rows)
+    request.app.state.metrics.predicted(rows)
+    return answer
+
+
+def _answered(
+    service: Service, caller: Caller, session_id: str, content: bytes, sent: Kind, wanted: Kind
+) -> tuple[int, Response]:
+    """In one thread from bytes to bytes: a batch should cost little beside its prediction."""
+    dataset = service.dataset(caller, service.session(caller, session_id).dataset)
+    rows = read_rows(content, sent, dataset.schema, service.owner.limits.batch_rows)
+    answers = service.predict(caller, session_id, rows)
+    body = _json(answers) if wanted == JSON else table_bytes(_table(answers), wanted)
+    return rows.num_rows, Response(body, media_type=wanted)
+
+
+def _json(answers: Predictions) -> bytes:
+    return bytes(
+        to_json(
+            {
+                "predictions": answers.predictions.tolist(),
+                "scores": answers.scores.tolist(),
+                "sources": answers.sources.tolist(),
+            }
+        )
+    )
+
+
+def _table(answers: Predictions) -> pa.Table:
+    scores = answers.scores
+    named = (
+        {"score": scores} if scores.ndim == 1 else {f"score_{k}": column for k, column in enumerate(scores.T)}
+    )
+    return pa.table({"prediction": answers.predictions, **named, "source": answers.sources})
