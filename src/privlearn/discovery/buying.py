@@ -15,7 +15,7 @@ from privlearn.data.columns import Value
 from privlearn.data.draft import Bound
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee, Neighbours
-from privlearn.ledger import Cost, Ledger
+from privlearn.ledger import Budget, Cost
 from privlearn.mechanisms.discovery import Discovery
 from privlearn.mechanisms.histogram import frequent
 from privlearn.randomness import Randomness, randomness_from
@@ -28,7 +28,7 @@ def discover(
     epsilon: float,
     delta: float = 0.0,
     neighbours: Neighbours = "replace_one",
-    ledger: Ledger | None = None,
+    ledger: Budget | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Schema:
     """Buy everything that a draft marks ``buy``: one price for all columns, charged before anything is computed.
@@ -146,7 +146,7 @@ def _listed(
 
 
 def _charged(
-    ledger: Ledger | None, plan: Discovery, draft: SchemaDraft, compute: Callable[[], Bought]
+    ledger: Budget | None, plan: Discovery, draft: SchemaDraft, compute: Callable[[], Bought]
 ) -> Bought:
     """Reserve, compute, commit: nothing is kept before its cost is durable."""
     if ledger is None:

@@ -15,7 +15,7 @@ from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.inputs import TrainingSet, check_class_weight, read_arrays, read_table
 from privlearn.estimators.training import Progress, solver
 from privlearn.guarantee import Neighbours
-from privlearn.ledger import Ledger
+from privlearn.ledger import Budget
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.output import Fit
 from privlearn.release import Certificate, LinearModel
@@ -100,7 +100,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         class_weight: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         tolerance: float = 1e-10,
-        ledger: Ledger | None = None,
+        ledger: Budget | None = None,
         progress: Progress | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:

@@ -21,7 +21,7 @@ from privlearn.estimators.targets import (
 from privlearn.estimators.training import Progress, regression_solver
 from privlearn.features import Kernel
 from privlearn.guarantee import Neighbours
-from privlearn.ledger import Ledger
+from privlearn.ledger import Budget
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.output import Fit
 from privlearn.release import Certificate, RegressionModel
@@ -98,7 +98,7 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
         regularization: str | float = "auto",
         fit_intercept: bool = True,
         tolerance: float = 1e-10,
-        ledger: Ledger | None = None,
+        ledger: Budget | None = None,
         progress: Progress | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:

@@ -15,7 +15,7 @@ from privlearn.estimators.linear import PrivateLinearClassifier
 from privlearn.estimators.training import Progress
 from privlearn.features import Kernel
 from privlearn.guarantee import Neighbours
-from privlearn.ledger import Ledger
+from privlearn.ledger import Budget
 
 
 class PrivateSVC(KernelChoice, PrivateLinearClassifier):
@@ -88,7 +88,7 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         class_weight: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         tolerance: float = 1e-10,
-        ledger: Ledger | None = None,
+        ledger: Budget | None = None,
         progress: Progress | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:

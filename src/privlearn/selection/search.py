@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.work import charged
 from privlearn.guarantee import Guarantee, Neighbours
-from privlearn.ledger import Ledger
+from privlearn.ledger import Budget
 from privlearn.mechanisms.answers import whole_number
 from privlearn.mechanisms.search import Searched
 from privlearn.randomness import Randomness, randomness_from
@@ -96,7 +96,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         method: str = "auto",
         expected_trials: int | None = None,
         public_validation: Any = None,
-        ledger: Ledger | None = None,
+        ledger: Budget | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.estimator = estimator
