@@ -6,8 +6,6 @@ stranger run code here. Served here is only Flower's Fleet interface, under TLS,
 
 from __future__ import annotations
 
-import socket
-import ssl
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -34,6 +32,7 @@ from flwr.superlink.grid import InMemoryGrid
 from flwr.superlink.main import create_app
 
 from privlearn.errors import InvalidParameter
+from privlearn.listening import check_certificate, listen
 from privlearn.multiparty.conversation import identity_of
 from privlearn.multiparty.plan import MultipartyPlan
 
@@ -132,8 +131,8 @@ class FlowerLink:
     @contextmanager
     def serving(self, host: str, port: int, certificate: Path, key: Path) -> Iterator[None]:
         """Accept the parties' connections as long as the block lasts."""
-        _check_certificate(certificate, key)
-        listener = _listen(host, port)
+        check_certificate(certificate, key, "make them with `privlearn identity coordinator --host HOST`")
+        listener = listen(host, port)
         config = uvicorn.Config(
             _fleet_only(self._app),
             ssl_certfile=certificate,
@@ -155,23 +154,6 @@ class FlowerLink:
         finally:
             server.should_exit = True
             thread.join(timeout=5.0)
-
-
-def _check_certificate(certificate: Path, key: Path) -> None:
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
-    except OSError:  # also what is not in order inside the files
-        raise InvalidParameter(
-            f"{certificate} and {key} are not a certificate and its key: make them with "
-            "`privlearn identity coordinator --host HOST`"
-        ) from None
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port))
-    except OSError as error:
-        raise InvalidParameter(f"cannot listen on {host}:{port}: {error.strerror}") from None
 
 
 def _add_node(state: Any, plan: MultipartyPlan, name: str) -> int:

@@ -1,0 +1,28 @@
+"""What every server here needs before it serves: a free port, and a certificate that belongs to its key."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from pathlib import Path
+
+from privlearn.errors import InvalidParameter
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that accepts connections; port 0 is any free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise InvalidParameter(f"cannot listen on {host}:{port}: {error.strerror}") from None
+
+
+def check_certificate(certificate: Path, key: Path, advice: str) -> None:
+    """Refuse files that are not a TLS certificate and its key; ``advice`` says how to make them."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except OSError:  # also what is not in order inside the files
+        raise InvalidParameter(
+            f"{certificate} and {key} are not a certificate and its key: {advice}"
+        ) from None
