@@ -44,7 +44,7 @@ class Service:
     def __init__(self, owner: Owner) -> None:
         self.owner = owner
         self.store = open_store(owner)
-        self._lock = None if owner.server.ledger else _only_server(owner.server.folder / "server.lock")
+        self._lock = None if owner.server.ledger else only_server(owner.server.folder)
         if self._lock is not None:
             jobs.expire_leases(self.store)
         self.catalog = Catalog(owner)
@@ -91,6 +91,9 @@ class Service:
             A caller who asks again with the same key, after a lost answer, gets the first job and pays once.
         """
         offered = self.dataset(caller, request.dataset)
+        before = jobs.submitted_before(self.store, caller.name, request, idempotency_key)
+        if before is not None:  # it is paid for, even if there is no room for another
+            return before
         guarantee = Guarantee(request.epsilon, request.delta, offered.settings.neighbours)
         self._check(offered, request, guarantee)
         if not request.trial:
@@ -117,7 +120,9 @@ class Service:
         return [session for session in found if self._may_see(caller, session.dataset)]
 
     def session(self, caller: Caller, session_id: str) -> Session:
-        return self._own(caller, results.find_session(self.store, session_id))
+        """One session; that another process closed it is noticed within a second."""
+        found = self._known_sessions.get(session_id, lambda: results.find_session(self.store, session_id))
+        return self._own(caller, found)
 
     def close_session(self, caller: Caller, session_id: str) -> None:
         """It answers no more; what it cost stays spent."""
@@ -129,9 +134,7 @@ class Service:
 
     def predict(self, caller: Caller, session_id: str, rows: pa.Table) -> Predictions:
         """Answers at points, each durable before it leaves; the same point has the same answer always."""
-        session = self._known_sessions.get(session_id, lambda: results.find_session(self.store, session_id))
-        assert session is not None  # find_session raises instead
-        self._own(caller, session)
+        session = self.session(caller, session_id)
         if session.analyst != caller.name:
             raise Forbidden("this session is another's: open one of your own")
         if session.state == "closed":
@@ -199,15 +202,15 @@ def _analyst(caller: Caller) -> str | None:
     return None if caller.is_holder else caller.name
 
 
-def _only_server(path: Path) -> IO[str]:
+def only_server(folder: Path) -> IO[str]:
     """Held for as long as this process lives: sessions on SQLite must have one process that answers."""
-    lock = path.open("w")
+    lock = (folder / "server.lock").open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         lock.close()
         raise LedgerError(
-            f'another server runs on {path.parent}: stop it first, or put `ledger = "postgresql://..."` into the '
+            f'another server runs on {folder}: stop it first, or put `ledger = "postgresql://..."` into the '
             "holder's file, which several servers can share"
         ) from None
     return lock
