@@ -33,6 +33,12 @@ _LOCK = "jobs"
 _SHOWN = [column for column in jobs.c if column.name != "points"]
 
 
+def submitted_before(store: str, analyst: str, request: TrainingRequest, key: str) -> Job | None:
+    """The job for which this analyst has used this idempotency key."""
+    with reading(store) as connection:
+        return _submitted_before(connection, analyst, request, key)
+
+
 def submit(store: str, analyst: str, request: TrainingRequest, guarantee: Guarantee, key: str) -> Job:
     """A new job; or, under an idempotency key that this analyst has used before, the job of that time."""
     with excluding(store, _LOCK) as connection:
@@ -136,7 +142,7 @@ def _submitted_before(connection: Connection, analyst: str, request: TrainingReq
     row = connection.execute(select(*_SHOWN).where(same)).one_or_none()
     if row is not None and row.request_digest != request.digest():
         raise Conflict("this idempotency key was used for another request: take a new key for a new request")
-    return row and _as_job(row)
+    return None if row is None else _as_job(row)
 
 
 def _insert(
