@@ -24,6 +24,7 @@ COMMANDS = [
     ("budget", "create"),
     ("budget", "show"),
     ("ask",),
+    ("restored",),
     *(("ask", verb) for verb in ASK),
     ("compare",),
     ("bounds",),

@@ -49,6 +49,7 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
         "audit",
         "budget",
         "ask",
+        "restored",
         "identity",
         "coordinate",
         "party",
@@ -56,6 +57,7 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
         "compare",
         "bounds",
         "reproduce",
+        "serve",
         "demo",
     }
     found = command_help.commands()

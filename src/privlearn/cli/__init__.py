@@ -22,7 +22,9 @@ from privlearn.cli.party import party
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
 from privlearn.cli.reproduce import reproduce
+from privlearn.cli.restored import restored
 from privlearn.cli.schema import schema
+from privlearn.cli.serve import serve
 from privlearn.cli.simulate import simulate
 from privlearn.cli.terminal import explain_errors
 from privlearn.cli.train import train
@@ -76,6 +78,7 @@ app.command()(inspect)
 app.command()(audit)
 app.add_typer(budget, name="budget")
 app.add_typer(ask, name="ask")
+app.command()(restored)
 app.command()(identity)
 app.command()(coordinate)
 app.command()(party)
@@ -83,6 +86,7 @@ app.command()(simulate)
 app.command()(compare)
 app.command()(bounds)
 app.command()(reproduce)
+app.command()(serve)
 app.command()(demo)
 
 

@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -19,8 +19,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.release import Release
 
 Record = dict[str, Any]
-Progress = Callable[[str], None]
-_WAIT_SECONDS = 20
+_WAIT_SECONDS = 5
 
 
 class Client:
@@ -84,8 +83,7 @@ class Client:
     ) -> Record:
         """What a training would cost and how noisy it would be. Free: it is computed from public facts."""
         promise = Guarantee(epsilon, delta)
-        asked = {"learner": learner, "epsilon": promise.epsilon, "delta": promise.delta}
-        given = {field: value for field, value in asked.items() if value is not None}
+        given = {"epsilon": promise.epsilon, "delta": promise.delta} | _given(learner=learner)
         answer = self._connection.send("POST", _path("/datasets", name, "estimate"), json=given)
         return dict(answer.json())
 
@@ -96,28 +94,53 @@ class Client:
 
     # --- what costs budget ---
 
-    def release(
+    def release(self, name: str, *, epsilon: float, delta: float = 0.0, **options: Any) -> Release:
+        """Train, wait, and fetch the released model, verified; the options are those of `train`."""
+        return self.download(self.train(name, "release", epsilon=epsilon, delta=delta, **options))
+
+    def open_session(
+        self, name: str, *, epsilon: float, delta: float = 0.0, mechanism: str = "model", **options: Any
+    ) -> RemoteSession:
+        """Train, wait, and open a session that answers point after point under one promise.
+
+        Parameters
+        ----------
+        name, epsilon, delta
+            As in `train`, and so are the options.
+        mechanism : {"model", "function_release", "pinp"}
+            ``model``: a private model that stays on the server; any number of answers. The others answer from an
+            exact kernel machine with noise at each point.
+        """
+        made = self.train(name, "session", epsilon=epsilon, delta=delta, mechanism=mechanism, **options)
+        return self.session(made)
+
+    def train(
         self,
         name: str,
+        kind: Literal["release", "session"],
         *,
         epsilon: float,
         delta: float = 0.0,
         learner: str | None = None,
+        mechanism: str | None = None,
         public_points: Any = None,
         trial: bool = False,
-        progress: Progress | None = None,
+        progress: Callable[[str], None] | None = None,
         idempotency_key: str | None = None,
-    ) -> Release:
-        """Train, wait, and fetch the released model, verified.
+    ) -> str:
+        """Have a model trained, wait for it, and get the id of the release or session.
 
         Parameters
         ----------
         name : str
             The data set.
+        kind : {"release", "session"}
         epsilon, delta : float
             What it may cost.
         learner : str, optional
             One of those on offer; left out, the first.
+        mechanism : str, optional
+            Of a session, see `open_session`.
         public_points : table, optional
             Points that you bring (semi-interactive): the model is good near them. They will be in the release.
         trial : bool, default=False
@@ -135,36 +158,11 @@ class Client:
         TrainingFailed
             If it was accepted and failed; the message says whether the cost stands.
         """
-        body = _request(name, epsilon, delta, learner, trial)
-        job = self._submit("/releases", body, public_points, idempotency_key)
-        return self.download(self._wait(job, progress))
-
-    def open_session(
-        self,
-        name: str,
-        *,
-        epsilon: float,
-        delta: float = 0.0,
-        learner: str | None = None,
-        mechanism: str = "model",
-        public_points: Any = None,
-        trial: bool = False,
-        progress: Progress | None = None,
-        idempotency_key: str | None = None,
-    ) -> RemoteSession:
-        """Train, wait, and open a session that answers point after point under one promise.
-
-        Parameters
-        ----------
-        mechanism : {"model", "function_release", "pinp"}
-            ``model``: a private model that stays on the server; any number of answers. The others answer from an
-            exact kernel machine with noise at each point.
-
-        The other parameters are those of `release`.
-        """
-        body = _request(name, epsilon, delta, learner, trial) | {"mechanism": mechanism}
-        job = self._submit("/sessions", body, public_points, idempotency_key)
-        return self.session(self._wait(job, progress))
+        promise = Guarantee(epsilon, delta)  # refuses what no server would take
+        asked = {"dataset": name, "epsilon": promise.epsilon, "delta": promise.delta, "trial": trial}
+        chosen = _given(learner=learner, mechanism=mechanism)
+        job = self._submit(f"/{kind}s", asked | chosen, public_points, idempotency_key)
+        return self._wait(job, progress)
 
     # --- what was made ---
 
@@ -223,7 +221,7 @@ class Client:
             content = {"data": {"request": json.dumps(body)}, "files": {"points": file}}
         return dict(self._connection.send("POST", path, headers=headers, **content).json())
 
-    def _wait(self, job: Record, progress: Progress | None) -> str:
+    def _wait(self, job: Record, progress: Callable[[str], None] | None) -> str:
         """The id of what the job made."""
         while job["state"] not in ("done", "failed"):
             if progress is not None:
@@ -234,10 +232,9 @@ class Client:
         return str(job["result"])
 
 
-def _request(dataset: str, epsilon: float, delta: float, learner: str | None, trial: bool) -> Record:
-    promise = Guarantee(epsilon, delta)  # refuses what no server would take
-    body = {"dataset": dataset, "epsilon": promise.epsilon, "delta": promise.delta, "trial": trial}
-    return body if learner is None else body | {"learner": learner}
+def _given(**options: Any) -> Record:
+    """Those that were not left out."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _path(*parts: str) -> str:
