@@ -27,7 +27,7 @@ def make_app(service: Service) -> FastAPI:
     app.state.stopping = False
     app.state.limiter = Limiter(limits.requests_per_minute, limits.sign_ins_per_minute)
     app.state.metrics = Metrics()
-    pages.mount(app, service)
+    pages.mount(app)
     # The last added sees a request first.
     app.add_middleware(NoDefects)
     app.add_middleware(BodyLimit, megabytes=limits.body_megabytes)

@@ -1,0 +1,74 @@
+"""The form of a training: what was typed, what it means, and which field an error belongs to."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from privlearn.errors import BudgetExceeded, InvalidParameter
+from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.ledger.statement import Share
+from privlearn.service.datasets import OfferedDataSet
+from privlearn.service.pages.faces import FACES, Face
+from privlearn.service.pages.words import number_below
+
+FIELDS = ("face", "learner", "epsilon", "delta")
+_USUAL_EPSILON = 0.5
+_USUAL_DELTA = 1e-6
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the form says, as it was typed; the two last make a repeated press of a button harmless."""
+
+    face: str
+    learner: str
+    epsilon: str
+    delta: str
+    pay_once: str
+    try_once: str
+
+    @classmethod
+    def of(cls, typed: Mapping[str, str], offered: OfferedDataSet, share: Share) -> Choices:
+        """With something sensible wherever nothing was typed."""
+        left = share.left
+        usual = {
+            "face": next(iter(FACES)),
+            "learner": next(iter(offered.learners)),
+            "epsilon": number_below(min(left.epsilon, _USUAL_EPSILON) or _USUAL_EPSILON),
+            "delta": number_below(min(left.delta, _USUAL_DELTA)),
+        }
+        chosen = {name: typed.get(name) or usual[name] for name in FIELDS}
+        return cls(**chosen, pay_once=secrets.token_hex(16), try_once=secrets.token_hex(16))
+
+    def meaning(self, neighbours: Neighbours) -> tuple[Face | None, Guarantee | None, dict[str, str]]:
+        """Which face and promise they are, and what is wrong, by field."""
+        errors = {}
+        numbers = {}
+        for name in ("epsilon", "delta"):
+            try:
+                numbers[name] = float(getattr(self, name))
+            except ValueError:
+                errors[name] = "This is not a number. Write it like 0.5 or 1e-6."
+        guarantee = None
+        if not errors:
+            try:
+                guarantee = Guarantee(numbers["epsilon"], numbers["delta"], neighbours)
+            except InvalidParameter as error:
+                errors |= placed(error)
+        if self.face not in FACES:
+            errors["face"] = "Choose one of these."
+        return FACES.get(self.face), guarantee, errors
+
+
+def placed(error: Exception) -> dict[str, str]:
+    """An error's sentence under the field it belongs to, or under none."""
+    text = str(error)
+    field = "epsilon" if isinstance(error, BudgetExceeded) else text.partition(" ")[0]
+    return {field if field in FIELDS else "": sentence(error)}
+
+
+def sentence(error: Exception) -> str:
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."

@@ -1,0 +1,103 @@
+"""A schema as a table to read and as a form to fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from privlearn.data import CategoryColumn, NumberColumn, Schema, Target, TextColumn
+from privlearn.data.files import arrow_type
+
+_MISSING = {"refuse": "refused", "zero": "allowed"}
+
+
+@dataclass(frozen=True)
+class ColumnView:
+    """A column in words."""
+
+    name: str
+    kind: str
+    range: str
+    missing: str
+
+
+@dataclass(frozen=True)
+class FieldView:
+    """A column as a field; ``id`` stands in the form, where a column's own name could mean something else."""
+
+    id: str
+    name: str
+    kind: str
+    range: str
+    required: bool
+    options: tuple[str, ...] = ()
+    value: str = ""
+
+
+def column_views(schema: Schema) -> list[ColumnView]:
+    return [
+        ColumnView(name, column.type, _range(column), _MISSING[column.missing])
+        for name, column in schema.columns.items()
+    ]
+
+
+def target_range(target: Target) -> str:
+    if target.bounds is None:
+        return (
+            " or ".join(map(str, target.classes))
+            if len(target.classes) < 8
+            else f"{len(target.classes)} classes"
+        )
+    return f"a number from {target.bounds[0]:,g} to {target.bounds[1]:,g}"
+
+
+def field_views(schema: Schema, filled: Mapping[str, str]) -> list[FieldView]:
+    return [
+        _field(f"column{place}", name, column, filled)
+        for place, (name, column) in enumerate(schema.columns.items())
+    ]
+
+
+def point_of(schema: Schema, fields: list[FieldView]) -> tuple[pa.Table, dict[str, str]]:
+    """The row that a form describes, and what is wrong with it, by field."""
+    cells, errors = {}, {}
+    for field in fields:
+        if not field.value and field.required:
+            errors[field.id] = "Fill this in."
+        try:
+            cells[field.name] = pa.array([field.value or None], pa.string()).cast(
+                arrow_type(schema, field.name)
+            )
+        except pa.ArrowInvalid:
+            errors[field.id] = "This is not a number."
+    return pa.table(cells), errors
+
+
+def _field(id: str, name: str, column: Any, filled: Mapping[str, str]) -> FieldView:
+    options: tuple[str, ...] = ()
+    if isinstance(column, CategoryColumn):
+        unknown = () if column.missing == "refuse" else ("",)
+        options = (*unknown, *map(_text, column.values))
+    value = filled.get(id, options[0] if options else "")
+    hint = "" if options else _range(column)
+    return FieldView(id, name, column.type, hint, column.missing == "refuse", options, value)
+
+
+def _range(column: NumberColumn | CategoryColumn | TextColumn) -> str:
+    match column:
+        case NumberColumn():
+            return f"{column.lower:,g} to {column.upper:,g}"
+        case CategoryColumn():
+            other = {"refuse": "", "zero": "; others count as unknown", "other": ", or another"}[
+                column.unknown
+            ]
+            return ", ".join(map(_text, column.values)) + other
+        case TextColumn():
+            return "any words"
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,73 @@
+"""The holder's console: budgets, their history, keys, and the log."""
+
+from __future__ import annotations
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from privlearn.ledger.statement import Share
+from privlearn.service.api.callers import Served
+from privlearn.service.datasets import OfferedDataSet
+from privlearn.service.keys import list_keys
+from privlearn.service.pages import commands
+from privlearn.service.pages.history import spending_figure
+from privlearn.service.pages.page import page_router
+from privlearn.service.pages.rendering import render
+from privlearn.service.pages.signing import Holder
+
+router = page_router()
+
+_LATEST = 10
+_LINES = 50
+
+
+@router.get("/console")
+def console(request: Request, service: Served, caller: Holder) -> Response:
+    return render(
+        request,
+        caller,
+        "console.html",
+        datasets=[(offered, service.budget(caller, offered.name)) for offered in service.datasets(caller)],
+        sessions=[session for session in service.sessions(caller) if session.state == "open"],
+        releases=service.releases(caller)[:_LATEST],
+    )
+
+
+@router.get("/console/{name}")
+def budget(request: Request, service: Served, caller: Holder, name: str) -> Response:
+    offered, statement = service.dataset(caller, name), service.budget(caller, name)
+    return render(
+        request,
+        caller,
+        "budget.html",
+        offered=offered,
+        part=statement,
+        shares=_shares(offered),
+        history=spending_figure(statement.entries, statement.total.epsilon, name),
+        entries=statement.entries,
+    )
+
+
+@router.get("/keys")
+def keys(request: Request, service: Served, caller: Holder) -> Response:
+    return render(request, caller, "keys.html", keys=list_keys(service.store), commands=commands.KEYS)
+
+
+@router.get("/log")
+def log(request: Request, service: Served, caller: Holder, before: int | None = None) -> Response:
+    found = service.events(caller, _LINES, before)
+    return render(
+        request,
+        caller,
+        "log.html",
+        events=found,
+        before=before,
+        older=found[-1].id if len(found) == _LINES else None,
+    )
+
+
+def _shares(offered: OfferedDataSet) -> list[Share]:
+    """Where each analyst stands."""
+    names = [name for name, shares in offered.owner.analysts.items() if offered.name in shares]
+    found = (offered.ledger_of(name).statement().share for name in names)
+    return [share for share in found if share is not None]

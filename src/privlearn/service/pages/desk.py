@@ -1,0 +1,63 @@
+"""The analyst's desk: data sets, their public side, and what is left of a share."""
+
+from __future__ import annotations
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from privlearn.service.api.callers import Served
+from privlearn.service.api.kinds import CSV, table_bytes
+from privlearn.service.pages.columns import column_views, target_range
+from privlearn.service.pages.commands import dataset_commands
+from privlearn.service.pages.history import spending_figure
+from privlearn.service.pages.page import download, page_router
+from privlearn.service.pages.rendering import render
+from privlearn.service.pages.signing import Analyst
+
+router = page_router()
+
+LATEST = 10
+_MADE_UP = 1000
+
+
+@router.get("/desk")
+def desk(request: Request, service: Served, caller: Analyst) -> Response:
+    offered = service.datasets(caller)
+    shares = [service.budget(caller, one.name).share for one in offered]
+    return render(
+        request,
+        caller,
+        "desk.html",
+        datasets=list(zip(offered, shares, strict=True)),
+        jobs=service.jobs(caller)[:LATEST],
+    )
+
+
+@router.get("/desk/{name}")
+def dataset(request: Request, service: Served, caller: Analyst, name: str) -> Response:
+    offered, statement = service.dataset(caller, name), service.budget(caller, name)
+    share, target = statement.share, offered.schema.target
+    assert share is not None  # an analyst without a share does not see the data set
+    assert target is not None  # nothing is offered without one
+    return render(
+        request,
+        caller,
+        "dataset.html",
+        offered=offered,
+        part=share,
+        statement=statement,
+        columns=column_views(offered.schema),
+        target=target,
+        target_range=target_range(target),
+        history=spending_figure(statement.entries, share.total.epsilon, "your share"),
+        entries=statement.entries,
+        commands=dataset_commands(str(request.base_url), name, next(iter(offered.learners))),
+    )
+
+
+@router.get("/desk/{name}/made-up.csv")
+def made_up(service: Served, caller: Analyst, name: str) -> Response:
+    """Rows to try things with, without the target."""
+    offered = service.dataset(caller, name)
+    rows = offered.synthetic(_MADE_UP).select(list(offered.schema.columns))
+    return download(table_bytes(rows, CSV), CSV, f"{name}-made-up.csv")

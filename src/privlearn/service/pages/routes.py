@@ -1,0 +1,31 @@
+"""The pages' addresses."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from privlearn.service.pages import asked, asking, console, desk, sessions, signing
+from privlearn.service.pages.refusing import refuse_with_pages
+from privlearn.service.pages.rendering import STATIC
+
+_ROUTERS = (signing.router, desk.router, asking.router, asked.router, sessions.router, console.router)
+
+
+def mount(app: FastAPI) -> None:
+    """Add the pages to an application that has its API and its handlers of errors."""
+    for router in _ROUTERS:
+        app.include_router(router)
+    app.mount("/static", _Lasting(directory=STATIC))
+    refuse_with_pages(app)
+
+
+class _Lasting(StaticFiles):
+    """Style and script, which browsers may keep: a page names them with their digest."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        answer = await super().get_response(path, scope)
+        answer.headers["Cache-Control"] = "max-age=86400"
+        return answer

@@ -1,0 +1,155 @@
+"""Sessions: asking about a file or about one point, and closing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+
+from privlearn.data import Schema
+from privlearn.errors import DataError, InvalidParameter, SessionError
+from privlearn.release import Certificate, SessionCertificate
+from privlearn.release.certified import Certified
+from privlearn.service.api.callers import Served
+from privlearn.service.api.kinds import CSV, JSON
+from privlearn.service.api.rows import read_rows
+from privlearn.service.keys import Caller
+from privlearn.service.pages.choices import sentence
+from privlearn.service.pages.columns import FieldView, field_views, point_of
+from privlearn.service.pages.commands import session_commands
+from privlearn.service.pages.page import Form, content_of, download, page_router
+from privlearn.service.pages.rendering import render
+from privlearn.service.pages.signing import Visitor
+from privlearn.service.refusals import Conflict, TooLarge
+from privlearn.service.requests import Predictions, Session
+from privlearn.service.service import Service
+
+router = page_router()
+
+_UNUSABLE = (Conflict, DataError, InvalidParameter, SessionError, TooLarge)
+
+
+@router.get("/sessions")
+def sessions(request: Request, service: Served, caller: Visitor) -> Response:
+    return render(request, caller, "sessions.html", sessions=service.sessions(caller))
+
+
+@router.get("/sessions/{id}")
+def session(request: Request, service: Served, caller: Visitor, id: str) -> Response:
+    return _page(request, service, caller, service.session(caller, id))
+
+
+@router.post("/sessions/{id}/file")
+def ask_file(request: Request, service: Served, caller: Visitor, id: str, form: Form) -> Response:
+    """The rows of a CSV file with a prediction each."""
+    found, content = service.session(caller, id), content_of(form, "rows")
+    try:
+        rows = read_rows(content, CSV, _schema(service, found), service.owner.limits.batch_rows)
+        answers = _predict(request, service, caller, found, rows)
+    except _UNUSABLE as error:
+        return _page(request, service, caller, found, errors={"rows": sentence(error)})
+    return download(_with_predictions(content, answers), CSV, f"predictions-{id[:8]}.csv")
+
+
+@router.post("/sessions/{id}/point")
+def ask_point(request: Request, service: Served, caller: Visitor, id: str, form: Form) -> Response:
+    found = service.session(caller, id)
+    schema = _schema(service, found)
+    fields = field_views(schema, {name: text for name, text in form.items() if isinstance(text, str)})
+    rows, errors = point_of(schema, fields)
+    if errors:
+        return _page(request, service, caller, found, fields, errors)
+    try:
+        answers = _predict(request, service, caller, found, rows)
+    except _UNUSABLE as error:
+        return _page(request, service, caller, found, fields, {"": sentence(error)})
+    return _page(request, service, caller, found, fields, answers=answers)
+
+
+@router.post("/sessions/{id}/close")
+def close(service: Served, caller: Visitor, id: str) -> Response:
+    service.close_session(caller, id)
+    return RedirectResponse(f"/sessions/{id}", 303)
+
+
+@router.get("/sessions/{id}/certificate")
+def certificate(service: Served, caller: Visitor, id: str) -> Response:
+    content = json.dumps(service.session(caller, id).certificate, indent=1)
+    return download(content.encode() + b"\n", JSON, f"session-{id[:8]}.json")
+
+
+def _page(
+    request: Request,
+    service: Service,
+    caller: Caller,
+    found: Session,
+    fields: list[FieldView] | None = None,
+    errors: Mapping[str, str] | None = None,
+    answers: Predictions | None = None,
+) -> Response:
+    schema = _schema(service, found)
+    assert schema.target is not None  # nothing is trained without one
+    return render(
+        request,
+        caller,
+        "session.html",
+        422 if errors else 200,
+        session=found,
+        fields=field_views(schema, {}) if fields is None else fields,
+        errors=errors or {},
+        answer=None if answers is None else answers.predictions[0],
+        explained="" if answers is None else _explained(answers),
+        target=schema.target.name,
+        batch_rows=service.owner.limits.batch_rows,
+        may_ask=found.state == "open" and found.analyst == caller.name,
+        certificate=_read(found),
+        commands=session_commands(str(request.base_url), found.id),
+    )
+
+
+def _schema(service: Service, found: Session) -> Schema:
+    return service.catalog.named(found.dataset).schema
+
+
+def _predict(
+    request: Request, service: Service, caller: Caller, found: Session, rows: pa.Table
+) -> Predictions:
+    answers = service.predict(caller, found.id, rows)
+    request.app.state.metrics.predicted(rows.num_rows)
+    return answers
+
+
+def _with_predictions(content: bytes, answers: Predictions) -> bytes:
+    """The file as it came, each row with its answer at the end."""
+    header, *rows = (row for row in csv.reader(io.StringIO(content.decode("utf-8-sig"))) if row)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*header, "prediction"])
+    writer.writerows([*row, answer] for row, answer in zip(rows, answers.predictions.tolist(), strict=True))
+    return text.getvalue().encode()
+
+
+def _explained(answers: Predictions) -> str:
+    score, source = answers.scores[0], answers.sources[0]
+    said = f"Score {score:.3g}; " if np.ndim(score) == 0 else ""
+    origin = _SOURCES.get(source, "noise and the private function")
+    return f"{said}answered from {origin}. Asking again gives the same answer."
+
+
+_SOURCES = {
+    "model": "the session's private model",
+    "guess": "its public part",
+    "exhausted": "its public part alone",
+}
+
+
+def _read(found: Session) -> Certified:
+    """A session that answers from a model bears a release's certificate."""
+    kind: type[Certified] = Certificate if found.mechanism == "model" else SessionCertificate
+    return kind.from_dict(found.certificate)
