@@ -9,7 +9,7 @@ import numpy as np
 
 from privlearn.cli.figure import STYLE, image_of, require_matplotlib
 from privlearn.planning import Plan
-from privlearn.planning.planner import LEAST_EPSILON, MOST_EPSILON, MOST_ROWS
+from privlearn.planning.foretold import LEAST_EPSILON, MOST_EPSILON, MOST_ROWS
 from privlearn.planning.verdict import LARGEST_RATIO
 
 POINTS = 25

@@ -42,13 +42,20 @@ class Spectrum:
     @classmethod
     def of(cls, features: Any) -> Spectrum:
         """From whichever is smaller, the moments of the columns or the inner products of the rows."""
-        if features.shape[1] <= features.shape[0]:
-            rows = _dense(features)
-            along = rows @ np.linalg.eigh(rows.T @ rows)[1]
-        else:
-            squares, directions = np.linalg.eigh(_dense(features @ features.T))
-            along = directions * np.sqrt(np.maximum(squares, 0.0))
-        return cls(np.mean(along**2, axis=0), np.var(along, axis=0))
+        if features.shape[1] > features.shape[0]:
+            return cls.of_products(_dense(features @ features.T))
+        rows = _dense(features)
+        return cls._along(rows @ np.linalg.eigh(rows.T @ rows)[1])
+
+    @classmethod
+    def of_products(cls, products: Array) -> Spectrum:
+        """From the inner products of the rows, such as a kernel's values."""
+        squares, directions = np.linalg.eigh(products)
+        return cls._along(directions * np.sqrt(np.maximum(squares, 0.0)))
+
+    @classmethod
+    def _along(cls, rows: Array) -> Spectrum:
+        return cls(np.mean(rows**2, axis=0), np.var(rows, axis=0))
 
 
 def _dense(matrix: Any) -> Array:
@@ -83,13 +90,13 @@ def worst_case(mechanism: Mechanism) -> float:
     return math.hypot(through_solver, tolerance) + mechanism.solver_distance
 
 
-def typical_margin(mechanism: Mechanism, spectrum: Spectrum, problem: TypicalProblem) -> float:
+def typical_margin(regularization: float, spectrum: Spectrum, problem: TypicalProblem) -> float:
     """Spread of the predictions without noise: those of the typical problem, shrunk by the regularization."""
     everything = spectrum.variances.sum()
     if everything == 0.0:  # all rows are alike
         return 0.0
     curvature = problem.curvature * spectrum.moments
-    kept = curvature / (curvature + mechanism.effective_regularization)
+    kept = curvature / (curvature + regularization)
     return problem.margin * math.sqrt(np.sum(spectrum.variances * kept**2) / everything)
 
 

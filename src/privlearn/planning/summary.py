@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from privlearn.planning.verdict import LARGEST_RATIO
 
 if TYPE_CHECKING:
-    from privlearn.planning.planner import Plan
+    from privlearn.planning.foretold import Foretold
 
 Line = tuple[str, str, str]
 
@@ -24,15 +24,15 @@ _IN_WORDS = {"noisy": "not drowned", "clear": "clear"}
 _USUAL_DELTA = 1e-6
 
 
-def lines(plan: Plan) -> list[Line]:
+def lines(plan: Foretold) -> list[Line]:
     """What, how much, what it means."""
-    mechanism, task = plan.mechanism, plan.mechanism.task
-    problems = f", {task.problems} problems" if task.problems > 1 else ""
+    mechanism = plan.mechanism
+    problems = f", {plan.problems} problems" if plan.problems > 1 else ""
     return [
-        ("records", f"{plan.rows:,}", f"{task.dimension:,} features{problems}"),
+        ("records", f"{plan.rows:,}", f"{plan.features:,} features{problems}"),
         ("epsilon", f"{plan.guarantee.epsilon:g}", str(plan.guarantee)),
-        ("mechanism", mechanism.name, f"{mechanism.noise} noise of scale {mechanism.noise_scale:.3g}"),
-        ("regularization", f"{mechanism.effective_regularization:.3g}", "Lambda, as fit will take it"),
+        ("mechanism", mechanism.name, f"{mechanism.noise} noise of scale {plan.noise_scale:.3g}"),
+        ("regularization", f"{plan.regularization:.3g}", "Lambda, as fit will take it"),
         ("noise in a prediction", f"{plan.noise:.3g}", "standard deviation, estimated for a typical row"),
         ("  at worst", f"{plan.worst_case:.3g}", "proven for every row and all data"),
         ("typical margin", f"{plan.margin:.3g}", "of predictions without noise, estimated"),
@@ -40,7 +40,7 @@ def lines(plan: Plan) -> list[Line]:
     ]
 
 
-def table(plan: Plan) -> str:
+def table(plan: Foretold) -> str:
     """The lines, aligned."""
     rows = lines(plan)
     widths = [max(len(row[place]) for row in rows) for place in range(2)]
@@ -49,7 +49,7 @@ def table(plan: Plan) -> str:
     )
 
 
-def advice(plan: Plan) -> list[str]:
+def advice(plan: Foretold) -> list[str]:
     """The verdict, and what would change it: one sentence a line."""
     return [
         _MEANING[plan.verdict],
@@ -58,18 +58,18 @@ def advice(plan: Plan) -> list[str]:
     ]
 
 
-def as_dict(plan: Plan) -> dict[str, Any]:
+def as_dict(plan: Foretold) -> dict[str, Any]:
     """Plain JSON values."""
     mechanism = plan.mechanism
     return {
         "rows": plan.rows,
-        "features": mechanism.task.dimension,
-        "problems": mechanism.task.problems,
+        "features": plan.features,
+        "problems": plan.problems,
         "guarantee": plan.guarantee.to_dict(),
         "mechanism": mechanism.name,
         "noise_kind": mechanism.noise,
-        "noise_scale": mechanism.noise_scale,
-        "regularization": mechanism.effective_regularization,
+        "noise_scale": plan.noise_scale,
+        "regularization": plan.regularization,
         "noise": plan.noise,
         "worst_case": plan.worst_case,
         "margin": plan.margin,
@@ -80,7 +80,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _needed(plan: Plan, verdict: str) -> str:
+def _needed(plan: Foretold, verdict: str) -> str:
     rows, epsilon = plan.smallest_rows(verdict), plan.smallest_epsilon(verdict)
     at_epsilon = f"epsilon {plan.guarantee.epsilon:g}"
     with_rows = "no number of records is enough" if rows is None else f"{_rounded_up(rows):,.0f} records"
@@ -93,7 +93,7 @@ def _needed(plan: Plan, verdict: str) -> str:
     )
 
 
-def _buys_delta(plan: Plan) -> list[str]:
+def _buys_delta(plan: Foretold) -> list[str]:
     """Pure noise grows with the number of features, Gaussian noise does not."""
     if plan.guarantee.delta > 0:
         return []
