@@ -18,7 +18,7 @@ from privlearn.service.api.promise import Amount, DataSetName, Delta, Epsilon, P
 from privlearn.service.api.training import chosen
 from privlearn.service.datasets import OfferedDataSet
 
-router = APIRouter(prefix="/datasets", tags=["data sets"])
+router = APIRouter(prefix="/v1/datasets", tags=["data sets"])
 
 MOST_SYNTHETIC = 10_000
 

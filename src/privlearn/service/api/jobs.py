@@ -14,7 +14,7 @@ from privlearn.service.api.problems import refused
 from privlearn.service.api.promise import PROMISE_EXAMPLE, Id, Promise, with_example
 from privlearn.service.requests import Job
 
-router = APIRouter(prefix="/jobs", tags=["jobs"])
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 0.5

@@ -11,7 +11,7 @@ from privlearn.service.api.callers import Holder, KnownCaller, Served
 from privlearn.service.api.problems import refused
 from privlearn.service.api.promise import with_example
 
-router = APIRouter(tags=["people"])
+router = APIRouter(prefix="/v1", tags=["people"])
 
 
 class MeAnswer(BaseModel):

@@ -12,7 +12,7 @@ from privlearn.guarantee import Guarantee
 Id = Annotated[
     str,
     Path(
-        pattern=r"^[0-9a-f]{16}\Z",
+        pattern=r"^[0-9a-f]{16}$",
         description="As the answer to the training said.",
         examples=["9f86d081884c7d65"],
     ),

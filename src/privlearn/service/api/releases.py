@@ -18,7 +18,7 @@ from privlearn.service.api.promise import PROMISE_EXAMPLE, Id, Promise, with_exa
 from privlearn.service.api.training import IdempotencyKey, ReleaseRequest, asked, training_body
 from privlearn.service.requests import ReleaseInfo
 
-router = APIRouter(tags=["releases"])
+router = APIRouter(prefix="/v1", tags=["releases"])
 
 BYTES = "application/octet-stream"
 _FILE: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}

@@ -14,7 +14,6 @@ from privlearn.service.api.bodies import REF
 from privlearn.service.api.problems import Problem
 from privlearn.service.api.training import ReleaseRequest, SessionRequest
 
-PREFIX = "/v1"
 DESCRIPTION = """\
 Train on records that stay with their holder, within a privacy budget that nobody can overspend. Every call but
 `/healthz` and `/readyz` needs a key: `Authorization: Bearer pl_...`. What is refused costs nothing, and says why."""
@@ -24,9 +23,8 @@ _UNSEEN: tuple[type[BaseModel], ...] = (Problem, ReleaseRequest, SessionRequest,
 
 def add_api(app: FastAPI) -> None:
     """Add every route, and make the application describe them."""
-    for module in (people, datasets, jobs, sessions, releases):
-        app.include_router(module.router, prefix=PREFIX)
-    app.include_router(operations.router)
+    for module in (people, datasets, jobs, sessions, releases, operations):
+        app.include_router(module.router)
     app.openapi = lambda: _description(app)  # type: ignore[method-assign]  # FastAPI's own way to change it
 
 

@@ -23,7 +23,7 @@ from privlearn.service.logs import note
 from privlearn.service.requests import Predictions, Session
 from privlearn.service.service import Service
 
-router = APIRouter(prefix="/sessions", tags=["sessions"])
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
 
 
 class SessionAnswer(BaseModel):

@@ -30,7 +30,7 @@ IdempotencyKey = Annotated[
     Header(
         alias="Idempotency-Key",
         max_length=200,
-        pattern=r"^[\x21-\x7e]*\Z",
+        pattern=r"^[\x21-\x7e]*$",
         description="One for each training: a request that is sent again with it gets the same training, paid once.",
         examples=["5f0c2a5e"],
     ),
