@@ -86,7 +86,7 @@ def datasets(context: typer.Context) -> None:
     """
     asked = asking(context)
     asked.show_list(
-        asked.client().datasets(), ("name", "records", "target"), "There is no data set for this key."
+        asked.client().datasets(), ("name", "records", "learners", "budget"), "There is no data set for this key."
     )
 
 

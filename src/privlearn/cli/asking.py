@@ -93,11 +93,13 @@ def _table(records: list[dict[str, Any]], columns: Sequence[str]) -> Table:
 
 
 def _cell(record: dict[str, Any], name: str) -> str:
-    value = record.get(name)
-    if name == "guarantee" and isinstance(value, dict):
+    value: Any = record[name]
+    if name in ("guarantee", "budget"):
         return f"{value['epsilon']:g}, {value['delta']:g}"
+    if name == "learners":
+        return ", ".join(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict | list):
         return json.dumps(value)
-    return "" if value is None else str(value)
+    return str(value)

@@ -11,7 +11,7 @@ import typer
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.guarantee import Guarantee
+    from privlearn.ledger.composition import Amount
 
 
 def restored(
@@ -53,8 +53,8 @@ def restored(
     typer.echo("All keys are revoked. Next: privlearn keys create, then privlearn serve.")
 
 
-def _amount(text: str) -> tuple[str, Guarantee]:
-    from privlearn.guarantee import Guarantee
+def _amount(text: str) -> tuple[str, Amount]:
+    from privlearn.ledger.composition import Amount
 
     name, _, numbers = text.partition("=")
     try:
@@ -63,4 +63,4 @@ def _amount(text: str) -> tuple[str, Guarantee]:
         )
     except ValueError:
         raise InvalidParameter(f"--lost {text} cannot be read: write --lost census=0.5,1e-6") from None
-    return name, Guarantee(epsilon, delta)
+    return name, Amount(epsilon, delta)

@@ -14,6 +14,7 @@ from sqlalchemy import delete, select, update
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
+from privlearn.ledger.composition import Amount
 from privlearn.service import events
 from privlearn.service.settings import HOLDER
 from privlearn.service.slots import as_text, now
@@ -24,14 +25,14 @@ _FAILED = "the holder restored an older backup: ask again; what was paid for thi
 _PURPOSE = "spent before a restored backup, or taken to be"
 
 
-def settle(store: str, lost: Mapping[str, Guarantee]) -> dict[str, Guarantee]:
+def settle(store: str, lost: Mapping[str, Amount]) -> dict[str, Guarantee]:
     """Take the worst for granted; no server may be running.
 
     Parameters
     ----------
     store : str
         As `Owner.server.store` names it.
-    lost : mapping from str to Guarantee
+    lost : mapping from str to Amount
         Of data sets for which it is known for certain: what was spent after the backup was made. Of all others
         everything that is left counts as spent.
 
@@ -64,17 +65,15 @@ def _end_what_was_under_way(store: str) -> None:
         connection.execute(update(keys).where(keys.c.revoked == "").values(revoked=moment))
 
 
-def _spend(ledger: Ledger, lost: Guarantee | None) -> Guarantee | None:
+def _spend(ledger: Ledger, lost: Amount | None) -> Guarantee | None:
     """One committed entry over what was lost, or over everything that is left."""
     statement = ledger.statement()
-    left = statement.left
-    if lost is not None:
-        cost = Cost(Guarantee(lost.epsilon, lost.delta, statement.total.neighbours))
-    elif left.epsilon > 0:
-        everything = Guarantee(left.epsilon, left.delta, statement.total.neighbours)
-        cost = Cost(everything, renyi=None if left.renyi is None else lambda _order: left.renyi or 0.0)
-    else:
+    amount = statement.left if lost is None else lost
+    if amount.epsilon == 0:
         return None
+    divergence = amount.renyi
+    guarantee = Guarantee(amount.epsilon, amount.delta, statement.total.neighbours)
+    cost = Cost(guarantee, renyi=None if divergence is None else lambda _order: divergence)
     with ledger.reserve(cost, _PURPOSE) as reservation:
         reservation.commit()
     return cost.guarantee
