@@ -29,6 +29,10 @@ COMMANDS = [
     ("compare",),
     ("bounds",),
     ("reproduce",),
+    ("keys",),
+    ("keys", "create"),
+    ("keys", "list"),
+    ("keys", "revoke"),
     ("demo",),
 ]
 

@@ -58,6 +58,7 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
         "bounds",
         "reproduce",
         "serve",
+        "keys",
         "demo",
     }
     found = command_help.commands()

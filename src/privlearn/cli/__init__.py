@@ -18,6 +18,7 @@ from privlearn.cli.demo import demo
 from privlearn.cli.discover import discover
 from privlearn.cli.identity import identity
 from privlearn.cli.inspect import inspect
+from privlearn.cli.keys import keys
 from privlearn.cli.party import party
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
@@ -87,6 +88,7 @@ app.command()(compare)
 app.command()(bounds)
 app.command()(reproduce)
 app.command()(serve)
+app.add_typer(keys, name="keys")
 app.command()(demo)
 
 

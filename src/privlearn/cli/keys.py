@@ -1,0 +1,144 @@
+"""`privlearn keys`: who may ask the holder's server."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from privlearn.cli.terminal import output, say
+from privlearn.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from privlearn.service.keys import KeyInfo
+    from privlearn.service.settings import Owner
+
+OwnerFile = Annotated[Path, typer.Argument(metavar="OWNER", help="The holder's file.", show_default=False)]
+
+keys = typer.Typer(
+    help="Create, list and revoke the keys that open a server.\n\n\b\n"
+    "Example:\n  privlearn keys create owner.toml --analyst alice",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+
+@keys.command()
+def create(
+    owner: OwnerFile,
+    analyst: Annotated[
+        str | None, typer.Option(help="For this analyst of the holder's file.", show_default=False)
+    ] = None,
+    holder: Annotated[
+        bool, typer.Option("--holder", help="For the holder: sees and may do everything.")
+    ] = False,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Good for this data set alone; may be given several times.",
+            show_default="all that the analyst has a share of",
+        ),
+    ] = None,
+    days: Annotated[
+        float | None, typer.Option(min=0, help="Expires after so many days.", show_default="never")
+    ] = None,
+) -> None:
+    """Make a key and print it, once: only its hash is stored.
+
+    The key alone goes to stdout, so that it can be piped to where it is kept.
+
+    \b
+    Example:
+      privlearn keys create owner.toml --analyst alice --dataset census --days 90
+      privlearn keys create owner.toml --holder > holder.key
+    """
+    from privlearn.service.events import record
+    from privlearn.service.keys import create_key
+    from privlearn.service.settings import HOLDER, Owner
+    from privlearn.service.store import open_store
+
+    settings = Owner.load(owner)
+    _check_whose(settings, analyst, holder)
+    _check_datasets(settings, analyst, dataset)
+    expires = None if days is None else datetime.now(UTC) + timedelta(days=days)
+    store = open_store(settings)
+    key = create_key(store, "holder" if holder else "analyst", analyst or "", dataset or None, expires)
+    key_id = key.split("_")[1]
+    record(store, HOLDER, "created a key", key=key_id, of=analyst or HOLDER, datasets=dataset or [])
+    say(f"Key {key_id} of {analyst or 'the holder'}. It is shown this once; revoke it with:")
+    say(f"  privlearn keys revoke {owner} {key_id}")
+    typer.echo(key)
+
+
+@keys.command("list")
+def list_all(owner: OwnerFile) -> None:
+    """Show every key that was made, without its secret.
+
+    \b
+    Example:
+      privlearn keys list owner.toml
+    """
+    from privlearn.service.keys import list_keys
+    from privlearn.service.settings import Owner
+    from privlearn.service.store import open_store
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for heading in ("id", "of", "data sets", "created (UTC)", "expires", "state"):
+        table.add_column(heading, overflow="fold")
+    for info in list_keys(open_store(Owner.load(owner))):
+        table.add_row(*_row(info))
+    output.print(table)
+
+
+@keys.command()
+def revoke(
+    owner: OwnerFile,
+    key_id: Annotated[
+        str, typer.Argument(metavar="ID", help="As `privlearn keys list` shows it.", show_default=False)
+    ],
+) -> None:
+    """Make a key useless for ever; a running server notices within 5 seconds.
+
+    \b
+    Example:
+      privlearn keys revoke owner.toml 5f0c21b7a9d3e864
+    """
+    from privlearn.service.events import record
+    from privlearn.service.keys import revoke_key
+    from privlearn.service.settings import HOLDER, Owner
+    from privlearn.service.store import open_store
+
+    store = open_store(Owner.load(owner))
+    revoke_key(store, key_id)
+    record(store, HOLDER, "revoked a key", key=key_id)
+    typer.echo(f"Key {key_id} opens nothing any more.")
+
+
+def _check_whose(owner: Owner, analyst: str | None, holder: bool) -> None:
+    if holder == (analyst is not None):
+        raise InvalidParameter("say whose key it is: --analyst NAME, or --holder")
+    if analyst is not None and analyst not in owner.analysts:
+        known = ", ".join(owner.analysts) or "nobody yet"
+        raise InvalidParameter(
+            f"{analyst!r} is no analyst of the holder's file, which has {known}: add [analysts.{analyst}] with "
+            "shares, e.g. census = { epsilon = 1.0 }"
+        )
+
+
+def _check_datasets(owner: Owner, analyst: str | None, datasets: list[str] | None) -> None:
+    known = owner.datasets if analyst is None else owner.analysts[analyst]
+    for name in datasets or ():
+        if name not in known:
+            raise InvalidParameter(f"--dataset {name}: take one of {', '.join(known)}")
+
+
+def _row(info: KeyInfo) -> tuple[str, ...]:
+    caller = info.caller
+    state = "revoked" if info.revoked else "valid" if info.is_valid else "expired"
+    datasets = "all" if caller.datasets is None else ", ".join(sorted(caller.datasets))
+    times = [text.replace("T", " ")[:16] for text in (info.created, info.expires or "never")]
+    return caller.key_id, caller.name, datasets, *times, state
