@@ -16,7 +16,7 @@ from privlearn.features import Kernel, kernel_from_name
 from privlearn.guarantee import Guarantee, Neighbours
 from privlearn.mechanisms.kernel_task import KernelTask
 from privlearn.mechanisms.task import Task
-from privlearn.sessions import InteractivePredictor
+from privlearn.sessions import InteractivePredictor, SharedStore
 
 Array = NDArray[np.float64]
 PROMISE = Guarantee(1.0, 1e-5)
@@ -85,7 +85,7 @@ def written_learner(functions: int = 1, **settings: Any) -> WrittenLearner:
     return WrittenLearner(points_in_ball(5, 3, 99), coefficients, **settings)
 
 
-def open_session(path: Path, learner: Any = None, **settings: Any) -> InteractivePredictor:
+def open_session(path: Path | SharedStore, learner: Any = None, **settings: Any) -> InteractivePredictor:
     settings = {"guarantee": PROMISE, "random_state": 0} | settings
     return InteractivePredictor(learner or written_learner(), state=path, **settings)
 

@@ -74,6 +74,8 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
     kernel_ : Kernel
     """
 
+    _dual: Array | None
+
     def __init__(
         self,
         *,
@@ -116,6 +118,15 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
         y : array of shape (n,), optional
             With a schema it may be left out: the schema's target column is taken.
         """
+        self.read(X, y)
+        self._dual = self._solve()
+        return self
+
+    def read(self, X: Any, y: Any = None) -> KernelLearner:
+        """Take the records and solve nothing, as `fit` would take them.
+
+        Enough for `InteractivePredictor.reopen`, which brings the function: `restore_function`.
+        """
         kernel = kernel_from_name(
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, bound=self.kernel_bound
         )
@@ -130,7 +141,7 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
         self.kernel_, self.encoder_ = kernel, goal.rows.encoder
         self._goal, self._features = goal, features
         self._task = session_task(goal, loss, self.regularization, self.guarantee)
-        self._dual = self._solve()
+        self._dual = None
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -167,18 +178,19 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
     def values(self, points: Array) -> Array:
         """PRIVATE: the functions at encoded points; a row a point, a column a function."""
         check_is_fitted(self, "kernel_")
-        return np.asarray(self.similarity(points, self._features) @ self._dual.T)
+        return np.asarray(self.similarity(points, self._features) @ self._function().T)
 
     def function_bytes(self) -> bytes:
         """PRIVATE: the coefficients of the functions."""
-        return self._dual.astype("<f8").tobytes()
+        return self._function().astype("<f8").tobytes()
 
     def restore_function(self, content: bytes) -> None:
         """Take the coefficients of an earlier fit on the same rows."""
         coefficients = np.frombuffer(content, dtype="<f8").astype(np.float64)
-        if coefficients.size != self._dual.size:
+        shape = (len(self._goal.signs), len(self._features))
+        if coefficients.size != shape[0] * shape[1]:
             raise SessionError("these coefficients belong to other rows: fit the learner on the session's")
-        self._dual = coefficients.reshape(self._dual.shape)
+        self._dual = coefficients.reshape(shape)
 
     def training_digest(self) -> str:
         """PRIVATE: a digest of the encoded rows, their labels or numbers and weights."""
@@ -193,6 +205,13 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
         raise SessionError(
             "a fitted learner holds private rows and cannot be pickled or copied: fit it again"
         )
+
+    def _function(self) -> Array:
+        if self._dual is None:
+            raise SessionError(
+                "this learner has read its records but not been fitted: fit it, or reopen a session"
+            )
+        return self._dual
 
     def _solve(self) -> Array:
         """The dual coefficients, within the public bounds that the session's noise is calibrated by."""

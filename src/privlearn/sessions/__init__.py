@@ -3,5 +3,6 @@
 from privlearn.release import SessionCertificate
 from privlearn.sessions.answers import Answers
 from privlearn.sessions.interactive import InteractivePredictor
+from privlearn.sessions.shared import SharedStore
 
-__all__ = ["Answers", "InteractivePredictor", "SessionCertificate"]
+__all__ = ["Answers", "InteractivePredictor", "SessionCertificate", "SharedStore"]

@@ -8,9 +8,9 @@ from privlearn.errors import SessionError
 from privlearn.mechanisms.function_release import FunctionRelease
 from privlearn.mechanisms.gaussian_path import BLOCK, CAPACITY, GaussianPaths, PathStep
 from privlearn.randomness import Randomness
+from privlearn.sessions.durable import Record
 from privlearn.sessions.learner import Array, Learner
 from privlearn.sessions.points import PointList, numbers_from_bytes, numbers_to_bytes
-from privlearn.sessions.state import Record
 
 
 class FunctionSession:

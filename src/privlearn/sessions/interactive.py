@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from hashlib import sha256
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any, NoReturn
@@ -12,22 +10,22 @@ from typing import Any, NoReturn
 import numpy as np
 
 from privlearn.data.quiet import quietly
-from privlearn.errors import InvalidParameter, SessionError
-from privlearn.guarantee import Guarantee, check_guarantee
-from privlearn.ledger import Cost, Ledger
+from privlearn.errors import SessionError
+from privlearn.guarantee import Guarantee
+from privlearn.ledger import Budget
 from privlearn.mechanisms.function_release import FunctionRelease
-from privlearn.mechanisms.pinp import PINP
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.certified import installed_versions
 from privlearn.release.session_certificate import SessionCertificate, SessionMechanism
 from privlearn.sessions.answers import Answer, Answers
+from privlearn.sessions.durable import Record, State, StateStore
 from privlearn.sessions.function_session import FunctionSession
 from privlearn.sessions.learner import Array, Learner
+from privlearn.sessions.opening import calibrated, charged_state, check_learner, public_header, recorded_plan
 from privlearn.sessions.pinp_session import PinpSession
 from privlearn.sessions.points import numbers_to_bytes
-from privlearn.sessions.state import Record, SessionState, check_free
-
-MECHANISMS = ("function_release", "pinp")
+from privlearn.sessions.shared import SharedStore
+from privlearn.sessions.state import FileStore
 
 
 class InteractivePredictor:
@@ -44,8 +42,10 @@ class InteractivePredictor:
         What all answers together promise; delta must be above 0.
     mechanism : {"function_release", "pinp"}, default="function_release"
         ``function_release``: noise of one size in every answer, however many. ``pinp``: JT13 Algorithm 1.
-    state : path
-        File for the session's state. It must not exist, and it must not leave: it holds the noise.
+    state : path or SharedStore
+        File for the session's state; it must not exist, and one process at a time has it. Or a place in the ledger's
+        store: then several processes may `reopen` the session and answer in turns. Neither may leave: it holds
+        the noise.
     ledger : Ledger, optional
         Budget to charge.
     random_state : None, int or numpy generator, default=None
@@ -58,7 +58,7 @@ class InteractivePredictor:
     certificate : SessionCertificate
         Theorem, constants, and what epsilon covers.
     exhausted : bool
-        True once PINP answers from its public part alone.
+        True once PINP answers from its public part alone, as far as this process knows.
     """
 
     def __init__(
@@ -67,35 +67,42 @@ class InteractivePredictor:
         guarantee: Guarantee,
         mechanism: str = "function_release",
         *,
-        state: str | Path,
-        ledger: Ledger | None = None,
+        state: str | Path | SharedStore,
+        ledger: Budget | None = None,
         random_state: int | np.random.Generator | None = None,
         mode: str = "tight",
     ) -> None:
-        _check_learner(learner)
+        check_learner(learner)
         randomness = randomness_from(random_state)
-        plan = _plan(learner, guarantee, mechanism, mode)
-        check_free(state)
-        header = _header(learner, plan, randomness)
-        # The threshold is drawn before the charge, the file written after it: a crash between wastes the cost.
+        plan = calibrated(learner, guarantee, mechanism, mode)
+        store = _as_store(state)
+        store.check_free()
+        header = public_header(learner, plan, randomness)
+        # The threshold is drawn before the charge, the state written after it: a crash between wastes the cost.
         header["threshold"] = plan.draw_threshold(randomness) if not isinstance(plan, FunctionRelease) else 0
-        self._start(_charged_state(state, header, learner, plan, ledger), learner, plan, randomness)
+        self._start(charged_state(store, header, learner, plan, ledger), learner, plan, randomness)
 
     @classmethod
     def reopen(
-        cls, state: str | Path, learner: Learner, *, random_state: int | np.random.Generator | None = None
+        cls,
+        state: str | Path | SharedStore,
+        learner: Learner,
+        *,
+        random_state: int | np.random.Generator | None = None,
     ) -> InteractivePredictor:
         """Continue a session, after a crash or a pause, with a learner fitted on the same records.
+
+        The learner may also have been given the records alone, by `KernelLearner.read`: the state has the function.
 
         Raises
         ------
         SessionError
-            If there is no state, another process holds it, or the learner is not the one it was made with.
+            If there is no state, another process holds its file, or the learner is not the one it was made with.
         """
-        _check_learner(learner)
-        opened = SessionState(state)
+        check_learner(learner)
+        opened = _as_store(state).open()
         try:
-            plan = _recorded_plan(opened, learner)
+            plan = recorded_plan(opened, learner)
             randomness = randomness_from(random_state)
             if opened.header["randomness"]["secure"] and not randomness.secure:
                 raise SessionError("this session draws secure bits: reopen it without random_state")
@@ -147,9 +154,7 @@ class InteractivePredictor:
             "a session holds private values and cannot be copied or pickled: reopen it from its state"
         )
 
-    def _start(
-        self, state: SessionState, learner: Learner, plan: SessionMechanism, randomness: Randomness
-    ) -> None:
+    def _start(self, state: State, learner: Learner, plan: SessionMechanism, randomness: Randomness) -> None:
         self._state = state
         self._learner = learner
         self._lock = Lock()
@@ -164,8 +169,7 @@ class InteractivePredictor:
             self._session = FunctionSession(plan, learner, randomness)
         else:
             self._session = PinpSession(plan, learner, randomness, state.header["threshold"])
-        for record in state.records():
-            self._recall(record)
+        self._take_up(state.records())
 
     def _answer(self, points: Array) -> list[Answer]:
         self._state.check_open()
@@ -182,85 +186,27 @@ class InteractivePredictor:
         return [self._known[key] for key in keys]
 
     def _answer_new(self, points: Array) -> None:
-        records = self._session.answer(points)
-        self._broken = True  # if writing fails, what is on disk is no longer known
-        self._state.append(records)
+        with self._state.turn() as turn:
+            self._take_up(turn.missed(len(self._known)))
+            unknown = [point for point in points if numbers_to_bytes(point) not in self._known]
+            records = self._session.answer(np.array(unknown)) if unknown else []
+            self._broken = (
+                not self._state.shared
+            )  # if writing to a file fails, what it holds is no longer known
+            turn.append(records)
+        self._take_up(records)
+
+    def _take_up(self, records: Iterable[Record]) -> None:
+        """Durable answers, in their order; if that is interrupted, later noise could not be drawn given all of them."""
+        self._broken = True
         for record in records:
-            self._recall(record)
+            self._known[record.point] = Answer(record.scores, record.source)
+            self._session.recall(record)
         self._broken = False
 
-    def _recall(self, record: Record) -> None:
-        self._known[record.point] = Answer(record.scores, record.source)
-        self._session.recall(record)
 
-
-def _check_learner(learner: Any) -> None:
-    if not hasattr(learner, "training_digest"):
-        raise InvalidParameter("learner must be a fitted KernelLearner: KernelLearner(...).fit(table)")
-
-
-def _plan(learner: Learner, guarantee: Guarantee, mechanism: str, mode: str) -> SessionMechanism:
-    if mechanism not in MECHANISMS:
-        raise InvalidParameter(f"mechanism must be one of {MECHANISMS}, not {mechanism!r}")
-    if mode not in PINP:
-        raise InvalidParameter(f"mode must be one of {tuple(PINP)}, not {mode!r}")
-    check_guarantee(guarantee)
-    facts = learner.facts(guarantee.neighbours)
-    if mechanism == "pinp":
-        return PINP[mode].calibrate(facts, guarantee)
-    if mode != "tight":
-        raise InvalidParameter("function release has no paper mode: leave mode out, or take mechanism='pinp'")
-    return FunctionRelease.calibrate(facts, guarantee)
-
-
-def _header(learner: Learner, plan: SessionMechanism, randomness: Randomness) -> dict[str, Any]:
-    return {
-        "mechanism": plan.name,
-        "mode": plan.mode,
-        "guarantee": plan.guarantee.to_dict(),
-        "randomness": {"source": randomness.description, "secure": randomness.secure},
-        "fingerprint": _fingerprint(learner, plan),
-        "training": learner.training_digest(),
-    }
-
-
-def _fingerprint(learner: Learner, plan: SessionMechanism) -> str:
-    """A digest of the public facts: kernel, encoding, labels, records, regularization, loss, guarantee, noise."""
-    task = plan.facts.task
-    facts = [
-        learner.describe(), plan.name, plan.mode, plan.guarantee.to_dict(), plan.constants(),
-        task.loss.to_dict(), task.total, task.regularization,
-    ]  # fmt: skip
-    return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-
-
-def _charged_state(
-    path: str | Path, header: dict[str, Any], learner: Learner, plan: SessionMechanism, ledger: Ledger | None
-) -> SessionState:
-    """Reserve, write the state, commit: no answer can leave before the cost is durable."""
-    if ledger is None:
-        return SessionState.create(path, header, learner.function_bytes())
-    cost = Cost(plan.guarantee, plan.renyi)
-    with ledger.reserve(cost, f"InteractivePredictor, {plan.name}") as reservation:
-        state = SessionState.create(path, header, learner.function_bytes())
-        reservation.commit()
-    return state
-
-
-def _recorded_plan(state: SessionState, learner: Learner) -> SessionMechanism:
-    header = state.header
-    plan = _plan(learner, Guarantee(**header["guarantee"]), header["mechanism"], header["mode"])
-    if _fingerprint(learner, plan) != header["fingerprint"]:
-        raise SessionError(
-            "this learner is not the session's: it must have the same encoding, kernel, labels, number of records, "
-            "regularization and loss, and the same version of privlearn"
-        )
-    if learner.training_digest() != header["training"]:
-        raise SessionError(
-            "this learner was fitted on other records: the session's noise protects the records it was opened with. "
-            "Fit it on those, or open a new session"
-        )
-    return plan
+def _as_store(state: str | Path | SharedStore) -> StateStore:
+    return state if isinstance(state, SharedStore) else FileStore(state)
 
 
 def _as_rows(z: Any) -> tuple[Any, bool]:

@@ -9,9 +9,9 @@ import numpy as np
 from privlearn.mechanisms.pinp import PaperPINP, TightPINP
 from privlearn.randomness import Randomness
 from privlearn.sessions.answers import Source
+from privlearn.sessions.durable import Record
 from privlearn.sessions.learner import Array, Learner
 from privlearn.sessions.points import PointList, numbers_from_bytes, numbers_to_bytes
-from privlearn.sessions.state import Record
 
 _UPDATE = struct.Struct("<dq")  # the correction, and the noisy threshold from here on
 

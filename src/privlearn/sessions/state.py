@@ -19,8 +19,8 @@ from typing import Any
 from urllib.parse import quote
 
 from privlearn.errors import SessionError
-from privlearn.sessions.answers import Source
-from privlearn.sessions.points import Array, numbers_from_bytes, numbers_to_bytes
+from privlearn.sessions.durable import Record
+from privlearn.sessions.points import numbers_from_bytes, numbers_to_bytes
 
 FORMAT = 2
 BUSY_SECONDS = 2.0
@@ -41,13 +41,25 @@ _TABLES = (
 
 
 @dataclass(frozen=True)
-class Record:
-    """One answered point, its score for each function, and what the mechanism has to remember of it."""
+class FileStore:
+    """A path at which a session's state is, or will be."""
 
-    point: bytes
-    scores: Array
-    source: Source
-    memory: bytes
+    path: str | Path
+
+    def check_free(self) -> None:
+        """Refuse a path at which no new session can begin."""
+        if os.path.isdir(self.path):
+            raise SessionError(f"{self.path} is a folder: give the name of a file that does not exist yet")
+        if os.path.exists(self.path):
+            raise SessionError(
+                f"{self.path} exists: continue that session with InteractivePredictor.reopen, or give another path"
+            )
+
+    def create(self, header: dict[str, Any], function: bytes) -> SessionState:
+        return SessionState.create(self.path, header, function)
+
+    def open(self) -> SessionState:
+        return SessionState(self.path)
 
 
 class SessionState:
@@ -62,6 +74,7 @@ class SessionState:
         The private function.
     """
 
+    shared = False
     _closed = False
 
     def __init__(self, path: str | Path) -> None:
@@ -82,7 +95,7 @@ class SessionState:
     def create(cls, path: str | Path, header: dict[str, Any], function: bytes) -> SessionState:
         """A new file that only its owner may read; an existing one is refused."""
         path = os.path.abspath(path)
-        check_free(path)
+        FileStore(path).check_free()
         try:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except OSError as error:
@@ -99,6 +112,15 @@ class SessionState:
                     (FORMAT, json.dumps(header, sort_keys=True), function),
                 )
         return state
+
+    @contextmanager
+    def turn(self) -> Iterator[SessionState]:
+        """It is always this process's turn."""
+        yield self
+
+    def missed(self, known: int) -> Sequence[Record]:
+        """Nothing: nobody else has the file."""
+        return ()
 
     def append(self, records: Sequence[Record]) -> None:
         """Make answers durable, all or none; only afterwards may they leave."""
@@ -190,13 +212,3 @@ class SessionState:
                 f"the session at {self.path} cannot be used: {error}. Check that no other process holds it, that it "
                 "may be written and that its disk has room"
             ) from None
-
-
-def check_free(path: str | Path) -> None:
-    """Refuse a path at which no new session can begin."""
-    if os.path.isdir(path):
-        raise SessionError(f"{path} is a folder: give the name of a file that does not exist yet")
-    if os.path.exists(path):
-        raise SessionError(
-            f"{path} exists: continue that session with InteractivePredictor.reopen, or give another path"
-        )

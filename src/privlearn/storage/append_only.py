@@ -35,7 +35,7 @@ def _sqlite_triggers(name: str, same_row: str) -> Iterator[str]:
     for action, when in (("UPDATE", ""), ("DELETE", ""), ("INSERT", replaced)):
         yield (
             f"CREATE TRIGGER {name}_{action.lower()} BEFORE {action} ON {name} {when} "
-            "BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END"
+            "BEGIN SELECT RAISE(ABORT, 'this table is append-only'); END"
         )
 
 
@@ -51,7 +51,7 @@ def _postgresql_triggers(name: str) -> Iterator[str]:
 _POSTGRESQL_FUNCTION = """
 CREATE OR REPLACE FUNCTION ledger_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    RAISE EXCEPTION 'a ledger is append-only' USING ERRCODE = 'integrity_constraint_violation';
+    RAISE EXCEPTION 'this table is append-only' USING ERRCODE = 'integrity_constraint_violation';
 END
 $$
 """

@@ -1,0 +1,89 @@
+"""How a session begins, and how it is known again: its mechanism, its header, its cost."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import Any
+
+from privlearn.errors import InvalidParameter, SessionError
+from privlearn.guarantee import Guarantee, check_guarantee
+from privlearn.ledger import Budget, Cost
+from privlearn.mechanisms.function_release import FunctionRelease
+from privlearn.mechanisms.pinp import PINP
+from privlearn.randomness import Randomness
+from privlearn.release.session_certificate import SessionMechanism
+from privlearn.sessions.durable import State, StateStore
+from privlearn.sessions.learner import Learner
+
+MECHANISMS = ("function_release", "pinp")
+
+
+def check_learner(learner: Any) -> None:
+    if not hasattr(learner, "training_digest"):
+        raise InvalidParameter("learner must be a fitted KernelLearner: KernelLearner(...).fit(table)")
+
+
+def calibrated(learner: Learner, guarantee: Guarantee, mechanism: str, mode: str) -> SessionMechanism:
+    if mechanism not in MECHANISMS:
+        raise InvalidParameter(f"mechanism must be one of {MECHANISMS}, not {mechanism!r}")
+    if mode not in PINP:
+        raise InvalidParameter(f"mode must be one of {tuple(PINP)}, not {mode!r}")
+    check_guarantee(guarantee)
+    facts = learner.facts(guarantee.neighbours)
+    if mechanism == "pinp":
+        return PINP[mode].calibrate(facts, guarantee)
+    if mode != "tight":
+        raise InvalidParameter("function release has no paper mode: leave mode out, or take mechanism='pinp'")
+    return FunctionRelease.calibrate(facts, guarantee)
+
+
+def public_header(learner: Learner, plan: SessionMechanism, randomness: Randomness) -> dict[str, Any]:
+    return {
+        "mechanism": plan.name,
+        "mode": plan.mode,
+        "guarantee": plan.guarantee.to_dict(),
+        "randomness": {"source": randomness.description, "secure": randomness.secure},
+        "fingerprint": _fingerprint(learner, plan),
+        "training": learner.training_digest(),
+    }
+
+
+def _fingerprint(learner: Learner, plan: SessionMechanism) -> str:
+    """A digest of the public facts: kernel, encoding, labels, records, regularization, loss, guarantee, noise."""
+    task = plan.facts.task
+    facts = [
+        learner.describe(), plan.name, plan.mode, plan.guarantee.to_dict(), plan.constants(),
+        task.loss.to_dict(), task.total, task.regularization,
+    ]  # fmt: skip
+    return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def charged_state(
+    store: StateStore, header: dict[str, Any], learner: Learner, plan: SessionMechanism, ledger: Budget | None
+) -> State:
+    """Reserve, write the state, commit: no answer can leave before the cost is durable."""
+    function = learner.function_bytes()
+    if ledger is None:
+        return store.create(header, function)
+    cost = Cost(plan.guarantee, plan.renyi)
+    with ledger.reserve(cost, f"InteractivePredictor, {plan.name}") as reservation:
+        state = store.create(header, function)
+        reservation.commit()
+    return state
+
+
+def recorded_plan(state: State, learner: Learner) -> SessionMechanism:
+    header = state.header
+    plan = calibrated(learner, Guarantee(**header["guarantee"]), header["mechanism"], header["mode"])
+    if _fingerprint(learner, plan) != header["fingerprint"]:
+        raise SessionError(
+            "this learner is not the session's: it must have the same encoding, kernel, labels, number of records, "
+            "regularization and loss, and the same version of privlearn"
+        )
+    if learner.training_digest() != header["training"]:
+        raise SessionError(
+            "this learner was fitted on other records: the session's noise protects the records it was opened with. "
+            "Fit it on those, or open a new session"
+        )
+    return plan

@@ -1,0 +1,240 @@
+"""A state in the store that also holds the ledger, for a session that several processes answer.
+
+They take turns. In its turn a process first takes up what the others have answered, then draws the noise of new points
+given all of that, and its answers are durable when the turn ends: as if one process had answered everything. Like the
+file of `state`, the tables hold the noise and the private function, so the store may not leave; their rows are only
+ever added.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+    insert,
+    inspect,
+    select,
+)
+
+from privlearn.errors import SessionError
+from privlearn.sessions.durable import Record
+from privlearn.sessions.points import numbers_from_bytes, numbers_to_bytes
+from privlearn.storage import creating, excluding, locate, protect, reading
+
+FORMAT = 1
+
+_metadata = MetaData()
+
+_states = Table(
+    "session_states",
+    _metadata,
+    Column("session", String(36), primary_key=True),
+    Column("format", Integer, nullable=False),
+    Column("header", Text, nullable=False),
+    Column("function", LargeBinary, nullable=False),
+)
+
+# Digests of points, because PostgreSQL cannot index long ones.
+_answers = Table(
+    "session_answers",
+    _metadata,
+    Column("session", ForeignKey(_states.c.session), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("point_digest", LargeBinary, nullable=False),
+    Column("point", LargeBinary, nullable=False),
+    Column("scores", LargeBinary, nullable=False),
+    Column("source", String(20), nullable=False),
+    Column("memory", LargeBinary, nullable=False),
+    UniqueConstraint("session", "point_digest"),
+)
+
+_SAME_ROW = {
+    _states: "session = NEW.session",
+    _answers: "session = NEW.session AND (number = NEW.number OR point_digest = NEW.point_digest)",
+}
+
+
+@dataclass(frozen=True)
+class SharedStore:
+    """Where a shared session is: what `InteractivePredictor` takes as ``state``.
+
+    Parameters
+    ----------
+    store : str
+        Path of the SQLite file, or address of the PostgreSQL database, as in `Ledger`.
+    session : str
+        Its name there, 1 to 36 characters.
+    """
+
+    store: str
+    session: str
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.session) <= 36 or not self.session.isprintable():
+            raise SessionError("a session's name must be one line of 1 to 36 printable characters")
+        object.__setattr__(self, "store", locate(self.store))
+
+    def exists(self) -> bool:
+        with reading(self.store) as connection:
+            return _read(connection, self.session, _states.c.session) is not None
+
+    def check_free(self) -> None:
+        with creating(self.store) as connection:
+            _make_tables(connection)
+            self._refuse_existing(connection)
+
+    def create(self, header: dict[str, Any], function: bytes) -> SharedState:
+        return SharedState.create(self.store, self.session, header, function)
+
+    def open(self) -> SharedState:
+        return SharedState.open(self.store, self.session)
+
+    def _refuse_existing(self, connection: Connection) -> None:
+        if _read(connection, self.session, _states.c.session) is not None:
+            raise SessionError(
+                f"session {self.session} exists: continue it with InteractivePredictor.reopen, or give another name"
+            )
+
+
+class SharedState:
+    """An open state; other processes may have it open too. Made by `create` and `open`.
+
+    Attributes
+    ----------
+    header : dict
+        Public facts the session was opened with, and the private digest of the training rows.
+    function : bytes
+        The private function.
+    """
+
+    shared = True
+
+    def __init__(self, place: SharedStore, header: dict[str, Any], function: bytes) -> None:
+        self._place = place
+        self.header = header
+        self.function = function
+        self._closed = False
+        self._process = os.getpid()
+
+    @classmethod
+    def create(cls, store: str, session: str, header: dict[str, Any], function: bytes) -> SharedState:
+        """A new session; one of this name is refused."""
+        place = SharedStore(store, session)
+        with creating(place.store) as connection:
+            _make_tables(connection)
+            place._refuse_existing(connection)
+            text = json.dumps(header, sort_keys=True)
+            row = {"session": session, "format": FORMAT, "header": text, "function": function}
+            connection.execute(insert(_states).values(row))
+        return cls(place, header, function)
+
+    @classmethod
+    def open(cls, store: str, session: str) -> SharedState:
+        place = SharedStore(store, session)
+        with reading(place.store) as connection:
+            row = _read(connection, session, *_states.c)
+        if row is None:
+            raise SessionError(
+                f"there is no session {session} at {place.store}. Without its state a session cannot go on, and its "
+                "cost is spent: restore the store, or open a new session at a new cost"
+            )
+        if row.format != FORMAT:
+            raise SessionError(
+                f"session {session} was written by another privlearn (format {row.format}): install that version"
+            )
+        return cls(place, json.loads(row.header), bytes(row.function))
+
+    def records(self) -> Sequence[Record]:
+        """All answers, in the order they were given."""
+        with reading(self._place.store) as connection:
+            return _read_records(connection, self._place.session, 0)
+
+    @contextmanager
+    def turn(self) -> Iterator[SharedTurn]:
+        """Exclude every other process from this session; what was appended is durable once the block is left."""
+        with excluding(self._place.store, f"session {self._place.session}") as connection:
+            yield SharedTurn(connection, self._place.session)
+
+    def check_open(self) -> None:
+        if self._closed:
+            raise SessionError("this session is closed: continue it with InteractivePredictor.reopen")
+        if os.getpid() != self._process:  # a forked child may have the parent's random bits to come
+            raise SessionError("this session belongs to the process that opened it: reopen it in this one")
+
+    def close(self) -> None:
+        self._closed = True
+
+
+class SharedTurn:
+    """One process's turn."""
+
+    def __init__(self, connection: Connection, session: str) -> None:
+        self._connection = connection
+        self._session = session
+        given = select(func.count()).where(_answers.c.session == session)
+        self._given: int = connection.execute(given).scalar_one()
+
+    def missed(self, known: int) -> Sequence[Record]:
+        """Answers that others gave after those known here."""
+        if self._given < known:
+            raise SessionError(
+                "the store has forgotten answers of this session: put the newer one back, or open a new session at a "
+                "new cost"
+            )
+        return _read_records(self._connection, self._session, known)
+
+    def append(self, records: Sequence[Record]) -> None:
+        """Make answers durable, all or none, when the turn ends."""
+        rows = [
+            {
+                "session": self._session,
+                "number": number,
+                "point_digest": sha256(record.point).digest(),
+                "point": record.point,
+                "scores": numbers_to_bytes(record.scores),
+                "source": record.source,
+                "memory": record.memory,
+            }
+            for number, record in enumerate(records, start=self._given)
+        ]
+        if rows:
+            self._connection.execute(insert(_answers), rows)
+
+
+def _make_tables(connection: Connection) -> None:
+    if not inspect(connection).has_table(_states.name):
+        _metadata.create_all(connection)
+        protect(connection, _SAME_ROW)
+
+
+def _read(connection: Connection, session: str, *columns: Column[Any]) -> Any:
+    """The session's row, or None."""
+    if not inspect(connection).has_table(_states.name):
+        return None
+    return connection.execute(select(*columns).where(_states.c.session == session)).one_or_none()
+
+
+def _read_records(connection: Connection, session: str, start: int) -> list[Record]:
+    rows = connection.execute(
+        select(_answers.c.point, _answers.c.scores, _answers.c.source, _answers.c.memory)
+        .where(_answers.c.session == session, _answers.c.number >= start)
+        .order_by(_answers.c.number)
+    )
+    return [Record(bytes(r.point), numbers_from_bytes(r.scores), r.source, bytes(r.memory)) for r in rows]
