@@ -31,6 +31,7 @@ LEDGERS = ("../ledger/test_arithmetic.py", "../ledger/test_store.py")
 ACCOUNTS = ("../ledger/test_accounts.py",)
 SHARED = ("../ledger/test_postgresql_store.py", "../ledger/test_processes.py")
 QUESTIONS = ("../mechanisms/test_tddl.py", "../mechanisms/test_tdil.py")
+TURNS = ("../sessions/test_shared_session.py",)
 STATES = ("../sessions/test_state.py",)
 PATH_LAWS = ("../sessions/test_function_release.py", "../sessions/test_gaussian_path.py")
 SESSIONS = ("../sessions/test_sparse_vector.py",)
@@ -275,10 +276,15 @@ MUTANTS = [
     Mutant("session: rounding of values for free", FUNCTION, "rounding = 2.0 * facts.evaluation_error", "rounding = 0.0 * facts.evaluation_error", PATH_LAWS),
     Mutant("session: one path for all functions", PATHS, "draws = _integers(2.0**DRAW_BITS, shape, randomness)", "draws = [row * shape[1] for row in _integers(2.0**DRAW_BITS, (shape[0], 1), randomness)]", PATH_LAWS),
     Mutant("session: independent noise", PATHS, "left = _to_grid(self._solve(cross.T).T)", "left = 0.0 * _to_grid(self._solve(cross.T).T)", PATH_LAWS),
-    Mutant("session: answers leave before they are durable", "sessions/interactive.py", "        self._state.append(records)\n", "", STATES),
-    Mutant("session: a point drawn twice", "sessions/interactive.py", "enumerate(keys) if key not in self._known}", "enumerate(keys)}", STATES),
+    Mutant("session: answers leave before they are durable", "sessions/interactive.py", "            turn.append(records)\n", "", STATES),
+    Mutant("session: a turn for what is known", "sessions/interactive.py", "enumerate(keys) if key not in self._known}", "enumerate(keys)}", TURNS),
+    Mutant("session: a point drawn twice", "sessions/interactive.py", "for point in points if numbers_to_bytes(point) not in self._known]", "for point in points]", TURNS),
+    Mutant("session: noise not given the others' answers", "sessions/interactive.py", "            self._take_up(turn.missed(len(self._known)))\n", "", TURNS),
+    Mutant("session: a turn without the lock", "sessions/shared.py", 'f"session {self._place.session}"', 'f"session {os.getpid()}"', TURNS),
+    Mutant("session: goes on where answers were forgotten", "sessions/shared.py", "if self._given < known:", "if False:", TURNS),
+    Mutant("session: a forked child answers", "sessions/shared.py", "if os.getpid() != self._process:", "if False:", TURNS),
     Mutant("session: a vanished state goes on", "sessions/state.py", "        self._check_in_place()\n", "", STATES),
-    Mutant("session: other records accepted", "sessions/interactive.py", 'if learner.training_digest() != header["training"]:', "if False:", STATES),
+    Mutant("session: other records accepted", "sessions/opening.py", 'if learner.training_digest() != header["training"]:', "if False:", STATES),
     Mutant("kernel above its bound accepted", "features/kernel.py", "if not np.all(diagonal <= self.bound * (1.0 + ROUNDING)):", "if False:", ("../features",)),
     Mutant("composition off by one, ledger", "ledger/composition.py", "amounts = [*counted, requested]", "amounts = [*counted[1:], requested]", LEDGERS),
     Mutant("budget of each user alone", "ledger/admission.py", "    if not total.admits(read_counted(connection, dataset), requested):", "    counted = read_counted(connection, dataset) if hasattr(ledger, '_seen') else []\n    object.__setattr__(ledger, '_seen', True)\n    if not total.admits(counted, requested):", DEFECTS),
