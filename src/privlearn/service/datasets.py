@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from privlearn.data import Schema, SchemaEncoder, read_table
 from privlearn.errors import DataError, InvalidParameter, SchemaError
+from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
 from privlearn.planning.synthetic import synthetic_table
 from privlearn.service.keys import Caller
-from privlearn.service.recipes import Recipe, default_recipes
+from privlearn.service.recipes import Recipe, default_recipes, estimator
 from privlearn.service.refusals import Forbidden, NotFound
 from privlearn.service.settings import HOLDER, DataSet, Owner
 from privlearn.service.sources import read_query
@@ -104,8 +105,11 @@ class Catalog:
         self._offered = {name: _offer(owner, name) for name in owner.datasets}
 
     def check(self) -> None:
-        """Refuse rows that do not fit their schema, before anybody asks."""
+        """Refuse learners and rows that do not fit their schema, before anybody asks."""
         for name, offered in self._offered.items():
+            for learner, recipe in offered.learners.items():
+                with _named(f"{name}.learners.{learner}"):
+                    _check_recipe(recipe, offered.schema)
             with _named(name):
                 offered.records  # noqa: B018 - reads the rows
 
@@ -139,6 +143,14 @@ def _offer(owner: Owner, name: str) -> OfferedDataSet:
         schema = Schema.load(settings.schema_file)
         learners = settings.learners or default_recipes(schema)
     return OfferedDataSet(name, settings, schema, learners, owner)
+
+
+def _check_recipe(recipe: Recipe, schema: Schema) -> None:
+    """Plan it on two made-up rows; they serve as public points too, without which some kernels cannot be released."""
+    rows = synthetic_table(schema, 2, seed=0)
+    points = None if recipe.model == "logistic" and recipe.kernel == "linear" else rows
+    promise = Guarantee(1.0, 1e-6)
+    estimator(recipe, schema, promise, public_points=points).prepare(rows, None, private=True).plan(promise)
 
 
 @contextmanager
