@@ -1,0 +1,207 @@
+"""A training pays once and makes one result, wherever its process dies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from service_support import SCHEMA, load_clinic
+
+from privlearn.errors import SolverError
+from privlearn.guarantee import Guarantee
+from privlearn.ledger import Ledger
+from privlearn.planning.synthetic import synthetic_table
+from privlearn.release import Release
+from privlearn.service import jobs, results, training
+from privlearn.service.datasets import Catalog, OfferedDataSet
+from privlearn.service.requests import Job, TrainingRequest
+from privlearn.service.store import open_store
+
+CELL = "0.123456789"
+"""What an error of a library might quote."""
+
+
+class Killed(BaseException):
+    """The process is gone: nobody catches this."""
+
+
+class Place:
+    """A store with one data set, and jobs run in this process."""
+
+    def __init__(self, owner: Any) -> None:
+        self.store = open_store(owner)
+        self.offered: OfferedDataSet = Catalog(owner).named("clinic")
+
+    def submit(self, kind: Any = "release", mechanism: Any = "model", **options: Any) -> Job:
+        learner = "logistic" if mechanism == "model" else "kernel"
+        request = TrainingRequest("clinic", kind, learner, 1.0, 1e-6, mechanism, **options)
+        return jobs.submit(self.store, "alice", request, Guarantee(1.0, 1e-6), "")
+
+    def run(self) -> str:
+        job = jobs.claim(self.store)
+        assert job is not None
+        return training.run_job(self.store, self.offered, self.offered.ledger_of("alice"), job)
+
+    def spent(self) -> tuple[float, float]:
+        """Committed, and still reserved."""
+        statement = Ledger.open(self.store, "clinic").statement()
+        return statement.spent.epsilon, statement.reserved.epsilon
+
+    def see(self, job: Job) -> Job:
+        """Once its slot is over."""
+        while (seen := jobs.find(self.store, job.id)).state == "running":
+            pass
+        return seen
+
+
+@pytest.fixture
+def place(store: str, tmp_path: Path) -> Place:
+    return Place(load_clinic(tmp_path, store=store))
+
+
+KINDS = [("release", "model"), ("session", "model"), ("session", "function_release"), ("session", "pinp")]
+
+
+@pytest.fixture(params=KINDS, ids="-".join)
+def job(request: pytest.FixtureRequest, place: Place) -> Job:
+    return place.submit(*request.param)
+
+
+def found(place: Place) -> list[str]:
+    everything = [*results.find_releases(place.store, "alice"), *results.find_sessions(place.store, "alice")]
+    return [result.id for result in everything]
+
+
+def test_a_training_is_paid_and_found(place: Place, job: Job) -> None:
+    assert place.run() == ""
+    assert place.see(job).state == "done"
+    assert place.spent() == (1.0, 0.0)
+    assert found(place) == [job.id]
+
+
+def dying(module: Any, name: str, *, after: bool) -> Callable[[pytest.MonkeyPatch], None]:
+    """The process dies in a function, once: before or after it has done its work."""
+
+    def plant(monkeypatch: pytest.MonkeyPatch) -> None:
+        original = getattr(module, name)
+
+        def fatal(*args: Any, **options: Any) -> Any:
+            monkeypatch.setattr(module, name, original)
+            if after:
+                original(*args, **options)
+            raise Killed
+
+        monkeypatch.setattr(module, name, fatal)
+
+    return plant
+
+
+DEATHS = {
+    "before the charge": dying(Ledger, "reserve", after=False),
+    "after the charge": dying(Ledger, "reserve", after=True),
+    "before the result is stored": dying(results, "_store", after=False),
+    "after the result is stored": dying(results, "_store", after=True),
+    "before the commit": dying(training.Reservation, "commit", after=False),
+    "after the commit": dying(training.Reservation, "commit", after=True),
+    "before the end": dying(jobs, "finish", after=False),
+}
+
+
+@pytest.mark.parametrize("death", DEATHS)
+def test_a_job_goes_on_after_its_process_died(
+    place: Place, job: Job, death: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    DEATHS[death](monkeypatch)
+    with pytest.raises(Killed):
+        place.run()
+    assert found(place) == []
+    assert sum(place.spent()) <= 1.0
+    jobs.expire_leases(place.store)
+    assert place.run() == ""
+    assert place.see(job).state == "done"
+    assert place.spent() == (1.0, 0.0)
+    assert found(place) == [job.id]
+
+
+def test_two_that_run_one_job_make_one_result(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One stood still while the other, which took the job over, was done."""
+    job = place.submit()
+    stored = results.store_release
+
+    def overtaken(*args: Any) -> None:
+        monkeypatch.setattr(results, "store_release", stored)
+        jobs.expire_leases(place.store)
+        assert place.run() == ""
+        first.append(results._content(place.store, results.releases, results.releases.c.file, job.id))
+        stored(*args)
+
+    first: list[bytes] = []
+    monkeypatch.setattr(results, "store_release", overtaken)
+    monkeypatch.setattr(results, "_visible", lambda table, columns, _: results.select(*columns))
+    place.run()
+    assert place.spent() == (1.0, 0.0)
+    assert results.release_file(place.store, job.id) == first[0]
+
+
+def test_a_trial_costs_nothing_and_says_so(place: Place) -> None:
+    job = place.submit(trial=True)
+    assert place.run() == ""
+    place.see(job)
+    assert place.spent() == (0.0, 0.0)
+    release = Release.from_bytes(results.release_file(place.store, job.id))
+    assert "made-up rows" in str(release.certificate.to_dict()["encoding"])
+
+
+def test_no_room_is_said_and_nothing_spent(place: Place) -> None:
+    submitted = [place.submit() for _ in range(5)]
+    for _ in submitted:
+        place.run()
+    ended = [place.see(job) for job in submitted]
+    assert [job.state for job in ended] == ["done"] * 4 + ["failed"]
+    assert "Nothing was spent" in ended[-1].failure
+    assert place.spent() == (4.0, 0.0)
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Exception], None]]:
+    """Rows about which reading says something."""
+
+    def plant(error: Exception) -> None:
+        def refuse(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(training, "rows_of", refuse)
+
+    return plant
+
+
+@pytest.mark.parametrize("error", [SolverError("no convergence"), ValueError(f"cell {CELL}")])
+def test_an_error_tells_the_analyst_nothing(place: Place, broken: Any, error: Exception) -> None:
+    job = place.submit()
+    broken(error)
+    reason = place.run()
+    assert CELL not in reason
+    assert place.see(job).failure == (
+        "the training failed on the holder's side, who finds the reason in the log; nothing was spent"
+    )
+
+
+def test_an_error_after_the_charge_leaves_the_cost(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = place.submit()
+    monkeypatch.setattr(results, "store_release", lambda *_: 1 / 0)
+    assert place.run() == "ZeroDivisionError"
+    assert place.see(job).failure.endswith("its cost stands")
+    assert place.spent() == (0.0, 1.0)
+
+
+def test_public_points_become_landmarks(place: Place) -> None:
+    points: pa.Table = synthetic_table(SCHEMA, 20, seed=3).drop_columns(["outcome"])
+    request = TrainingRequest("clinic", "release", "kernel", 1.0, 1e-6, points=points)
+    job = jobs.submit(place.store, "alice", request, Guarantee(1.0, 1e-6), "")
+    assert place.run() == ""
+    place.see(job)
+    release = Release.from_bytes(results.release_file(place.store, job.id))
+    assert len(release.model.arrays()["public_points"]) == 20
