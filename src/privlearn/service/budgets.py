@@ -24,11 +24,10 @@ def statement_for(offered: OfferedDataSet, caller: Caller) -> Statement:
 def check_room(offered: OfferedDataSet, caller: Caller, wanted: Guarantee) -> None:
     """Refuse at once what cannot fit; whether it does is decided when the training reserves its cost."""
     statement = offered.ledger_of(caller.name).statement()
-    parts = [("your share", statement.share)] if statement.share else []
+    lefts = {"your share": statement.share.left} if statement.share else {}
     if statement.composition == "basic":  # in the other, many small costs take less than their sum
-        parts.append(("the data set's budget", statement))
-    for name, part in parts:
-        left = part.left
+        lefts["the data set's budget"] = statement.left
+    for name, left in lefts.items():
         if exact(wanted.epsilon) > exact(left.epsilon) or exact(wanted.delta) > exact(left.delta):
             raise BudgetExceeded(
                 f"{name} has no room for {wanted}: {left} is left. Ask for no more than that. Nothing was spent"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fcntl
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import pyarrow as pa
 
@@ -26,6 +26,8 @@ from privlearn.service.requests import Job, Predictions, ReleaseInfo, Session, T
 from privlearn.service.settings import Owner
 from privlearn.service.store import open_store
 from privlearn.service.workers import Worker
+
+Found = TypeVar("Found", Job, Session, ReleaseInfo)
 
 
 class Service:
@@ -122,6 +124,7 @@ class Service:
     def session(self, caller: Caller, session_id: str) -> Session:
         """One session; that another process closed it is noticed within a second."""
         found = self._known_sessions.get(session_id, lambda: results.find_session(self.store, session_id))
+        assert found is not None  # find_session raises instead
         return self._own(caller, found)
 
     def close_session(self, caller: Caller, session_id: str) -> None:
@@ -185,7 +188,7 @@ class Service:
         action = "training failed" if reason else f"{job.kind} is made"
         events.record(self.store, job.analyst, action, job.dataset, job=job.id, **told)
 
-    def _own(self, caller: Caller, found: Any) -> Any:
+    def _own(self, caller: Caller, found: Found) -> Found:
         """What was found, if the caller may see it."""
         if not caller.is_holder and (
             found.analyst != caller.name or not self._may_see(caller, found.dataset)
