@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -58,10 +59,10 @@ def serve(
     if owner is None:
         _serve_demo(folder, port)
     else:
-        _serve(owner, port)
+        _serve(owner, port, {})
 
 
-def _serve(owner: Path, port: int | None) -> None:
+def _serve(owner: Path, port: int | None, keys: Mapping[str, str]) -> None:
     from privlearn.service.server import serve as run
     from privlearn.service.settings import Owner
 
@@ -69,13 +70,13 @@ def _serve(owner: Path, port: int | None) -> None:
     if port is not None:
         server = settings.server.model_copy(update={"port": port})
         settings = settings.model_copy(update={"server": server})
-    try:
-        run(
-            settings,
-            lambda url: typer.echo(f"Serving {', '.join(settings.datasets)} on {url} (Ctrl-C ends it)"),
-        )
-    except KeyboardInterrupt:  # the orderly end is over by now
-        return
+
+    def announce(url: str) -> None:
+        typer.echo(f"Serving {', '.join(settings.datasets)} on {url} (Ctrl-C ends it)")
+        for name, key in keys.items():
+            typer.echo(f"Sign in as {name} with the key {key}")
+
+    run(settings, announce)
 
 
 def _serve_demo(folder: Path | None, port: int | None) -> None:
@@ -85,9 +86,7 @@ def _serve_demo(folder: Path | None, port: int | None) -> None:
 
     with tempfile.TemporaryDirectory(prefix="privlearn-demo-") as temporary:
         owner = write_demo(Path(temporary) if folder is None else folder)
-        for name, key in demo_keys(owner).items():
-            typer.echo(f"Key of {name}: {key}")
-        _serve(owner, port)
+        _serve(owner, port, demo_keys(owner))
 
 
 def _description() -> object:

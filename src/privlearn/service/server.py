@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import uvicorn
 from fastapi import FastAPI
@@ -32,19 +34,26 @@ def serve(owner: Owner, announce: Callable[[str], None]) -> None:
         Is told the address once it answers.
     """
     settings = owner.server
+    signal.signal(signal.SIGTERM, _end)
     if settings.tls_certificate is not None and settings.tls_key is not None:
         check_certificate(settings.tls_certificate, settings.tls_key, _ADVICE)
     with listen(settings.host, settings.port) as listener:
         log_to_stderr()
         app = make_app(Service(owner))
         url = address(settings, listener)
-        _Server(_configuration(app, settings), app, lambda: announce(url)).run([listener])
+        with suppress(KeyboardInterrupt):  # once the orderly end is over, the signal is given again
+            _Server(_configuration(app, settings), app, lambda: announce(url)).run([listener])
 
 
 def address(settings: ServerSettings, listener: socket.socket) -> str:
     """Where a browser finds the server."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"{'https' if settings.uses_tls else 'http'}://{host}:{listener.getsockname()[1]}"
+
+
+def _end(*_: object) -> NoReturn:
+    """SIGTERM ends the process as Ctrl-C does: what is open is closed, and its exit code is 0."""
+    raise SystemExit(0)
 
 
 def _configuration(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
