@@ -18,9 +18,11 @@ from privlearn.data import Schema
 from privlearn.data.simulated import census_schema
 from privlearn.erm import HuberHinge
 from privlearn.errors import DataError, InvalidParameter, SessionError
+from privlearn.estimators import kernel_learner
 from privlearn.estimators.kernel_learner import KernelLearner
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.guarantee import Guarantee
+from privlearn.ledger import Ledger
 from privlearn.mechanisms.kernel_rounding import kernel_rounding
 from privlearn.mechanisms.kernel_task import KERNEL_ROUNDING
 from privlearn.sessions import InteractivePredictor
@@ -124,6 +126,35 @@ def test_a_session_from_fit_to_reopening(tmp_path: Path, mechanism: str) -> None
     again.close()
     with pytest.raises(SessionError, match="other records"):
         InteractivePredictor.reopen(path, learner(**auto).fit(X, 1 - y))
+
+
+def test_a_learner_that_only_read_goes_on_with_a_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = ring(100)
+    ledger = Ledger.create(tmp_path / "budgets.db", "ring", Guarantee(8.0, 1e-5))
+    path, test = tmp_path / "ring.session", ring(20, seed=5)[0]
+    promise = Guarantee(4.0, 1e-6)
+    fitted = learner().fit(X, y)
+    with InteractivePredictor(fitted, promise, state=path, random_state=0) as session:
+        session.predict(test)
+    monkeypatch.setattr(kernel_learner, "minimise_kernel", _unwanted)
+    read = learner().read(X, y)
+    for private in (read.function_bytes, lambda: read.decision_function(test)):
+        with pytest.raises(SessionError, match="not been fitted"):
+            private()
+    with pytest.raises(SessionError, match="not been fitted"):
+        InteractivePredictor(read, promise, state=tmp_path / "new.session", ledger=ledger)
+    assert ledger.statement().entries == ()
+    with InteractivePredictor.reopen(path, read, random_state=1) as again:
+        again.predict(test / 2)
+    assert read.function_bytes() == fitted.function_bytes()
+    with pytest.raises(SessionError, match="other rows"):
+        learner().read(X[:50], y[:50]).restore_function(fitted.function_bytes())
+
+
+def _unwanted(problem: object) -> None:
+    raise AssertionError("solved a second time")
 
 
 def test_a_schema_and_a_single_record(tmp_path: Path) -> None:

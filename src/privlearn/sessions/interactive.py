@@ -27,6 +27,9 @@ from privlearn.sessions.points import numbers_to_bytes
 from privlearn.sessions.shared import SharedStore
 from privlearn.sessions.state import FileStore
 
+POINTS_A_TURN = 64
+"""So many new points are answered before others get their turn: a store gives a transaction 30 seconds."""
+
 
 class InteractivePredictor:
     """A session that answers an analyst's points, adaptively chosen, under one promise for all answers together.
@@ -181,6 +184,8 @@ class InteractivePredictor:
         new = {key: place for place, key in enumerate(keys) if key not in self._known}
         places = sorted(new.values())
         size = self._session.largest_batch
+        if self._state.shared:
+            size = min(size, POINTS_A_TURN)
         for start in range(0, len(places), size):
             self._answer_new(points[places[start : start + size]])
         return [self._known[key] for key in keys]
