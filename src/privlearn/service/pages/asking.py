@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 import pyarrow as pa
 from fastapi import Request
@@ -18,8 +19,9 @@ from privlearn.service.budgets import check_room
 from privlearn.service.datasets import OfferedDataSet
 from privlearn.service.keys import Caller
 from privlearn.service.pages.choices import FIELDS, Choices, placed, sentence
-from privlearn.service.pages.estimate_view import EstimateView, estimate_view
+from privlearn.service.pages.estimate_view import EstimateView, error_figure, estimate_view
 from privlearn.service.pages.faces import FACES
+from privlearn.service.pages.figures import Figure
 from privlearn.service.pages.page import Form, content_of, page_router, text_of
 from privlearn.service.pages.rendering import render
 from privlearn.service.pages.signing import Analyst
@@ -97,9 +99,12 @@ def _page(
     form = Choices.of(typed, offered, share)
     face, guarantee, wrong = form.meaning(offered.settings.neighbours)
     estimate: EstimateView | None = None
+    rehearsal: Figure | None = None
     if typed and face is not None and guarantee is not None:
         try:
             estimate = estimate_view(service, caller, offered, form.learner, face, guarantee)
+            if typed.get("rehearse") and estimate.verdict:
+                rehearsal = error_figure(offered, form.learner, face, guarantee)
         except (InvalidParameter, NotFound) as error:
             wrong |= placed(error)
     wrong |= errors or {}
@@ -117,6 +122,8 @@ def _page(
         form=form,
         errors=wrong,
         estimate=estimate,
+        rehearsal=rehearsal,
+        rehearse=urlencode({name: getattr(form, name) for name in FIELDS} | {"rehearse": "yes"}),
         affordable=room,
         decision=_decision(share, guarantee, room),
     )
@@ -150,4 +157,4 @@ def _decision(share: Share, guarantee: Guarantee | None, room: bool) -> str:
 def _described(name: str, recipe: Recipe) -> str:
     model = _MODELS[recipe.model]
     kernel = "" if recipe.kernel == "linear" else f", {recipe.kernel} kernel"
-    return f"{name} ({model}{kernel})" if name != recipe.model or kernel else model
+    return model if name == recipe.model and not kernel else f"{name}: {model}{kernel}"

@@ -51,7 +51,7 @@ def target_range(target: Target) -> str:
             if len(target.classes) < 8
             else f"{len(target.classes)} classes"
         )
-    return f"a number from {target.bounds[0]:,g} to {target.bounds[1]:,g}"
+    return f"a number from {_plain(target.bounds[0])} to {_plain(target.bounds[1])}"
 
 
 def field_views(schema: Schema, filled: Mapping[str, str]) -> list[FieldView]:
@@ -89,7 +89,7 @@ def _field(id: str, name: str, column: Any, filled: Mapping[str, str]) -> FieldV
 def _range(column: NumberColumn | CategoryColumn | TextColumn) -> str:
     match column:
         case NumberColumn():
-            return f"{column.lower:,g} to {column.upper:,g}"
+            return f"{_plain(column.lower)} to {_plain(column.upper)}"
         case CategoryColumn():
             other = {"refuse": "", "zero": "; others count as unknown", "other": ", or another"}[
                 column.unknown
@@ -101,3 +101,7 @@ def _range(column: NumberColumn | CategoryColumn | TextColumn) -> str:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _plain(bound: float) -> str:
+    return f"{bound:,.10g}"

@@ -22,7 +22,8 @@ def session_commands(address: str, session: str) -> str:
     server = address.rstrip("/")
     return f"""\
 privlearn ask --server {server} predict {session} new.csv --out predictions.csv
-privlearn ask --server {server} certificate {session} --out session.json && privlearn verify session.json
+privlearn ask --server {server} certificate {session} --out session.json
+privlearn verify session.json
 
 from privlearn.client import Client            # in Python
 Client("{server}").session("{session}").predict(table)"""

@@ -1,4 +1,4 @@
-"""An estimate as a page shows it: a verdict in words, a few numbers, and a drawing of noise against epsilon."""
+"""An estimate as a page shows it: a verdict in words, a few numbers, drawings of noise and error against epsilon."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from privlearn.guarantee import Guarantee
 from privlearn.service.datasets import OfferedDataSet
 from privlearn.service.keys import Caller
 from privlearn.service.pages.faces import Face
-from privlearn.service.pages.figures import Axis, Figure, Line
+from privlearn.service.pages.figures import Axis, Figure, Line, round_ticks
+from privlearn.service.pages.words import number
+from privlearn.service.rehearsal import rehearsed_errors
 from privlearn.service.service import Service
 
 _MEANING = {
@@ -21,6 +23,12 @@ _MEANING = {
     "budget on this.",
 }
 _UP_TO_POINTS = "How noisy it will be depends on your points. Try it on made-up rows first."
+_METHODS = {
+    "objective": "objective perturbation",
+    "output": "output perturbation",
+    "function_release": "function release",
+    "pinp": "PINP",
+}
 _RATIOS = (0.03, 0.1, 0.25, 0.75, 3.0)
 
 
@@ -31,7 +39,7 @@ class EstimateView:
     verdict: str
     meaning: str
     facts: Sequence[tuple[str, str]]
-    figures: Sequence[tuple[Figure, Sequence[Sequence[str]]]]
+    figure: Figure | None
 
 
 def estimate_view(
@@ -43,12 +51,41 @@ def estimate_view(
     except InvalidParameter:
         if face.name != "points":  # whose kernel may need them
             raise
-        return EstimateView("", _UP_TO_POINTS, [price], [])
+        return EstimateView("", _UP_TO_POINTS, [price], None)
     return EstimateView(
         found["verdict"],
         _MEANING[found["verdict"]],
         [price, *_facts(found)],
-        [_figure(found["curve"], guarantee.epsilon)],
+        _figure(found["curve"], guarantee.epsilon),
+    )
+
+
+def error_figure(offered: OfferedDataSet, learner: str, face: Face, guarantee: Guarantee) -> Figure:
+    """Error against epsilon on made-up rows; takes seconds when it is first asked for."""
+    found = rehearsed_errors(offered, offered.recipe(learner), guarantee.delta, face.mechanism)
+    points = [(entry["epsilon"], entry["error"]) for entry in found["points"]]
+    begin, end = points[0][0], points[-1][0]
+    levels = [error for _, error in points] + [found["plain"], found["guess"]]
+    return Figure(
+        id="error",
+        title=f"{found['measure'].capitalize()} against epsilon, on made-up rows",
+        description=f"It goes from {points[0][1]:.3g} at epsilon {begin:g} to {points[-1][1]:.3g} at epsilon {end:g}. "
+        f"Without privacy it is {found['plain']:.3g}; always the same answer gives {found['guess']:.3g}.",
+        x=Axis(begin, end, "log"),
+        y=Axis(0.0, 1.05 * max(levels)),
+        x_ticks=[(tick, f"{tick:g}") for tick in (0.05, 0.1, 0.5, 1.0, 5.0, 10.0) if begin <= tick <= end],
+        y_ticks=[(tick, number(tick)) for tick in round_ticks(max(levels))],
+        x_label="epsilon (dotted: what you ask for)",
+        lines=[
+            Line("with privacy", points, "line-main"),
+            Line("without", [(begin, found["plain"]), (end, found["plain"])], "line-plain"),
+            Line("always the same answer", [(begin, found["guess"]), (end, found["guess"])], "line-chance"),
+        ],
+        asked=guarantee.epsilon,
+        table=[
+            ["epsilon", found["measure"]],
+            *([f"{epsilon:g}", f"{error:.3g}"] for epsilon, error in points),
+        ],
     )
 
 
@@ -65,16 +102,17 @@ def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{_short(found['noise'])}, against a typical signal of {_short(found['margin'])}",
         ),
         ("clear from", "no epsilon up to 100" if needed is None else f"epsilon {needed:.2g} on"),
-        ("method", f"{found['mechanism'].replace('_', ' ')}, {found['noise_kind']} noise"),
+        ("method", f"{_METHODS[found['mechanism']]}, {found['noise_kind']} noise"),
     ]
 
 
-def _figure(curve: Sequence[Mapping[str, Any]], asked: float) -> tuple[Figure, list[list[str]]]:
+def _figure(curve: Sequence[Mapping[str, Any]], asked: float) -> Figure:
     """Noise in units of the signal; what is not finite stays at the upper edge."""
     low, high = _RATIOS[0], _RATIOS[-1]
     points = [(entry["epsilon"], high if entry["ratio"] is None else entry["ratio"]) for entry in curve]
     begin, end = points[0][0], points[-1][0]
-    figure = Figure(
+    rows = [[_short(entry["epsilon"]), _short(entry["ratio"]), entry["verdict"]] for entry in curve[::2]]
+    return Figure(
         id="noise",
         title="Noise against epsilon",
         description=f"Noise divided by signal falls from {points[0][1]:.2g} at epsilon {begin:.2g} to "
@@ -90,9 +128,8 @@ def _figure(curve: Sequence[Mapping[str, Any]], asked: float) -> tuple[Figure, l
             Line("clear below 0.25", [(begin, 0.25), (end, 0.25)], "line-plain"),
         ],
         asked=asked,
+        table=[["epsilon", "noise / signal", "verdict"], *rows],
     )
-    rows = [[_short(entry["epsilon"]), _short(entry["ratio"]), entry["verdict"]] for entry in curve[::2]]
-    return figure, rows
 
 
 def _short(value: float | None) -> str:

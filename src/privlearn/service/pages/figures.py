@@ -13,7 +13,6 @@ from typing import Literal
 
 from markupsafe import Markup, escape
 
-LEFT, RIGHT, TOP, BOTTOM = 13.0, 3.0, 5.0, 24.0  # margins in per cent
 _SIDE = 1000  # of the square
 
 Points = Sequence[tuple[float, float]]
@@ -47,7 +46,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with its axes; its numbers stand in a table beside it."""
+    """A drawing with its axes."""
 
     id: str
     title: str
@@ -60,6 +59,8 @@ class Figure:
     lines: Sequence[Line]
     areas: Sequence[Line] = ()
     asked: float | None = None
+    table: Sequence[Sequence[str]] = ()
+    """The same in numbers: a row of headings, then the rows."""
 
     def __html__(self) -> Markup:
         """What a template shows of it."""
@@ -73,14 +74,12 @@ class Figure:
         return Markup("").join(parts)
 
     def _grid(self) -> Markup:
-        row = Markup('<line class="grid" x1="{}%" x2="{}%" y1="{:.2f}%" y2="{:.2f}%"/>')
+        row = Markup('<line class="grid" x2="100%" y1="{:.2f}%" y2="{:.2f}%"/>')
         heights = (self._down(value) for value, _ in self.y_ticks)
-        return Markup("").join(row.format(LEFT, 100 - RIGHT, height, height) for height in heights)
+        return Markup("").join(row.format(height, height) for height in heights)
 
     def _plot(self) -> Markup:
-        drawn = Markup(
-            '<svg x="{}%" y="{}%" width="{}%" height="{}%" viewBox="0 0 {side} {side}" preserveAspectRatio="none">'
-        ).format(LEFT, TOP, 100 - LEFT - RIGHT, 100 - TOP - BOTTOM, side=_SIDE)
+        drawn = Markup('<svg viewBox="0 0 {side} {side}" preserveAspectRatio="none">').format(side=_SIDE)
         areas = Markup("").join(
             Markup('<polygon class="{}" points="{} {},{side} {},{side}"/>').format(
                 area.style,
@@ -106,17 +105,14 @@ class Figure:
     def _labels(self) -> Markup:
         text = Markup('<text class="{}" x="{:.2f}%" y="{:.2f}%" {}>{}</text>')
         ticks = [
-            text.format("left", LEFT - 1.5, self._down(value), Markup('dy="4"'), name)
+            text.format("left", 0, self._down(value), Markup('dx="-8" dy="4"'), name)
             for value, name in self.y_ticks
         ]
-        below = 100 - BOTTOM
         for value, name in self.x_ticks:
             place = self.x.place(value)
             side = "first" if place < 0.05 else "last" if place > 0.95 else "middle"
-            across = LEFT + place * (100 - LEFT - RIGHT)
-            ticks.append(text.format(side, across, below, Markup('dy="18"'), name))
-        middle = LEFT + (100 - LEFT - RIGHT) / 2
-        ticks.append(text.format("middle axis", middle, below, Markup('dy="40"'), self.x_label))
+            ticks.append(text.format(side, 100 * place, 100, Markup('dy="18"'), name))
+        ticks.append(text.format("middle", 50, 100, Markup('dy="40"'), self.x_label))
         return Markup("").join(ticks)
 
     def _path(self, points: Points) -> str:
@@ -126,7 +122,7 @@ class Figure:
         return round(_SIDE * self.x.place(value))
 
     def _down(self, value: float) -> float:
-        return TOP + (1 - self.y.place(value)) * (100 - TOP - BOTTOM)
+        return 100 * (1 - self.y.place(value))
 
 
 def round_ticks(high: float, most: int = 5) -> list[float]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from privlearn.ledger.statement import Entry
 from privlearn.service.pages.figures import Axis, Figure, Line, round_ticks
 from privlearn.service.pages.words import moment, number
 from privlearn.service.slots import now
 
-_LEAST = timedelta(minutes=10)
+_LEAST = 60.0  # seconds
+_BEFORE = 1.1  # of the time since the first entry
 _AHEAD = 1.04  # of the total, so that its line is not at the very edge
 
 
@@ -20,10 +21,8 @@ def spending_figure(entries: Sequence[Entry], total: float, what: str) -> Figure
     if not counted:
         return None
     times = [datetime.fromisoformat(entry.reserved_at).timestamp() for entry in counted]
-    end = now()
-    start = min(datetime.fromtimestamp(times[0], end.tzinfo), end - _LEAST)
-    begin, over = start.timestamp(), end.timestamp()
-    begin -= 0.04 * (over - begin)
+    over = now().timestamp()
+    begin = over - _BEFORE * max(over - times[0], _LEAST)
     steps, spent = [(begin, 0.0)], 0.0
     for time, entry in zip(times, counted, strict=True):
         steps.append((time, spent))

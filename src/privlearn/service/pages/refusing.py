@@ -1,22 +1,20 @@
-"""Refusals as pages: what the HTTP interface answers to programs, said to people."""
+"""Refusals outside the HTTP interface are pages."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
-from privlearn.service.pages.rendering import render
+from privlearn.service.pages.page import problem_page
 from privlearn.service.pages.signing import visitor, way_in
 from privlearn.service.refusals import AccessRefused
 
 Handler = Callable[[Request, Any], Awaitable[Response]]
 
 _FOR_PROGRAMS = ("/v1/", "/healthz", "/readyz", "/metrics")
-_HEADINGS = {404: "Not found", 409: "Not possible", 413: "Too large", 422: "This cannot be used"}
 
 
 def refuse_with_pages(app: FastAPI) -> None:
@@ -38,11 +36,8 @@ def _with_page(handler: Handler) -> Handler:
 
 
 def _page(request: Request, answer: Response) -> Response:
-    problem = json.loads(bytes(answer.body))
-    heading = _HEADINGS.get(answer.status_code, problem["title"])
-    message = problem["detail"][:1].upper() + problem["detail"][1:] + "."
     try:
         caller = visitor(request)
     except Exception:  # whatever is wrong, there is an error to show already
         caller = None
-    return render(request, caller, "problem.html", answer.status_code, heading=heading, message=message)
+    return problem_page(request, caller, answer)

@@ -12,8 +12,8 @@ _DOWN = Context(prec=_DIGITS, rounding=ROUND_DOWN)
 
 
 def number(value: float) -> str:
-    """To six digits."""
-    return f"{value:.{_DIGITS}g}"
+    """To six digits, as people type it: 1e-6, not 1e-06."""
+    return f"{value:.{_DIGITS}g}".replace("e-0", "e-").replace("e+0", "e")
 
 
 def number_below(value: float) -> str:
