@@ -7,8 +7,8 @@ import shutil
 import signal
 import struct
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from privlearn.errors import LedgerError, SessionError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
 from privlearn.sessions import InteractivePredictor, SharedStore
+from privlearn.sessions.durable import Turn
 from raw_store import Refused, execute, is_file
 
 POINTS = points_in_ball(24, 3, 8)
@@ -44,6 +45,10 @@ def place(store: str) -> SharedStore:
 
 def reopened(place: SharedStore, **settings: Any) -> InteractivePredictor:
     return InteractivePredictor.reopen(place, learner(), **settings)
+
+
+def reopened_plain(place: SharedStore) -> InteractivePredictor:
+    return InteractivePredictor.reopen(place, written_learner())
 
 
 @pytest.mark.parametrize(("mechanism", "mode"), KINDS)
@@ -71,7 +76,7 @@ def test_two_that_alternate_answer_as_one(
 def test_secure_draws_are_those_of_one_path(place: SharedStore) -> None:
     """At points that are nearly the same, two processes' noises are nearly the same."""
     first = open_session(place, random_state=None)
-    second = InteractivePredictor.reopen(place, written_learner())
+    second = reopened_plain(place)
     scale = first.certificate.mechanism.noise_scale  # type: ignore[union-attr]
     for point in POINTS:
         difference = first.decide(point).scores - second.decide(np.nextafter(point, 1.0)).scores
@@ -83,15 +88,12 @@ def test_the_ledger_is_charged_once(place: SharedStore) -> None:
     assert not place.exists()
     session = open_session(place, ledger=ledger)
     assert place.exists()
-    InteractivePredictor.reopen(place, written_learner()).predict(POINTS)
+    reopened_plain(place).predict(POINTS)
     with pytest.raises(SessionError, match="exists: continue it"):
         open_session(place, ledger=ledger)
     assert ledger.statement().spent.epsilon == PROMISE.epsilon
     assert ledger.statement().reserved.epsilon == 0.0
-    assert (
-        session.certificate.to_dict()
-        == InteractivePredictor.reopen(place, written_learner()).certificate.to_dict()
-    )
+    assert session.certificate.to_dict() == reopened_plain(place).certificate.to_dict()
 
 
 def test_sessions_of_one_store_are_apart(place: SharedStore) -> None:
@@ -134,7 +136,7 @@ def test_the_tables_are_append_only(place: SharedStore) -> None:
 
 def test_what_is_refused_on_opening(place: SharedStore) -> None:
     with pytest.raises(SessionError, match="there is no session"):
-        InteractivePredictor.reopen(place, written_learner())
+        reopened_plain(place)
     open_session(place)
     with pytest.raises(SessionError, match="learner"):
         InteractivePredictor.reopen(place, written_learner(total=2001))
@@ -205,6 +207,28 @@ def test_a_turn_that_fails_leaves_nothing_and_the_session_goes_on(
         .scores.tolist()
         == given
     )
+
+
+def test_a_turn_that_was_recorded_without_our_knowing_is_taken_up(
+    place: SharedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection is lost where we would learn that the turn is durable."""
+    session = open_session(place, random_state=None)
+    turn = session._state.turn
+
+    @contextmanager
+    def lost() -> Iterator[Turn]:
+        with turn() as ours:
+            yield ours
+        raise LedgerError("lost")
+
+    monkeypatch.setattr(session._state, "turn", lost)
+    with pytest.raises(LedgerError, match="lost"):
+        session.predict(POINTS)
+    monkeypatch.undo()
+    recorded = reopened_plain(place).decide(POINTS).scores.tolist()
+    assert len(execute(place.store, "SELECT 1 FROM session_answers")) == len(POINTS)
+    assert session.decide(POINTS).scores.tolist() == recorded
 
 
 def _ask(place: SharedStore, seed: int, pipe: int, rounds: int) -> None:

@@ -195,9 +195,8 @@ class InteractivePredictor:
             self._take_up(turn.missed(len(self._known)))
             unknown = [point for point in points if numbers_to_bytes(point) not in self._known]
             records = self._session.answer(np.array(unknown)) if unknown else []
-            self._broken = (
-                not self._state.shared
-            )  # if writing to a file fails, what it holds is no longer known
+            # If writing to a file fails, what it holds is no longer known; a shared state is read in the next turn.
+            self._broken = not self._state.shared
             turn.append(records)
         self._take_up(records)
 
