@@ -1,0 +1,296 @@
+"""Load on loopback: a session's predictions a second, beside a bare FastAPI endpoint that calls scikit-learn.
+
+    PRIVLEARN_DATA=... python benchmarks/service.py [--seconds 5] [--rounds 3] [--connections 1 4] [--function-release]
+
+Adult; `privlearn serve` with a session of mechanism "model", RBF kernel on 300 public points. Beside it, under the same
+uvicorn settings, an endpoint of ten lines around a pipeline of encoder, Nystroem(300) and LinearSVC. Both are asked in
+turns, by the same prepared requests over kept connections, so that what else the machine does hits both; the ratios are
+of one run. Function release, for information: a new point is drawn, written and synced before its answer leaves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count, repeat
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pyarrow as pa
+
+ARROW = "application/vnd.apache.arrow.stream"
+JSON = "application/json"
+POINTS, BATCH, SMALL = 300, 1000, 2000
+SCHEMA = Path(__file__).parent.parent / "examples" / "adult.schema.yaml"
+OWNER = """
+[server]
+port = {port}
+
+[limits]
+requests_per_minute = 100000000
+
+[datasets.adult]
+table = "adult.parquet"
+schema = "{schema}"
+epsilon = 10.0
+delta = 1e-4
+learners.rbf = {{ model = "svm", kernel = "rbf" }}
+
+[datasets.small]
+table = "small.parquet"
+schema = "{schema}"
+epsilon = 10.0
+delta = 1e-4
+learners.rbf = {{ model = "svm", kernel = "rbf" }}
+
+[analysts.alice]
+adult = {{ epsilon = 10.0, delta = 1e-4 }}
+small = {{ epsilon = 10.0, delta = 1e-4 }}
+"""
+
+
+# --- the bare endpoint ---
+
+
+def fit_bare(train: pa.Table, target: str) -> Any:
+    from sklearn.compose import make_column_selector, make_column_transformer
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn.svm import LinearSVC
+
+    frame = train.drop_columns([target]).to_pandas()
+    encoder = make_column_transformer(
+        (StandardScaler(), make_column_selector(dtype_include=np.number)),
+        (
+            OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+            make_column_selector(dtype_exclude=np.number),
+        ),
+    )
+    model = make_pipeline(encoder, Nystroem(n_components=POINTS, gamma=0.05, random_state=0), LinearSVC())
+    return model.fit(frame, train[target].to_pylist())
+
+
+# --- requests over kept connections ---
+
+
+@dataclass
+class Question:
+    """A prepared request: all bytes, so that asking costs the load's side little."""
+
+    url: str
+    kind: str
+    body: bytes
+    key: str = ""
+
+    def raw(self) -> bytes:
+        where = urlsplit(self.url)
+        access = f"Authorization: Bearer {self.key}\r\n" if self.key else ""
+        head = (
+            f"POST {where.path} HTTP/1.1\r\nHost: {where.netloc}\r\n{access}Content-Type: {self.kind}\r\n"
+            f"Accept: {self.kind}\r\nContent-Length: {len(self.body)}\r\n\r\n"
+        )
+        return head.encode() + self.body
+
+
+@dataclass
+class Load:
+    """Answers and their seconds."""
+
+    seconds: list[float] = field(default_factory=list)
+    elapsed: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        return len(self.seconds) / self.elapsed
+
+    def percentiles(self) -> list[float]:
+        return [1000 * float(value) for value in np.percentile(self.seconds, [50, 95, 99])]
+
+
+def ask_for(questions: Iterator[Question], connections: int, seconds: float, load: Load) -> None:
+    """Each connection asks again as soon as it is answered."""
+    began = time.perf_counter()
+    asking = (questions, began + seconds, load)
+    threads = [threading.Thread(target=_ask, args=asking) for _ in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    load.elapsed += time.perf_counter() - began
+
+
+def _ask(questions: Iterator[Question], deadline: float, load: Load) -> None:
+    where = urlsplit(next(questions).url)
+    with socket.create_connection((where.hostname, where.port)) as line:
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        answers = line.makefile("rb")
+        while time.perf_counter() < deadline:
+            request = next(questions).raw()
+            began = time.perf_counter()
+            line.sendall(request)
+            _read_answer(answers)
+            load.seconds.append(time.perf_counter() - began)
+
+
+def _read_answer(answers: io.BufferedReader) -> None:
+    status = answers.readline()
+    length = 0
+    while (header := answers.readline()) != b"\r\n":
+        name, _, value = header.partition(b":")
+        if name.lower() == b"content-length":
+            length = int(value)
+    body = answers.read(length)
+    if b" 200 " not in status:
+        raise RuntimeError(f"{status!r} {body[:300]!r}")
+
+
+# --- the two servers ---
+
+
+@contextmanager
+def running(command: list[str], url: str, **environment: str) -> Iterator[None]:
+    import httpx
+
+    process = subprocess.Popen(command, env=os.environ | environment, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            try:
+                httpx.get(url, trust_env=False)
+                break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def arrow_bytes(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return sink.getvalue()
+
+
+def bodies(rows: pa.Table) -> dict[str, bytes]:
+    return {JSON: json.dumps({"rows": rows.to_pylist()}).encode(), ARROW: arrow_bytes(rows)}
+
+
+def compare(title: str, sides: dict[str, Question], connections: int, rounds: int, seconds: float) -> None:
+    loads = {name: Load() for name in sides}
+    for question in sides.values():
+        ask_for(repeat(question), connections, 0.5, Load())  # warm
+    for _ in range(rounds):
+        for name, question in sides.items():
+            ask_for(repeat(question), connections, seconds, loads[name])
+    ratio = loads["privlearn"].rate / loads["bare"].rate
+    show(title, connections, "privlearn", loads["privlearn"], f"{ratio:.2f}")
+    show(title, connections, "bare", loads["bare"])
+
+
+def function_release(client: Any, base: str, rows: pa.Table, key: str, seconds: float) -> None:
+    """New points, one by one and in batches; then the same again, from what is written."""
+    session = client.open_session("small", epsilon=1.0, delta=1e-5, mechanism="function_release")
+    url = f"{base}/v1/sessions/{session.id}/predictions"
+    start = 0
+    for size in (1, 100):
+        new, again = Load(), Load()
+        batches = (rows.slice(start + size * number, size) for number in count())
+        ask_for((Question(url, ARROW, arrow_bytes(batch), key) for batch in batches), 1, seconds, new)
+        ask_for(repeat(Question(url, ARROW, arrow_bytes(rows.slice(start, size)), key)), 1, seconds, again)
+        show(f"function release, {size} new", 1, "privlearn", new)
+        show(f"function release, {size} known", 1, "privlearn", again)
+        start += size * (len(new.seconds) + 2)
+
+
+def show(title: str, connections: int, server: str, load: Load, ratio: str = "") -> None:
+    times = " / ".join(f"{value:.2f}" for value in load.percentiles())
+    print(f"| {title} | {connections} | {server} | {load.rate:.1f} | {times} | {ratio} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each turn")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--connections", type=int, nargs="+", default=[1, 4])
+    parser.add_argument("--function-release", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        measure(Path(folder), options)
+
+
+def measure(folder: Path, options: argparse.Namespace) -> None:
+    import joblib
+    import pyarrow.parquet as parquet
+
+    from privlearn import Schema
+    from privlearn.client import Client
+    from privlearn.data.datasets import load_adult
+    from privlearn.service.keys import create_key
+    from privlearn.service.settings import Owner
+    from privlearn.service.store import open_store
+
+    schema = Schema.load(SCHEMA)
+    table = load_adult()
+    table = table.take(np.random.default_rng(0).permutation(table.num_rows))
+    cut = int(0.8 * table.num_rows)
+    train, points, test = table.slice(0, cut), table.slice(cut, POINTS), table.slice(cut + POINTS)
+    features = list(schema.columns)
+    parquet.write_table(train, folder / "adult.parquet")
+    parquet.write_table(train.slice(0, SMALL), folder / "small.parquet")
+    port, bare_port = free_port(), free_port()
+    (folder / "owner.toml").write_text(OWNER.format(port=port, schema=SCHEMA))
+    key = create_key(open_store(Owner.load(folder / "owner.toml")), "analyst", "alice")
+    target = schema.target.name
+    joblib.dump(fit_bare(train.select([*features, target]), target), folder / "bare.joblib")
+
+    base, bare = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{bare_port}"
+    serve = [sys.executable, "-m", "privlearn", "serve", str(folder / "owner.toml")]
+    uvicorn = [sys.executable, "-m", "uvicorn", "--app-dir", str(Path(__file__).parent), "bare_endpoint:app"]
+    uvicorn += ["--port", str(bare_port), "--no-access-log", "--log-level", "warning"]
+    with (
+        running(serve, f"{base}/healthz"),
+        running(uvicorn, f"{bare}/docs", BARE_MODEL=str(folder / "bare.joblib")),
+    ):
+        client = Client(base, key)
+        session = client.open_session("adult", epsilon=1.0, delta=1e-5, public_points=points.select(features))
+        url = f"{base}/v1/sessions/{session.id}/predictions"
+        print("| asked | connections | server | answers a second | ms: p50 / p95 / p99 | ratio |")
+        print("|---|---|---|---|---|---|")
+        for rows in (1, BATCH):
+            for kind, body in bodies(test.select(features).slice(0, rows)).items():
+                name = "JSON" if kind == JSON else "Arrow"
+                sides = {
+                    "privlearn": Question(url, kind, body, key),
+                    "bare": Question(f"{bare}/{name.lower()}", kind, body),
+                }
+                for connections in options.connections:
+                    compare(f"{rows} rows, {name}", sides, connections, options.rounds, options.seconds)
+        if options.function_release:
+            function_release(client, base, test.select(features), key, options.seconds)
+
+
+if __name__ == "__main__":
+    main()
