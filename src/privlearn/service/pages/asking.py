@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, PrivlearnError
 from privlearn.guarantee import Guarantee
+from privlearn.ledger.composition import difference
 from privlearn.ledger.statement import Share
 from privlearn.service.api.callers import Served
 from privlearn.service.api.kinds import CSV
@@ -25,7 +26,7 @@ from privlearn.service.pages.figures import Figure
 from privlearn.service.pages.page import Form, content_of, page_router, text_of
 from privlearn.service.pages.rendering import render
 from privlearn.service.pages.signing import Analyst
-from privlearn.service.pages.words import number_below
+from privlearn.service.pages.words import number, number_below
 from privlearn.service.recipes import Recipe
 from privlearn.service.refusals import Conflict, NotFound, TooLarge, TooMany
 from privlearn.service.requests import TrainingRequest
@@ -146,11 +147,11 @@ def _decision(share: Share, guarantee: Guarantee | None, room: bool) -> str:
             f"This is more than is left: you have epsilon {number_below(share.left.epsilon)} and delta "
             f"{number_below(share.left.delta)}. Ask for less, or try it on made-up rows."
         )
-    rest = number_below(share.left.epsilon - guarantee.epsilon)
-    delta = f" and delta {guarantee.delta:g}" if guarantee.delta else ""
+    rest = number_below(difference(share.left.epsilon, [guarantee.epsilon]))
+    delta = f" and delta {number(guarantee.delta)}" if guarantee.delta else ""
     return (
-        f"Training spends epsilon {guarantee.epsilon:g}{delta} of your share, once and for all; epsilon {rest} will be "
-        f"left. {guarantee.in_words()}"
+        f"Training spends epsilon {number(guarantee.epsilon)}{delta} of your share, once and for all; epsilon {rest} "
+        f"will be left. {guarantee.in_words()}"
     )
 
 

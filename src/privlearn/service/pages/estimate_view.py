@@ -73,7 +73,7 @@ def error_figure(offered: OfferedDataSet, learner: str, face: Face, guarantee: G
         f"Without privacy it is {found['plain']:.3g}; always the same answer gives {found['guess']:.3g}.",
         x=Axis(begin, end, "log"),
         y=Axis(0.0, 1.05 * max(levels)),
-        x_ticks=[(tick, f"{tick:g}") for tick in (0.05, 0.1, 0.5, 1.0, 5.0, 10.0) if begin <= tick <= end],
+        x_ticks=[(tick, f"{tick:g}") for tick in (0.05, 0.2, 1.0, 5.0) if begin <= tick <= end],
         y_ticks=[(tick, number(tick)) for tick in round_ticks(max(levels))],
         x_label="epsilon (dotted: what you ask for)",
         lines=[
@@ -90,8 +90,8 @@ def error_figure(offered: OfferedDataSet, learner: str, face: Face, guarantee: G
 
 
 def _price(guarantee: Guarantee) -> tuple[str, str]:
-    delta = f" and delta {guarantee.delta:g}" if guarantee.delta else ""
-    return "price", f"epsilon {guarantee.epsilon:g}{delta}, once; answers are free afterwards"
+    delta = f" and delta {number(guarantee.delta)}" if guarantee.delta else ""
+    return "price", f"epsilon {number(guarantee.epsilon)}{delta}, once; answers are free afterwards"
 
 
 def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:

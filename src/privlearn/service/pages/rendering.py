@@ -28,7 +28,7 @@ _MENUS = {
         ("/sessions", "Sessions"),
         ("/releases", "Releases"),
         ("/keys", "Keys"),
-        ("/log", "Audit log"),
+        ("/log", "Log"),
     ),
 }
 
@@ -41,7 +41,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {name: getattr(words, name) for name in ("number", "number_below", "moment", "size")}
+    made.filters |= {
+        name: getattr(words, name) for name in ("fact", "number", "number_below", "moment", "size")
+    }
     made.globals |= {
         "meter": meter,
         "said": words.said,

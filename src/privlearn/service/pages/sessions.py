@@ -51,10 +51,11 @@ def ask_file(request: Request, service: Served, caller: Visitor, id: str, form: 
     found, content = service.session(caller, id), content_of(form, "rows")
     try:
         rows = read_rows(content, CSV, _schema(service, found), service.owner.limits.batch_rows)
+        lines = _lines(content, rows.num_rows)
         answers = _predict(request, service, caller, found, rows)
     except _UNUSABLE as error:
         return _page(request, service, caller, found, errors={"rows": sentence(error)})
-    return download(_with_predictions(content, answers), CSV, f"predictions-{id[:8]}.csv")
+    return download(_with_predictions(lines, answers), CSV, f"predictions-{id[:8]}.csv")
 
 
 @router.post("/sessions/{id}/point")
@@ -125,9 +126,20 @@ def _predict(
     return answers
 
 
-def _with_predictions(content: bytes, answers: Predictions) -> bytes:
-    """The file as it came, each row with its answer at the end."""
-    header, *rows = (row for row in csv.reader(io.StringIO(content.decode("utf-8-sig"))) if row)
+def _lines(content: bytes, rows: int) -> list[list[str]]:
+    """Every cell of the file as it came, those that nobody predicts from too."""
+    try:
+        lines = [line for line in csv.reader(io.StringIO(content.decode("utf-8-sig"))) if line]
+    except (UnicodeDecodeError, csv.Error):
+        raise DataError("the file is not CSV in UTF-8 throughout: save it again as such") from None
+    if len(lines) != rows + 1:
+        raise DataError("the file holds line breaks inside cells: remove them, or the columns they are in")
+    return lines
+
+
+def _with_predictions(lines: list[list[str]], answers: Predictions) -> bytes:
+    """The file, each row with its answer at the end."""
+    header, *rows = lines
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*header, "prediction"])

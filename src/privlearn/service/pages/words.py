@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import ROUND_DOWN, Context, Decimal
+from typing import Any
 
 from privlearn.ledger.statement import Share, Statement
 
@@ -14,6 +15,13 @@ _DOWN = Context(prec=_DIGITS, rounding=ROUND_DOWN)
 def number(value: float) -> str:
     """To six digits, as people type it: 1e-6, not 1e-06."""
     return f"{value:.{_DIGITS}g}".replace("e-0", "e-").replace("e+0", "e")
+
+
+def fact(value: Any) -> str:
+    """A detail of the log."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return number(value) if isinstance(value, float) else str(value)
 
 
 def number_below(value: float) -> str:
