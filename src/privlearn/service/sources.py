@@ -3,12 +3,12 @@ is never repeated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import URL, Engine, create_engine, make_url
+from sqlalchemy import URL, CursorResult, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
@@ -47,14 +47,34 @@ def read_query(address: str, query: str, schema: Schema) -> pa.Table:
         One SELECT; its columns that the schema does not name are dropped.
     schema : Schema
     """
-    with _answered(), _engine(address).connect() as connection:
-        options = {"stream_results": True, "no_parameters": True}  # a % or : in the query is the query's own
-        result = connection.execution_options(**options).exec_driver_sql(query)
-        names = [str(name) for name in result.keys()]  # noqa: SIM118 - a result is no mapping
-        wanted = wanted_columns(names, schema, "the query's result")
-        as_table(pa.table([[]] * len(names), names=names), wanted)  # refuses repeated names
-        fields = [(names.index(name), pa.field(name, arrow_type(schema, name))) for name in wanted]
-        pieces = [_piece(rows, fields) for rows in result.partitions(_PIECE)]
+    try:
+        return _answer(_engine(address), query, schema)
+    except (PrivlearnError, MemoryError):
+        raise
+    except Exception as error:
+        kind = type(error.orig if isinstance(error, DBAPIError) else error).__name__
+    # Raised only now, so that it does not carry the database's own error along.
+    raise DataError(
+        f"the database did not answer the query ({kind}; its message is withheld, since it may quote the data): "
+        "check the address, the permissions and the query by hand"
+    )
+
+
+def _answer(engine: Engine, query: str, schema: Schema) -> pa.Table:
+    options = {"stream_results": True, "no_parameters": True}  # a % or : in the query is the query's own
+    with (
+        engine.connect() as connection,
+        closing(connection.execution_options(**options).exec_driver_sql(query)) as result,
+    ):
+        return _as_table(result, schema)
+
+
+def _as_table(result: CursorResult[Any], schema: Schema) -> pa.Table:
+    names = [str(name) for name in result.keys()]  # noqa: SIM118 - a result is no mapping
+    wanted = wanted_columns(names, schema, "the query's result")
+    as_table(pa.table([[]] * len(names), names=names), wanted)  # refuses repeated names
+    fields = [(names.index(name), pa.field(name, arrow_type(schema, name))) for name in wanted]
+    pieces = [_piece(rows, fields) for rows in result.partitions(_PIECE)]
     return pa.Table.from_batches(pieces, pa.schema([field for _, field in fields]))
 
 
@@ -78,23 +98,6 @@ def _only_reading(url: URL) -> URL:
     if url.get_backend_name() != "sqlite":
         return url
     return url.set(database=f"file:{url.database}", query={"mode": "ro", "uri": "true"})
-
-
-@contextmanager
-def _answered() -> Iterator[None]:
-    """Of what a database or its driver says only the kind is told."""
-    problem = None
-    try:
-        yield
-    except (PrivlearnError, MemoryError):
-        raise
-    except Exception as error:
-        problem = type(error.orig if isinstance(error, DBAPIError) else error).__name__
-    if problem is not None:
-        raise DataError(
-            f"the database did not answer the query ({problem}; its message is withheld, since it may quote the "
-            "data): check the address, the permissions and the query by hand"
-        )
 
 
 def _piece(rows: Any, fields: list[tuple[int, Any]]) -> pa.RecordBatch:
