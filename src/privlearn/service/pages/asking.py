@@ -19,7 +19,7 @@ from privlearn.service.api.rows import read_rows
 from privlearn.service.budgets import check_room
 from privlearn.service.datasets import OfferedDataSet
 from privlearn.service.keys import Caller
-from privlearn.service.pages.choices import FIELDS, Choices, placed, sentence
+from privlearn.service.pages.choices import FIELDS, Choices, fresh, placed, sentence
 from privlearn.service.pages.estimate_view import EstimateView, error_figure, estimate_view
 from privlearn.service.pages.faces import FACES
 from privlearn.service.pages.figures import Figure
@@ -47,15 +47,18 @@ def plan(request: Request, service: Served, caller: Analyst, name: str) -> Respo
 @router.post("/desk/{name}/train")
 def train(request: Request, service: Served, caller: Analyst, name: str, form: Form) -> Response:
     """Spend, or try for nothing; what cannot be done leads back to the form with everything typed."""
-    typed = {field: text_of(form, field) for field in FIELDS}
-    trial = text_of(form, "act") != "pay"
+    typed = {field: text_of(form, field) for field in (*FIELDS, "once")}
+    act = "pay" if text_of(form, "act") == "pay" else "try"
     try:
-        wanted = _request(service, service.dataset(caller, name), typed, content_of(form, "points"), trial)
+        wanted = _request(
+            service, service.dataset(caller, name), typed, content_of(form, "points"), act == "try"
+        )
         if wanted is not None:
-            job = service.ask(caller, wanted, text_of(form, "try_once" if trial else "pay_once"))
+            job = service.ask(caller, wanted, f"{typed['once']} {act}")
             return RedirectResponse(f"/jobs/{job.id}", 303)
         errors = {}
     except Conflict:
+        typed["once"] = fresh()
         errors = {"": _SENT_BEFORE}
     except (DataError, TooLarge) as error:
         errors = {"points": sentence(error)}
@@ -68,7 +71,7 @@ def _request(
     service: Service, offered: OfferedDataSet, typed: Mapping[str, str], content: bytes, trial: bool
 ) -> TrainingRequest | None:
     """What the form asks for; ``None`` if it cannot be understood, which the form itself will say."""
-    choices = Choices(**typed, pay_once="", try_once="")
+    choices = Choices(**typed)
     face, guarantee, errors = choices.meaning(offered.settings.neighbours)
     if face is None or guarantee is None or errors:
         return None
@@ -121,10 +124,11 @@ def _page(
         learners=[(key, _described(key, recipe)) for key, recipe in offered.learners.items()],
         columns=list(offered.schema.columns),
         form=form,
+        fresh=fresh(),
         errors=wrong,
         estimate=estimate,
         rehearsal=rehearsal,
-        rehearse=urlencode({name: getattr(form, name) for name in FIELDS} | {"rehearse": "yes"}),
+        rehearse=urlencode({name: getattr(form, name) for name in (*FIELDS, "once")} | {"rehearse": "yes"}),
         affordable=room,
         decision=_decision(share, guarantee, room),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,20 +15,24 @@ from privlearn.service.pages.faces import FACES, Face
 from privlearn.service.pages.words import number_below
 
 FIELDS = ("face", "learner", "epsilon", "delta")
+_ONCE = re.compile("[0-9a-f]{32}")
 _USUAL_EPSILON = 0.5
 _USUAL_DELTA = 1e-6
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What the form says, as it was typed; the two last make a repeated press of a button harmless."""
+    """What the form says, as it was typed.
+
+    ``once`` is new for each form that is begun and stays with its address: whoever presses twice, reloads, or goes back
+    and presses again gets the training that is paid already.
+    """
 
     face: str
     learner: str
     epsilon: str
     delta: str
-    pay_once: str
-    try_once: str
+    once: str
 
     @classmethod
     def of(cls, typed: Mapping[str, str], offered: OfferedDataSet, share: Share) -> Choices:
@@ -40,7 +45,8 @@ class Choices:
             "delta": number_below(min(left.delta, _USUAL_DELTA)),
         }
         chosen = {name: typed.get(name) or usual[name] for name in FIELDS}
-        return cls(**chosen, pay_once=secrets.token_hex(16), try_once=secrets.token_hex(16))
+        once = typed.get("once", "")
+        return cls(**chosen, once=once if _ONCE.fullmatch(once) else fresh())
 
     def meaning(self, neighbours: Neighbours) -> tuple[Face | None, Guarantee | None, dict[str, str]]:
         """Which face and promise they are, and what is wrong, by field."""
@@ -60,6 +66,11 @@ class Choices:
         if self.face not in FACES:
             errors["face"] = "Choose one of these."
         return FACES.get(self.face), guarantee, errors
+
+
+def fresh() -> str:
+    """A new ``once``."""
+    return secrets.token_hex(16)
 
 
 def placed(error: Exception) -> dict[str, str]:
