@@ -79,7 +79,7 @@ class Worker:
                     return
                 self._keep_lease(job)
             interrupted, reason = self._pipe.recv()
-        except (EOFError, BrokenPipeError):
+        except (EOFError, ConnectionError):
             interrupted, reason = True, "its process was killed"
             self._end_process()
             self._start_process()
