@@ -39,7 +39,11 @@ def make_app(service: Service) -> FastAPI:
 def bare_app() -> FastAPI:
     """The API without a service behind it: enough to describe it."""
     app = FastAPI(
-        title="privlearn", openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None, lifespan=_running
+        openapi_url="/v1/openapi.json",
+        docs_url=None,  # these two would load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_running,
     )
     handle_problems(app)
     add_api(app)

@@ -42,7 +42,7 @@ def serve(owner: Owner, announce: Callable[[str], None]) -> None:
         app = make_app(Service(owner))
         url = address(settings, listener)
         with suppress(KeyboardInterrupt):  # once the orderly end is over, the signal is given again
-            _Server(_configuration(app, settings), app, lambda: announce(url)).run([listener])
+            _Server(configuration(app, settings), app, lambda: announce(url)).run([listener])
 
 
 def address(settings: ServerSettings, listener: socket.socket) -> str:
@@ -56,7 +56,8 @@ def _end(*_: object) -> NoReturn:
     raise SystemExit(0)
 
 
-def _configuration(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
+def configuration(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
+    """How uvicorn serves the application."""
     return uvicorn.Config(
         app,
         ssl_certfile=settings.tls_certificate,

@@ -1,21 +1,19 @@
-"""Data sets: their public side, their budgets, and what can be known before anything is spent."""
+"""Data sets: their public side, their budgets, and rows to try with."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from privlearn.guarantee import Guarantee
 from privlearn.ledger import Statement
 from privlearn.service.api import promise
-from privlearn.service.api.bodies import ROWS_EXAMPLE, content_of, described, json_body
+from privlearn.service.api.bodies import ROWS_EXAMPLE
 from privlearn.service.api.callers import KnownCaller, Served
 from privlearn.service.api.kinds import ARROW, CSV, JSON, kind_accepted, table_answer
 from privlearn.service.api.problems import refused
-from privlearn.service.api.promise import Amount, DataSetName, Delta, Epsilon, Promise, with_example
-from privlearn.service.api.training import chosen
+from privlearn.service.api.promise import Amount, DataSetName, Promise, with_example
 from privlearn.service.datasets import OfferedDataSet
 
 router = APIRouter(prefix="/v1/datasets", tags=["data sets"])
@@ -135,16 +133,6 @@ class BudgetAnswer(BaseModel):
         )
 
 
-class EstimateRequest(promise.Request):
-    """A training to be estimated."""
-
-    model_config = with_example({"learner": "logistic", "epsilon": 1.0, "delta": 1e-7})
-
-    learner: str = Field(default="", max_length=64, description="One of those on offer; left out: the first.")
-    epsilon: Epsilon
-    delta: Delta = 0.0
-
-
 @router.get("", summary="List data sets", responses=refused())
 def list_datasets(service: Served, caller: KnownCaller) -> list[DataSetAnswer]:
     """The data sets that this key may ask about."""
@@ -161,24 +149,6 @@ def get_dataset(service: Served, caller: KnownCaller, name: DataSetName) -> Data
 def get_budget(service: Served, caller: KnownCaller, name: DataSetName) -> BudgetAnswer:
     """What is spent, reserved and left, of the whole and of your share."""
     return BudgetAnswer.of(service.budget(caller, name))
-
-
-@router.post(
-    "/{name}/estimate",
-    summary="Estimate a training",
-    openapi_extra=described({JSON: content_of(EstimateRequest)}),
-    responses=refused(400, 404, 408, 413, 415, 422),
-)
-def estimate(
-    service: Served,
-    caller: KnownCaller,
-    name: DataSetName,
-    asked: Annotated[EstimateRequest, Depends(json_body(EstimateRequest))],
-) -> dict[str, Any]:
-    """What it would cost and how noisy it would be, from public facts alone: free, and nothing is read."""
-    offered = service.dataset(caller, name)
-    guarantee = Guarantee(asked.epsilon, asked.delta, offered.settings.neighbours)
-    return service.estimate(caller, name, chosen(offered, asked.learner), guarantee)
 
 
 @router.get(

@@ -109,6 +109,7 @@ _REASONS = {
 _HEADERS = {
     401: {"WWW-Authenticate": "Bearer"},
     413: {"Connection": "close"},  # the rest of the body is not waited for
+    429: {"Retry-After": "5"},
     503: {"Retry-After": "5"},
 }
 _UNREACHABLE = "the holder's database cannot be used at the moment: try again later; nothing was spent"

@@ -9,7 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
 from privlearn import __version__
-from privlearn.service.api import datasets, jobs, operations, people, releases, sessions
+from privlearn.service.api import datasets, estimates, jobs, operations, people, releases, sessions
 from privlearn.service.api.bodies import REF
 from privlearn.service.api.problems import Problem
 from privlearn.service.api.training import ReleaseRequest, SessionRequest
@@ -17,13 +17,13 @@ from privlearn.service.api.training import ReleaseRequest, SessionRequest
 DESCRIPTION = """\
 Train on records that stay with their holder, within a privacy budget that nobody can overspend. Every call but
 `/healthz` and `/readyz` needs a key: `Authorization: Bearer pl_...`. What is refused costs nothing, and says why."""
-_UNSEEN: tuple[type[BaseModel], ...] = (Problem, ReleaseRequest, SessionRequest, datasets.EstimateRequest)
+_UNSEEN: tuple[type[BaseModel], ...] = (Problem, ReleaseRequest, SessionRequest, estimates.EstimateRequest)
 """What FastAPI does not find by itself: bodies that the code reads, and problems."""
 
 
 def add_api(app: FastAPI) -> None:
     """Add every route, and make the application describe them."""
-    for module in (people, datasets, jobs, sessions, releases, operations):
+    for module in (people, datasets, estimates, jobs, sessions, releases, operations):
         app.include_router(module.router)
     app.openapi = lambda: _description(app)  # type: ignore[method-assign]  # FastAPI's own way to change it
 

@@ -1,0 +1,94 @@
+"""What a training would cost and how noisy it would be."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends
+from pydantic import BaseModel, Field
+
+from privlearn.guarantee import Guarantee
+from privlearn.service.api import promise
+from privlearn.service.api.bodies import content_of, described, json_body
+from privlearn.service.api.callers import KnownCaller, Served
+from privlearn.service.api.kinds import JSON
+from privlearn.service.api.problems import refused
+from privlearn.service.api.promise import PROMISE_EXAMPLE, DataSetName, Delta, Epsilon, Promise, with_example
+from privlearn.service.api.training import chosen
+
+router = APIRouter(prefix="/v1/datasets/{name}/estimate", tags=["data sets"])
+
+
+class EstimateRequest(promise.Request):
+    """A training to be estimated."""
+
+    model_config = with_example({"learner": "logistic", "epsilon": 1.0, "delta": 1e-7})
+
+    learner: str = Field(default="", max_length=64, description="One of those on offer; left out: the first.")
+    epsilon: Epsilon
+    delta: Delta = 0.0
+    mechanism: Literal["model", "function_release", "pinp"] = Field(
+        default="model", description="What would answer a session; a release is a model."
+    )
+
+
+class EstimateAnswer(BaseModel):
+    """From public facts alone: the schema, the number of records, the learner. null stands for infinite."""
+
+    model_config = with_example(
+        {
+            "rows": 32561,
+            "features": 108,
+            "problems": 1,
+            "guarantee": PROMISE_EXAMPLE,
+            "mechanism": "objective",
+            "noise_kind": "norm_gamma",
+            "noise_scale": 2.0,
+            "regularization": 0.0004,
+            "noise": 0.1,
+            "worst_case": 0.4,
+            "margin": 0.9,
+            "ratio": 0.11,
+            "verdict": "clear",
+            "smallest_rows": {"clear": 12000, "usable": 4000},
+            "smallest_epsilon": {"clear": 0.4, "usable": 0.1},
+            "curve": [{"epsilon": 1.0, "noise": 0.1, "margin": 0.9, "ratio": 0.11, "verdict": "clear"}],
+        }
+    )
+
+    rows: int = Field(description="Number of records.")
+    features: int = Field(description="Of a row, as encoded.")
+    problems: int = Field(description="Functions that are learnt.")
+    guarantee: Promise = Field(description="What it would cost.")
+    mechanism: str = Field(description="Exactly what would run.")
+    noise_kind: str = Field(description="The law of its noise.")
+    noise_scale: float | None = Field(description="The scale of that law.")
+    regularization: float | None = Field(description="How strongly the model is kept small.")
+    noise: float | None = Field(description="Noise in the prediction for a typical row.")
+    worst_case: float | None = Field(description="Noise in any prediction, at most.")
+    margin: float | None = Field(description="Margin of the predictions without noise.")
+    ratio: float | None = Field(description="Noise by margin: the smaller, the better.")
+    verdict: str = Field(description="The ratio in words.")
+    smallest_rows: dict[str, int | None] = Field(description="Records that each verdict would need.")
+    smallest_epsilon: dict[str, float | None] = Field(description="Epsilon that each verdict would need.")
+    curve: list[dict[str, Any]] = Field(description="The same numbers along a range of epsilons.")
+
+
+@router.post(
+    "",
+    summary="Estimate a training",
+    openapi_extra=described({JSON: content_of(EstimateRequest)}),
+    responses=refused(400, 404, 408, 413, 415, 422),
+)
+def estimate(
+    service: Served,
+    caller: KnownCaller,
+    name: DataSetName,
+    asked: Annotated[EstimateRequest, Depends(json_body(EstimateRequest))],
+) -> EstimateAnswer:
+    """What it would cost and how noisy it would be, from public facts alone: free, and no record is read."""
+    offered = service.dataset(caller, name)
+    guarantee = Guarantee(asked.epsilon, asked.delta, offered.settings.neighbours)
+    learner = chosen(offered, asked.learner)
+    told = service.estimate(caller, name, learner, guarantee, mechanism=asked.mechanism)
+    return EstimateAnswer.model_validate(told)

@@ -1,0 +1,85 @@
+"""The application on a port of this machine, in a thread of the test."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import uvicorn
+
+from privlearn.ledger import Ledger
+from privlearn.listening import listen
+from privlearn.service.app import make_app
+from privlearn.service.keys import create_key
+from privlearn.service.server import configuration
+from privlearn.service.service import Service
+from privlearn.service.settings import Owner
+
+
+@dataclass
+class Served:
+    """A running server and clients that hold its keys."""
+
+    url: str
+    store: str
+    app: Any
+    alice: httpx.Client
+    bob: httpx.Client
+    holder: httpx.Client
+
+    def spent(self) -> tuple[float, float]:
+        """Epsilon of the clinic that is spent, and that is reserved."""
+        statement = Ledger.open(self.store, "clinic").statement()
+        return statement.spent.epsilon, statement.reserved.epsilon
+
+    def train(self, kind: str, **request: Any) -> str:
+        """Ask as alice, wait, and return the result's id."""
+        asked = self.alice.post(f"/v1/{kind}", json={"dataset": "clinic", "epsilon": 0.5} | request)
+        assert asked.status_code == 202, asked.text
+        return self.finished(asked.json()["id"])["result"]
+
+    def finished(self, job_id: str) -> dict[str, Any]:
+        job = {"state": "waiting"}
+        while job["state"] not in ("done", "failed"):
+            job = self.alice.get(f"/v1/jobs/{job_id}", params={"wait": 10}).json()
+        assert job["state"] == "done", job
+        return job
+
+
+@contextmanager
+def serving(owner: Owner, *, training: bool = True) -> Iterator[Served]:
+    """Serve as long as the block lasts; without ``training`` whatever is asked for waits."""
+    service = Service(owner)
+    if not training:
+        service._workers = []
+    app = make_app(service)
+    with listen("127.0.0.1", 0) as listener:
+        server = uvicorn.Server(configuration(app, owner.server))
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        while not server.started:
+            assert thread.is_alive(), "the server did not start"
+            time.sleep(0.01)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        clients = {
+            "alice": _client(url, create_key(service.store, "analyst", "alice")),
+            "bob": _client(url, create_key(service.store, "analyst", "bob")),
+            "holder": _client(url, create_key(service.store, "holder")),
+        }
+        try:
+            yield Served(url, service.store, app, **clients)
+        finally:
+            for client in clients.values():
+                client.close()
+            server.should_exit = True
+            thread.join()
+
+
+def _client(url: str, key: str) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {key}"}
+    return httpx.Client(base_url=url, headers=headers, timeout=60.0, trust_env=False)
