@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import signal
 import struct
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -132,6 +134,18 @@ def test_the_tables_are_append_only(place: SharedStore) -> None:
     for change in changes + (replacing if is_file(place.store) else truncating):
         with pytest.raises(Refused, match="append-only"):
             execute(place.store, change)
+
+
+def test_a_refused_row_is_not_quoted(place: SharedStore) -> None:
+    """Neither in the message nor where a log would show the reason: it holds the noise."""
+    session = open_session(place)
+    session.predict(POINTS[:1])
+    known = session._state.records()[0]  # type: ignore[index]
+    with pytest.raises(LedgerError) as refusal, session._state.turn() as turn:
+        turn.append([dataclasses.replace(known, memory=b"noise drawn", source=None)])  # type: ignore[arg-type]
+    shown = "".join(traceback.format_exception(refusal.value))
+    for private in ("noise drawn", b"noise drawn".hex(), known.point.hex()):
+        assert private not in shown
 
 
 def test_what_is_refused_on_opening(place: SharedStore) -> None:

@@ -78,7 +78,9 @@ def disconnect() -> None:
 def _new_engine(store: str) -> Engine:
     url = make_url(store).set(drivername="postgresql+psycopg")
     try:
-        created = create_engine(url, use_native_hstore=False, connect_args=_CONNECTION, **_POOL)
+        created = create_engine(
+            url, use_native_hstore=False, hide_parameters=True, connect_args=_CONNECTION, **_POOL
+        )
     except ModuleNotFoundError:
         raise LedgerError(
             "a ledger on PostgreSQL needs psycopg: pip install 'privlearn[postgresql]'"

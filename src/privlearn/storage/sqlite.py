@@ -46,7 +46,9 @@ def prepare(path: str) -> None:
 def engine(path: str) -> Engine:
     # mode=rw: a store that has vanished is an error, never silently an empty new one.
     url = URL.create("sqlite", database=f"file:{quote(path)}", query={"mode": "rw", "uri": "true"})
-    created = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
+    created = create_engine(
+        url, poolclass=NullPool, hide_parameters=True, connect_args={"timeout": BUSY_SECONDS}
+    )
     event.listen(created, "connect", _configure)
     event.listen(created, "begin", _begin)
     return created

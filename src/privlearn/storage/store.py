@@ -93,17 +93,26 @@ def creating(store: str) -> Iterator[Connection]:
 
 @contextmanager
 def connected(store: str) -> Iterator[Connection]:
-    """A connection whose database errors become ledger errors, without the statement and its parameters."""
+    """A connection whose database errors become ledger errors, without statements, parameters and rows.
+
+    Rows may hold what is private: a session's noise, for example.
+    """
     backend = _backend(store)
     backend.check_present(store)
     try:
         with backend.engine(store).connect() as connection:
             yield connection
     except SQLAlchemyError as error:
-        reason = error.orig if isinstance(error, DatabaseError) else type(error).__name__
         raise LedgerError(
-            f"the ledger at {store} cannot be used: {' '.join(str(reason).split())}. Check {backend.ADVICE}"
-        ) from error
+            f"the ledger at {store} cannot be used: {_reason(error)}. Check {backend.ADVICE}"
+        ) from None
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    if not isinstance(error, DatabaseError):
+        return type(error).__name__
+    diagnosis = getattr(error.orig, "diag", None)  # PostgreSQL's: its details would quote a row
+    return " ".join(str(getattr(diagnosis, "message_primary", None) or error.orig).split())
 
 
 def _backend(store: str) -> Backend:
