@@ -1,8 +1,9 @@
-"""YAML and JSON documents, where a key given twice is an error rather than a silent choice."""
+"""YAML, JSON and TOML documents, where a key given twice is an error rather than a silent choice."""
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,16 @@ def write_document(path: str | Path, content: dict[str, Any]) -> None:
     else:
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     path.write_text(text, encoding="utf-8")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SchemaError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise SchemaError(f"{path} is not valid TOML: {error}") from None
 
 
 def parse_yaml(text: str) -> Any:

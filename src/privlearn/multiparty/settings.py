@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, StrictInt, StrictStr
 
+from privlearn.data.documents import read_toml
 from privlearn.data.public_model import PublicModel
-from privlearn.errors import InvalidParameter, SchemaError
+from privlearn.errors import InvalidParameter
 from privlearn.multiparty.plan import MultipartyPlan
 
 
@@ -63,12 +63,7 @@ class PartySettings(PublicModel):
     def load(cls, path: str | Path) -> PartySettings:
         """Read a .toml file."""
         path = Path(path)
-        try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise SchemaError(f"{path} cannot be read: {error.strerror}") from None
-        except ValueError as error:
-            raise SchemaError(f"{path} is not valid TOML: {error}") from None
+        content = read_toml(path)
         for name in ("plan", "identity", "certificate", "ledger", "model"):
             value = content.get(name)
             if isinstance(value, str) and "://" not in value:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
+from privlearn.data.documents import read_toml
 from privlearn.data.public_model import PublicModel
 from privlearn.errors import LedgerError, SchemaError
 from privlearn.guarantee import Guarantee, Neighbours
@@ -191,12 +191,7 @@ class Owner(PublicModel):
     def load(cls, path: str | Path) -> Owner:
         """Read a .toml file; its paths are relative to its folder."""
         path = Path(path)
-        try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise SchemaError(f"{path} cannot be read: {error.strerror}") from None
-        except ValueError as error:
-            raise SchemaError(f"{path} is not valid TOML: {error}") from None
+        content = read_toml(path)
         _resolve(content, path.absolute().parent)
         try:
             return cls(**content)
