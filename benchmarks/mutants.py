@@ -27,6 +27,7 @@ DEFECTS = ("test_known_defects.py", "test_contract.py")
 RELEASE = ("test_certificates.py", "test_release_file.py")
 ACCOUNTING = ("../accounting",)
 AUDIT = ("../audit",)
+WHOLE_RUNS = ("../audit/test_whole_runs.py",)
 LEDGERS = ("../ledger/test_arithmetic.py", "../ledger/test_store.py")
 ACCOUNTS = ("../ledger/test_accounts.py",)
 SHARED = ("../ledger/test_postgresql_store.py", "../ledger/test_processes.py")
@@ -309,6 +310,11 @@ MUTANTS = [
     Mutant("half the noise drawn, seen by the audit", OBJECTIVE, "perturbation = ADD_NOISE[self.noise](nothing, self.noise_scale, randomness)", "perturbation = ADD_NOISE[self.noise](nothing, 0.5 * self.noise_scale, randomness)", AUDIT),
     Mutant("one noise for all classes, seen by the audit", OUTPUT, "return ADD_NOISE[self.noise](vectors, self.noise_scale, randomness).reshape(minimisers.shape)", "one = ADD_NOISE[self.noise](np.zeros_like(vectors[:1]), self.noise_scale, randomness)\n        return (vectors + one).reshape(minimisers.shape)", AUDIT),
     Mutant("noise drawn twice for a long minimiser", OUTPUT, "        # One row a problem: the multinomial", "        if float(minimisers[0, 0]) > 0:\n            ADD_NOISE[self.noise](minimisers, self.noise_scale, randomness)\n        # One row a problem: the multinomial", AUDIT),
+    Mutant("half the noise of a share drawn, seen by the audit", SHARE, "randomness.discrete_gaussian(self.share_scale / self.step, dimension)", "randomness.discrete_gaussian(0.5 * self.share_scale / self.step, dimension)", WHOLE_RUNS),
+    Mutant("half the noise of a list drawn, seen by the audit", HISTOGRAM, "astype(np.float64), noise_scale, randomness)", "astype(np.float64), 0.5 * noise_scale, randomness)", WHOLE_RUNS),
+    Mutant("half a path drawn, seen by the audit", PATHS, "_integers(2.0**DRAW_BITS, shape", "_integers(0.5 * 2.0**DRAW_BITS, shape", WHOLE_RUNS),
+    Mutant("half the noise of the sparse vector, seen by the audit", "mechanisms/sparse_vector.py", "return 2.0 * self.sensitivity / (self.epsilon", "return self.sensitivity / (self.epsilon", WHOLE_RUNS),
+    Mutant("half the noise of an answer, seen by the audit", PINP, "add_gaussian(np.array([value]), self.answer_scale, randomness)", "add_gaussian(np.array([value]), 0.5 * self.answer_scale, randomness)", WHOLE_RUNS),
     Mutant("intercept not regularised", "erm/objective.py", "        gradient += self.regularization * coefficients + self.linear\n", "        gradient += self.regularization * np.append(coefficients[:-1], 0.0) + self.linear\n", DEFECTS),
     Mutant("equal bounds accepted", "data/columns.py", "if not lower < upper:", "if not lower <= upper:", DEFECTS),
     Mutant("draws repeated", "randomness.py", "def _draw(measurement: Measurement, size: int) -> Integers:\n    return np.array(measurement([0] * size), dtype=np.int64)", "_DRAWN: dict[int, Integers] = {}\n\n\ndef _draw(measurement: Measurement, size: int) -> Integers:\n    return _DRAWN.setdefault(size, np.array(measurement([0] * size), dtype=np.int64))", DEFECTS),
@@ -326,7 +332,7 @@ MUTANTS = [
     Mutant("mask keys folded to 32 bits", MASK, "Cipher(ChaCha20(key, nonce)", "Cipher(ChaCha20(key[:4] * 8, nonce)", MASKS),
     Mutant("a round answered twice", MASKING_PARTY, "self._forget_before(letter.round + 1)", "self._forget_before(letter.round)", MASKS),
     Mutant("coordinator as a party", "multiparty/envelope.py", "if letter.sender == COORDINATOR:", "if False:", MASKS),
-    Mutant("signature not checked", "multiparty/envelope.py", ".verify(signature, content)", "", MASKS),
+    Mutant("letter's signature not checked", "multiparty/envelope.py", ".verify(signature, content)", "", MASKS),
     Mutant("party without noise", PARTY_RUN, "words = words + share.draw(question.length, SecureRandomness())", "pass", RUNS),
     Mutant("party with half the noise", "multiparty/conversation.py", "NoiseShare(noise[0].scale,", "NoiseShare(noise[0].scale / 2,", RUNS),
     Mutant("any plan is signed", PARTY_RUN, "if digest != bytes.fromhex(self._plan.digest):", "if False:", RUNS),

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from privlearn.audit.empirical import FEWEST_RUNS, epsilon_bound
-from privlearn.audit.mechanisms import Progress, judge_bound
+from privlearn.audit.empirical import FEWEST_RUNS, epsilon_bound, judge_bound
+from privlearn.audit.mechanisms import Progress
 from privlearn.audit.report import AuditReport, Finding, judged
 from privlearn.audit.samplers import LEVEL
 from privlearn.errors import InvalidParameter

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from privlearn.audit.report import Finding, judged
 from privlearn.errors import InvalidParameter
 
 Array = NDArray[np.float64]
@@ -90,6 +91,17 @@ def epsilon_bound(one: Array, other: Array, *, delta: float = 0.0, confidence: f
         hits, misses = event.count(first[chosen:]), event.count(second[chosen:])
         bounds.append(_bound(hits, len(first) - chosen, misses, len(second) - chosen, delta, risk))
     return EpsilonBound(max(float(bound) for bound in bounds), confidence, delta, min(len(one), len(other)))
+
+
+def judge_bound(bound: EpsilonBound, promised: float, pair: str) -> Finding:
+    """An empirical bound against a promise."""
+    return judged(
+        "empirical epsilon",
+        f"{bound.runs} runs on each of two neighbours ({pair}), confidence {bound.confidence:g}, delta {bound.delta:g}",
+        bound.epsilon <= promised,
+        "the runs refute the promise: who sees outputs tells the neighbours apart more often than it allows",
+        {"at least": bound.epsilon, "promised": promised},
+    )
 
 
 def _best_event(first: Array, second: Array, delta: float, risk: float) -> _Event:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from privlearn.audit.curves import check_curve
-from privlearn.audit.empirical import epsilon_bound
+from privlearn.audit.empirical import epsilon_bound, judge_bound
 from privlearn.audit.laws import exact_laws
 from privlearn.audit.neighbours import Pair, Records, worst_pairs
 from privlearn.audit.replay import check_replay, fit_on
-from privlearn.audit.report import AuditReport, Finding, judged
+from privlearn.audit.report import AuditReport, Finding
 from privlearn.audit.samplers import LEVEL, judge_p_values, noise_p_values
+from privlearn.audit.whole_runs import WHOLE_RUNS, WholeRun, check_whole_run, judge_certificate
 from privlearn.erm import Huber, HuberHinge, Logistic
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
@@ -28,7 +29,7 @@ Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 """Called with the case that comes next."""
 
-AUDITED = tuple(MECHANISMS | KERNEL_MECHANISMS)
+AUDITED = tuple(MECHANISMS | KERNEL_MECHANISMS | WHOLE_RUNS)
 NET = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.6]])
 ANSWERED = NET[1:]
 """Public points of TDIL and, two of them, of TDDL, whose answers then have a law in the plane."""
@@ -59,7 +60,7 @@ def audit_mechanism(
 
     Parameters
     ----------
-    name : {"objective", "output", "tddl", "tdil"}
+    name : {"objective", "output", "tddl", "tdil", "histogram", "noise_share", "function_release", "pinp"}
     epsilon, delta, neighbours
         What the mechanism is calibrated to. Mechanisms with pure noise promise delta 0. A large delta is easier to
         measure; the theorems are the same.
@@ -76,11 +77,14 @@ def audit_mechanism(
     >>> audit_mechanism("output", runs=400).passed
     True
     """
-    findings: list[Finding] = []
-    for case in cases(name, Guarantee(epsilon, delta, neighbours)):
+    promise, findings = Guarantee(epsilon, delta, neighbours), list[Finding]()
+    settings: Any = {"runs": runs, "confidence": confidence, "seed": seed}
+    for case in WHOLE_RUNS[name](promise) if name in WHOLE_RUNS else cases(name, promise):
         if progress is not None:
             progress(case.name)
-        found = audit_case(case, runs=runs, confidence=confidence, seed=seed)
+        found = (
+            check_whole_run(case, **settings) if isinstance(case, WholeRun) else audit_case(case, **settings)
+        )
         findings += [_named(finding, case) for finding in found]
     return AuditReport.of(f"mechanism {name}", findings)
 
@@ -104,14 +108,7 @@ def cases(name: str, guarantee: Guarantee) -> Iterator[Case]:
 def audit_case(case: Case, *, runs: int, confidence: float, seed: int) -> Iterator[Finding]:
     """All checks that apply to one calibrated mechanism."""
     mechanism, promise = case.mechanism, case.mechanism.guarantee
-    spent = mechanism.spends()
-    yield judged(
-        "certificate",
-        "guarantee recomputed from the constants",
-        spent.epsilon <= promise.epsilon and spent.delta <= promise.delta,
-        "the noise is too small for the promise",
-        {"epsilon": spent.epsilon, "delta": spent.delta},
-    )
+    yield judge_certificate(mechanism.spends(), promise)
     yield from check_replay(mechanism, probes=case.probes, seed=seed)
     exact = mechanism.task.problems == 1 and mechanism.task.dimension <= 2
     if exact:
@@ -168,17 +165,6 @@ def _empirical(case: Case, randomness: Randomness, runs: int, confidence: float)
     )
 
 
-def judge_bound(bound: Any, promised: float, pair: str) -> Finding:
-    """An empirical bound against a promise."""
-    return judged(
-        "empirical epsilon",
-        f"{bound.runs} runs on each of two neighbours ({pair}), confidence {bound.confidence:g}, delta {bound.delta:g}",
-        bound.epsilon <= promised,
-        "the runs refute the promise: who sees outputs tells the neighbours apart more often than it allows",
-        {"at least": bound.epsilon, "promised": promised},
-    )
-
-
 def _most_telling_pair(mechanism: Any, probes: Array | None) -> Pair:
     half = mechanism.guarantee.epsilon / 2.0
     return max(worst_pairs(mechanism.task), key=lambda pair: exact_laws(mechanism, pair, probes).delta(half))
@@ -204,7 +190,7 @@ def _pure(guarantee: Guarantee) -> Guarantee:
     return Guarantee(guarantee.epsilon, 0.0, guarantee.neighbours)
 
 
-def _named(finding: Finding, case: Case) -> Finding:
+def _named(finding: Finding, case: Case | WholeRun) -> Finding:
     return Finding(
         finding.check, finding.status, f"{case.name}: {finding.what}", finding.why, finding.numbers
     )
