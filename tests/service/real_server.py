@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from service_support import write_clinic
+import pyarrow as pa
+from service_support import SCHEMA, write_clinic
 
+from privlearn.planning.synthetic import synthetic_table
 from privlearn.service.keys import create_key
 from privlearn.service.settings import Owner
 from privlearn.service.store import open_store
@@ -86,6 +88,9 @@ class Clinic:
             for each in running:
                 if each.runs:
                     each.kill()
+
+    def points(self, count: int) -> pa.Table:
+        return synthetic_table(SCHEMA, count, seed=1).drop_columns(["outcome"])
 
     def spent(self) -> float:
         return float(counted(self.store, "clinic"))

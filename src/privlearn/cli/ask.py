@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privlearn.cli.asking import Asking, asking
+from privlearn.cli.asking import Asking, asking, client_of
 from privlearn.cli.options import Force, check_writable
 from privlearn.cli.terminal import LateProgress
 
@@ -86,7 +86,9 @@ def datasets(context: typer.Context) -> None:
     """
     asked = asking(context)
     asked.show_list(
-        asked.client().datasets(), ("name", "records", "learners", "budget"), "There is no data set for this key."
+        client_of(context).datasets(),
+        ("name", "records", "learners", "budget"),
+        "There is no data set for this key.",
     )
 
 
@@ -101,7 +103,7 @@ def dataset(context: typer.Context, name: DataSetName) -> None:
     import yaml
 
     asked = asking(context)
-    record = asked.client().dataset(name)
+    record = client_of(context).dataset(name)
     asked.show(record, [yaml.safe_dump(record, sort_keys=False, allow_unicode=True).rstrip()])
 
 
@@ -114,7 +116,7 @@ def budget(context: typer.Context, name: DataSetName) -> None:
       privlearn ask budget census
     """
     asked = asking(context)
-    record = asked.client().budget(name)
+    record = client_of(context).budget(name)
     asked.show(record, _balance(name, record))
 
 
@@ -129,7 +131,7 @@ def estimate(
       privlearn ask estimate census --epsilon 0.5 --delta 1e-6
     """
     asked = asking(context)
-    record = asked.client().estimate(name, epsilon=epsilon, delta=delta, learner=learner)
+    record = client_of(context).estimate(name, epsilon=epsilon, delta=delta, learner=learner)
     plain = {key: value for key, value in record.items() if not isinstance(value, dict | list)}
     asked.show(record, [f"{key.replace('_', ' ')}: {_number(value)}" for key, value in plain.items()])
 
@@ -150,7 +152,7 @@ def synthetic(
       privlearn ask synthetic census --rows 500 --out made-up.csv
     """
     _refuse_taken(out, force)
-    _write(asking(context).client().synthetic(name, rows, seed), out, "made-up rows")
+    _write(client_of(context).synthetic(name, rows, seed), out, "made-up rows")
 
 
 @ask.command()
@@ -176,7 +178,7 @@ def release(
     check_writable(out, force)
     brought = _read_points(points)
     with LateProgress("asking") as progress:
-        made = asking(context).client().release(
+        made = client_of(context).release(
             name, epsilon=epsilon, delta=delta, learner=learner, public_points=brought, trial=trial,
             idempotency_key=idempotency_key, progress=progress.describe,
         )  # fmt: skip
@@ -210,7 +212,7 @@ def session(
     asked = asking(context)
     brought = _read_points(points)
     with LateProgress("asking") as progress:
-        opened = asked.client().open_session(
+        opened = client_of(context).open_session(
             name, epsilon=epsilon, delta=delta, learner=learner, mechanism=mechanism, public_points=brought,
             trial=trial, idempotency_key=idempotency_key, progress=progress.describe,
         )  # fmt: skip
@@ -240,7 +242,7 @@ def predict(
     from privlearn.data import read_table
 
     _refuse_taken(out, force)
-    opened = asking(context).client().session(session)
+    opened = client_of(context).session(session)
     rows = read_table(table)
     with LateProgress(f"asking about {rows.num_rows} rows"):
         answers = opened.decide(rows)
@@ -256,8 +258,8 @@ def sessions(context: typer.Context) -> None:
       privlearn ask sessions
     """
     asked = asking(context)
-    columns = ("id", "dataset", "learner", "mechanism", "guarantee", "state", "trial", "created")
-    asked.show_list(asked.client().sessions(), columns, "There are no sessions.")
+    columns = ("id", "dataset", "mechanism", "guarantee", "state", "trial", "created")
+    asked.show_list(client_of(context).sessions(), columns, "There are no sessions.")
 
 
 @ask.command()
@@ -278,7 +280,7 @@ def certificate(
     from privlearn.release.atomic import write_atomically
 
     check_writable(out, force)
-    fetched = asking(context).client().session(session).certificate
+    fetched = client_of(context).session(session).certificate
     write_atomically(out, (json.dumps(fetched.to_dict(), indent=1) + "\n").encode())
     typer.echo(f"Wrote {out}: {fetched.guarantee}.")
 
@@ -291,7 +293,7 @@ def close(context: typer.Context, session: SessionId) -> None:
     Example:
       privlearn ask close 5f0c21b7a9d3e864
     """
-    asking(context).client().session(session).close()
+    client_of(context).session(session).close()
     typer.echo(f"Session {session} is closed.")
 
 
@@ -305,7 +307,7 @@ def releases(context: typer.Context) -> None:
     """
     asked = asking(context)
     columns = ("id", "dataset", "learner", "guarantee", "trial", "created")
-    asked.show_list(asked.client().releases(), columns, "There are no releases.")
+    asked.show_list(client_of(context).releases(), columns, "There are no releases.")
 
 
 @ask.command()
@@ -322,7 +324,7 @@ def download(
       privlearn ask download 5f0c21b7a9d3e864 --out income.privlearn
     """
     check_writable(out, force)
-    fetched = asking(context).client().download(release)
+    fetched = client_of(context).download(release)
     fetched.save(out)
     typer.echo(f"Wrote {out}: {fetched.certificate.guarantee}.")
 
@@ -336,8 +338,8 @@ def jobs(context: typer.Context) -> None:
       privlearn ask jobs
     """
     asked = asking(context)
-    columns = ("id", "dataset", "kind", "learner", "guarantee", "state", "stage", "trial", "created")
-    asked.show_list(asked.client().jobs(), columns, "There are no trainings.")
+    columns = ("id", "dataset", "kind", "guarantee", "state", "trial", "created")
+    asked.show_list(client_of(context).jobs(), columns, "There are no trainings.")
 
 
 @ask.command()
@@ -353,7 +355,7 @@ def events(
     """
     asked = asking(context)
     asked.show_list(
-        asked.client().events(limit), ("time", "actor", "action", "dataset", "details"), "Nothing yet."
+        client_of(context).events(limit), ("time", "actor", "action", "dataset", "details"), "Nothing yet."
     )
 
 

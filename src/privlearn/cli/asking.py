@@ -68,6 +68,11 @@ def asking(context: typer.Context) -> Asking:
     return found
 
 
+def client_of(context: typer.Context) -> Client:
+    """Connected until the command ends."""
+    return context.with_resource(asking(context).client())
+
+
 def _read_key(path: Path) -> str:
     """The key in a file that nobody else may read."""
     try:
@@ -86,7 +91,7 @@ def _read_key(path: Path) -> str:
 def _table(records: list[dict[str, Any]], columns: Sequence[str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for name in columns:
-        table.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold", no_wrap=name == "id")  # to be copied
     for record in records:
         table.add_row(*(Text(_cell(record, name)) for name in columns))
     return table
@@ -98,6 +103,8 @@ def _cell(record: dict[str, Any], name: str) -> str:
         return f"{value['epsilon']:g}, {value['delta']:g}"
     if name == "learners":
         return ", ".join(value)
+    if name in ("created", "time"):
+        return str(value).replace("T", " ")[:16]
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict | list):
