@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from privlearn.ledger import Ledger
 from privlearn.planning.synthetic import synthetic_table
 from privlearn.release import Release
 from privlearn.service import jobs, results, training
-from privlearn.service.datasets import Catalog, OfferedDataSet
+from privlearn.service.datasets import Catalog
 from privlearn.service.requests import Job, TrainingRequest
 from privlearn.service.store import open_store
 
@@ -33,7 +34,7 @@ class Place:
 
     def __init__(self, owner: Any) -> None:
         self.store = open_store(owner)
-        self.offered: OfferedDataSet = Catalog(owner).named("clinic")
+        self.catalog = Catalog(owner)
 
     def submit(self, kind: Any = "release", mechanism: Any = "model", **options: Any) -> Job:
         learner = "logistic" if mechanism == "model" else "kernel"
@@ -43,7 +44,7 @@ class Place:
     def run(self) -> str:
         job = jobs.claim(self.store)
         assert job is not None
-        return training.run_job(self.store, self.offered, self.offered.ledger_of("alice"), job)
+        return training.run_job(self.store, self.catalog, job)
 
     def spent(self) -> tuple[float, float]:
         """Committed, and still reserved."""
@@ -51,10 +52,7 @@ class Place:
         return statement.spent.epsilon, statement.reserved.epsilon
 
     def see(self, job: Job) -> Job:
-        """Once its slot is over."""
-        while (seen := jobs.find(self.store, job.id)).state == "running":
-            pass
-        return seen
+        return jobs.find(self.store, job.id)
 
 
 @pytest.fixture
@@ -205,3 +203,36 @@ def test_public_points_become_landmarks(place: Place) -> None:
     place.see(job)
     release = Release.from_bytes(results.release_file(place.store, job.id))
     assert len(release.model.arrays()["public_points"]) == 20
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_training_ends_with_its_slot(place: Place, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    """Until then nothing moves: not the job, not the budget."""
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        assert place.see(job).state == "running"
+        assert place.spent()[0] == 0.0
+        assert found(place) == []
+
+    monkeypatch.setattr(training.time, "sleep", sleep)
+    if fails:
+        monkeypatch.setattr(results, "store_release", lambda *_: 1 / 0)
+    offered = place.catalog.named("clinic")
+    slow = offered.settings.model_copy(update={"training_seconds": 3600.0})
+    monkeypatch.setattr(place.catalog, "named", lambda _: replace(offered, settings=slow))
+    job = place.submit()
+    place.run()
+    assert 3500.0 < slept[0] <= 3600.0
+    assert place.see(job).state == ("failed" if fails else "done")
+
+
+@pytest.mark.parametrize("removed", ["datasets", "analysts"])
+def test_what_the_holder_took_away_meanwhile_fails_the_job(tmp_path: Path, removed: str) -> None:
+    owner = load_clinic(tmp_path)
+    place = Place(owner)
+    job = place.submit()
+    place.catalog = Catalog(owner.model_copy(update={removed: {}}))
+    assert "clinic" in place.run()
+    assert place.see(job).failure.endswith("nothing was spent")

@@ -19,8 +19,8 @@ from sqlalchemy import Connection, Row, and_, or_, select, update
 
 from privlearn.guarantee import Guarantee
 from privlearn.service.refusals import Conflict, NotFound, TooMany
-from privlearn.service.requests import Job, State, TrainingRequest
-from privlearn.service.slots import as_text, end_of_slot, from_text, now
+from privlearn.service.requests import Job, TrainingRequest
+from privlearn.service.slots import as_text, from_text, now
 from privlearn.service.tables import jobs
 from privlearn.storage import excluding, reading
 
@@ -94,7 +94,7 @@ def claim(store: str) -> Job | None:
         if row is None:
             return None
         if row.attempts >= MOST_ATTEMPTS:
-            _end(connection, row, "failed", _GAVE_UP, 0.0)
+            _end(connection, row.id, _GAVE_UP)
             return None
         connection.execute(
             _this(row.id).values(
@@ -122,17 +122,16 @@ def give_back(store: str, job_id: str, *, count_attempt: bool) -> None:
             connection.execute(_this(job_id).values(state="waiting", attempts=attempts))
 
 
-def finish(store: str, job_id: str, first_slot: float, failure: str = "") -> None:
-    """The job's end, which becomes visible at the end of its slot; ``failure`` is for the analyst to read."""
+def finish(store: str, job_id: str, failure: str = "") -> None:
+    """The job's end; ``failure`` is for the analyst to read."""
     with excluding(store, _LOCK) as connection:
-        row = _row(connection, job_id)
-        if row.state == "running":
-            _end(connection, row, "failed" if failure else "done", failure, first_slot)
+        if _row(connection, job_id).state == "running":
+            _end(connection, job_id, failure)
 
 
-def _end(connection: Connection, row: Row[Any], state: State, failure: str, first_slot: float) -> None:
-    visible = end_of_slot(from_text(row.started), now(), first_slot) if first_slot else now()
-    connection.execute(_this(row.id).values(state=state, failure=failure, visible_at=as_text(visible)))
+def _end(connection: Connection, job_id: str, failure: str) -> None:
+    state = "failed" if failure else "done"
+    connection.execute(_this(job_id).values(state=state, failure=failure, finished=as_text(now())))
 
 
 def _submitted_before(connection: Connection, analyst: str, request: TrainingRequest, key: str) -> Job | None:
@@ -190,7 +189,6 @@ def _lease() -> str:
 
 
 def _as_job(row: Row[Any]) -> Job:
-    over = row.state in ("done", "failed") and row.visible_at <= as_text(now())
     return Job(
         id=row.id,
         analyst=row.analyst,
@@ -200,11 +198,11 @@ def _as_job(row: Row[Any]) -> Job:
         mechanism=row.mechanism,
         guarantee=Guarantee(row.epsilon, row.delta, row.neighbours),
         trial=bool(row.trial),
-        state=row.state if over or row.state == "waiting" else "running",
+        state=row.state,
         created=row.created,
         started=row.started,
-        finished=row.visible_at if over else "",
-        failure=row.failure if over else "",
+        finished=row.finished,
+        failure=row.failure,
     )
 
 

@@ -58,7 +58,7 @@ def _end_what_was_under_way(store: str) -> None:
     noisy = select(jobs.c.id).where(jobs.c.mechanism != "model")  # a model's noise is in the backup, whole
     with excluding(store, "jobs") as connection:
         under_way = jobs.c.state.in_(("waiting", "running"))
-        ended = {"state": "failed", "failure": _FAILED, "visible_at": moment}
+        ended = {"state": "failed", "failure": _FAILED, "finished": moment}
         connection.execute(update(jobs).where(under_way).values(ended))
         connection.execute(update(sessions).where(sessions.c.id.in_(noisy)).values(state="closed"))
         connection.execute(delete(logins))

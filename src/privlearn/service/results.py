@@ -105,7 +105,7 @@ def _visible(table: Table, columns: list[Any], analyst: str | None) -> Any:
     query = (
         select(*columns, *of_job)
         .join(jobs, jobs.c.id == table.c.id)
-        .where(jobs.c.state == "done", jobs.c.visible_at <= as_text(now()))
+        .where(jobs.c.state == "done")
         .order_by(table.c.created.desc())
     )
     return query if analyst is None else query.where(jobs.c.analyst == analyst)

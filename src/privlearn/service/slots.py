@@ -1,8 +1,9 @@
-"""When a training's end may be seen: its running time depends on the records, the time it shows must hardly.
+"""When a training ends: its running time depends on the records, the time it shows must hardly.
 
-The end of a job becomes visible one, two, four, eight, ... times ``training_seconds`` after its start, whichever comes
-next. What an observer learns from the clock is the number of that slot. A holder who sets ``training_seconds`` above
-what any training takes gives nothing away: every job ends in the first slot.
+A job ends one, two, four, eight, ... times ``training_seconds`` after its start, whichever comes next: until then its
+result is not committed, its state does not change, and its process takes no other job. What an observer learns from the
+clock is the number of that slot. A holder who sets ``training_seconds`` above what any training takes gives nothing
+away: every job ends in the first slot.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ jobs = Table(
     _time("lease"),
     _time("created"),
     _time("started"),
-    _time("visible_at"),
+    _time("finished"),
     Column("failure", Text, nullable=False, default=""),
     UniqueConstraint("analyst", "idempotency_key"),
 )

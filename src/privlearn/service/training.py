@@ -5,6 +5,7 @@ An error that says something about the records is for the holder's log: the anal
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from privlearn.data import Schema
@@ -13,16 +14,18 @@ from privlearn.ledger import Ledger
 from privlearn.ledger.reservation import Reservation
 from privlearn.service import jobs, results
 from privlearn.service.charging import JobBudget
-from privlearn.service.datasets import OfferedDataSet
+from privlearn.service.datasets import Catalog, OfferedDataSet
 from privlearn.service.recipes import estimator, kernel_learner
+from privlearn.service.refusals import Refusal
 from privlearn.service.requests import Job, points_from_bytes
+from privlearn.service.slots import end_of_slot, from_text, now
 from privlearn.sessions import InteractivePredictor
 from privlearn.sessions.shared import SharedStore
 
 TRIAL_ROWS = 2000
 
 
-def run_job(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> str:
+def run_job(store: str, catalog: Catalog, job: Job) -> str:
     """Train, make the result durable, pay, and end the job; a job that was interrupted goes on where it was.
 
     Returns
@@ -35,23 +38,35 @@ def run_job(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> st
     LedgerError
         If the store cannot be reached: the job is to be tried again.
     """
-    slot = offered.settings.training_seconds
+    try:
+        offered = catalog.named(job.dataset)
+        ledger = offered.ledger_of(job.analyst)
+    except Refusal as refusal:  # the holder's file has changed since the job was asked for
+        jobs.finish(store, job.id, f"{refusal}; {_what_was_spent(store, job)}")
+        return str(refusal)
+    failure = reason = ""
     try:
         if not results.is_stored(store, job):
             _train(store, offered, ledger, job)
-        if not job.trial:
-            Reservation(store, job.dataset, job.id).commit()
     except BudgetExceeded as error:
-        jobs.finish(store, job.id, slot, f"{error}. Nothing was spent")
-        return str(error)
+        failure, reason = f"{error}. Nothing was spent", str(error)
     except LedgerError:
         raise
     except Exception as error:
-        jobs.finish(store, job.id, slot, _FAILED + _what_was_spent(store, job))
         # other errors' texts may quote a cell
-        return str(error) if isinstance(error, PrivlearnError) else type(error).__name__
-    jobs.finish(store, job.id, slot)
-    return ""
+        reason = str(error) if isinstance(error, PrivlearnError) else type(error).__name__
+        failure = _FAILED + _what_was_spent(store, job)
+    if not job.trial:  # made-up rows have no secrets
+        _wait_for_end_of_slot(job, offered.settings.training_seconds)
+        if not failure:
+            Reservation(store, job.dataset, job.id).commit()
+    jobs.finish(store, job.id, failure)
+    return reason
+
+
+def _wait_for_end_of_slot(job: Job, first_slot: float) -> None:
+    end = end_of_slot(from_text(job.started), now(), first_slot)
+    time.sleep(max((end - now()).total_seconds(), 0.0))
 
 
 def _train(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> None:

@@ -119,8 +119,6 @@ def train_for(owner: Owner, pipe: Connection) -> None:
         except EOFError:
             return
         try:
-            offered = catalog.named(job.dataset)
-            reason = run_job(store, offered, offered.ledger_of(job.analyst), job)
-            pipe.send((False, reason))
+            pipe.send((False, run_job(store, catalog, job)))
         except LedgerError as error:
             pipe.send((True, str(error)))
