@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 from demo_server import DemoServer
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
+
+expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="session")

@@ -103,7 +103,12 @@ def train(page: Page) -> None:
 
 
 def ask_point(page: Page) -> str:
-    for column, value in {"age": "45", "hours": "40", "education_years": "17", "capital_income": "1000"}.items():
+    for column, value in {
+        "age": "45",
+        "hours": "40",
+        "education_years": "17",
+        "capital_income": "1000",
+    }.items():
         page.get_by_label(column).fill(value)
     page.get_by_label("occupation").select_option("management")
     page.get_by_role("button", name="Predict income").click()
@@ -136,7 +141,9 @@ def see_from_the_console(page: Page) -> None:
     assert sessions.get_by_role("row").count() == 3  # headings, the trial and the real one
     page.get_by_role("link", name="History and analysts of census").click()
     expect(page.get_by_role("img", name="Epsilon spent of census")).to_be_visible()
-    assert page.get_by_role("region", name="Entries").get_by_role("row", name=re.compile("alice")).count() == 2
+    assert (
+        page.get_by_role("region", name="Entries").get_by_role("row", name=re.compile("alice")).count() == 2
+    )
     page.get_by_role("link", name="Log").click()
     expect(page.get_by_text("fetched a release")).to_be_visible()
     page.get_by_role("link", name="Keys").click()
