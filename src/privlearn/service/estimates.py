@@ -20,6 +20,7 @@ from privlearn.service.refusals import TooLarge
 
 MOST_POINTS = 2000
 """Landmarks of a model; their kernel's square is held in memory and factorised."""
+LEAST_EPSILON = 1e-6
 _EPSILONS = np.geomspace(0.01, 10.0, 25)
 
 
@@ -60,8 +61,9 @@ def check_request(
     if mechanism != "model" and points is not None:
         raise InvalidParameter("a session on a kernel machine needs no public points: leave them out")
     if points is None:
-        _foretold(offered, recipe, guarantee, mechanism, None)
+        _foretold(offered, recipe, guarantee, mechanism, None).mechanism  # noqa: B018 - some promises cannot be kept
         return
+    _check_promise(guarantee)
     _check_count(points)
     learner = estimator(recipe, offered.schema, guarantee, public_points=points)
     learner.prepare(offered.synthetic(2), None, private=True).plan(guarantee)
@@ -72,16 +74,15 @@ def _foretold(
 ) -> Foretold:
     if mechanism not in SESSION_MECHANISMS:
         raise InvalidParameter(f"mechanism must be one of {', '.join(SESSION_MECHANISMS)}")
+    _check_promise(guarantee)
     if points is not None:
         _check_count(points)
         return plan(estimator(recipe, offered.schema, guarantee, public_points=points), offered.records)
-    if not guarantee.is_private:
-        raise InvalidParameter("epsilon must be finite: the holder lets only private results out")
     general = _general(offered, recipe, guarantee.delta, mechanism)
     return general.at(epsilon=guarantee.epsilon)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)  # each holds thousands of rows
 def _general(offered: OfferedDataSet, recipe: Recipe, delta: float, mechanism: str) -> Foretold:
     """Rows are made up and encoded once for all epsilons."""
     guarantee = Guarantee(1.0, delta, offered.settings.neighbours)
@@ -110,6 +111,13 @@ def _point(foretold: Foretold) -> dict[str, Any]:
         "ratio": foretold.ratio,
         "verdict": foretold.verdict,
     }
+
+
+def _check_promise(guarantee: Guarantee) -> None:
+    if not guarantee.is_private:
+        raise InvalidParameter("epsilon must be finite: the holder lets only private results out")
+    if guarantee.epsilon < LEAST_EPSILON:
+        raise InvalidParameter(f"epsilon below {LEAST_EPSILON:g} leaves nothing but noise: ask for more")
 
 
 def _check_count(points: pa.Table) -> None:
