@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -65,8 +65,9 @@ def problem_page(request: Request, caller: Caller | None, answer: Response) -> R
     )
 
 
-async def _form(request: Request) -> FormData:
-    return await request.form(max_files=1)
+async def _form(request: Request) -> AsyncIterator[FormData]:
+    async with request.form(max_files=1) as form:
+        yield form
 
 
 Form = Annotated[FormData, Depends(_form)]
