@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -233,13 +235,13 @@ def session(served: Served) -> str:
 
 
 def test_a_file_comes_back_with_predictions(served: Served, session: str) -> None:
-    rows = "name,age,dose,sex\nÅsa,10,1,female\n\nBo,90,9,male\n"
+    rows = 'name,age,dose,sex\nÅsa,10,1,female\n\n"Bo, the\nother",90,9,male\n'
     with browsing(served, "alice") as client:
         answer = client.post(f"{session}/file", files={"rows": ("rows.csv", rows.encode(), "text/csv")})
     assert answer.headers["content-disposition"].startswith("attachment")
-    lines = [line.split(",") for line in answer.text.splitlines()]
+    lines = list(csv.reader(io.StringIO(answer.text)))
     assert lines[0] == ["name", "age", "dose", "sex", "prediction"]
-    assert [line[0] for line in lines[1:]] == ["Åsa", "Bo"]
+    assert [line[0] for line in lines[1:]] == ["Åsa", "Bo, the\nother"]
     assert {line[-1] for line in lines[1:]} <= {"healthy", "ill"}
 
 
@@ -250,10 +252,9 @@ def test_a_file_comes_back_with_predictions(served: Served, session: str) -> Non
         (b"age,dose\n1,1\n", "'sex'"),
         (b"age,dose,sex\nold,1,male\n", "'age'"),
         (b"age,dose,sex\n1,1,unknown\n", "'sex'"),
-        (b'age,dose,sex,note\n1,1,male,"a\nb"\n', "rows-wrong"),
         (b"age,dose,sex,note\n1,1,male,\xff\n", "rows-wrong"),
     ],
-    ids=["empty", "no-column", "no-number", "no-category", "line-break", "not-utf8"],
+    ids=["empty", "no-column", "no-number", "no-category", "not-utf8"],
 )
 def test_a_file_that_cannot_be_read_is_refused_next_to_its_field(
     served: Served, session: str, content: bytes, reason: str
@@ -338,13 +339,11 @@ def test_the_log_has_pages(served: Served) -> None:
         older = re.search(r'href="(/log\?before=\d+)">Older', first)
         assert older is not None
         second = client.get(older.group(1)).text
-    numbers = [
-        [int(found) for found in re.findall(r'data-label="No." class="right">(\d+)<', page)]
-        for page in (first, second)
-    ]
-    assert len(numbers[0]) == 50
-    assert numbers[0] == sorted(numbers[0], reverse=True)
-    assert numbers[1][0] == numbers[0][-1] - 1
+    number_cell = re.compile(r'data-label="No." class="right">(\d+)<')
+    newest, next_ones = (list(map(int, number_cell.findall(page))) for page in (first, second))
+    assert newest == sorted(newest, reverse=True)
+    assert len(newest) == 50
+    assert next_ones[0] == newest[-1] - 1
 
 
 def test_an_address_that_does_not_exist_is_said_on_a_page(served: Served) -> None:

@@ -133,7 +133,7 @@ def _lines(content: bytes, rows: int) -> list[list[str]]:
     except (UnicodeDecodeError, csv.Error):
         raise DataError("the file is not CSV in UTF-8 throughout: save it again as such") from None
     if len(lines) != rows + 1:
-        raise DataError("the file holds line breaks inside cells: remove them, or the columns they are in")
+        raise DataError("the file's lines cannot be told apart: save it again as plain CSV")
     return lines
 
 
