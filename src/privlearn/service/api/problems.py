@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
 from privlearn.errors import (
     BudgetExceeded,
@@ -175,13 +176,22 @@ async def _invalid(_: Request, error: Any) -> Response:
     return problem(422, explain_invalid(error.errors()), "invalid-parameter")
 
 
-async def _of_http(_: Request, error: Any) -> Response:
+async def _of_http(request: Request, error: Any) -> Response:
     details = {
         404: "there is nothing at this address: GET /v1/openapi.json describes every one",
         405: "this address does not take that method: GET /v1/openapi.json says which it takes",
     }
     detail = details.get(error.status_code, str(error.detail))
-    return problem(error.status_code, detail, headers=error.headers)
+    headers = _allowed(request) if error.status_code == 405 else {}
+    return problem(error.status_code, detail, headers={**(error.headers or {}), **headers})
+
+
+def _allowed(request: Request) -> dict[str, str]:
+    """All methods of an address, where the router has seen one of its routes only."""
+    for path, operations in request.app.openapi()["paths"].items():
+        if compile_path(path)[0].match(request.url.path):
+            return {"Allow": ", ".join(sorted(method.upper() for method in operations))}
+    return {}
 
 
 def _kebab(name: str) -> str:
