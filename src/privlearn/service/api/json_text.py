@@ -32,7 +32,8 @@ def read_model(model: type[Model], content: bytes) -> Model:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        reason = explain_invalid(error.errors(include_url=False, include_input=False, include_context=False))
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+        reason = explain_invalid(found, model.model_fields)
     raise InvalidParameter(reason)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -150,14 +150,16 @@ def handle_problems(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _of_http)
 
 
-def explain_invalid(errors: Any) -> str:
-    """Pydantic's findings as one line each: where and what, but not what was sent."""
-    return "; ".join(f"{'.'.join(map(str, found['loc'])) or 'body'}: {_words(found)}" for found in errors)
+def explain_invalid(errors: Sequence[Mapping[str, Any]], known: Iterable[str] = ()) -> str:
+    """Pydantic's first findings: where and what, but not what was sent, of which unknown names are a part."""
+    placed = [found for found in errors if found["type"] != "extra_forbidden"]
+    told = [f"{'.'.join(map(str, found['loc'])) or 'body'}: {_words(found)}" for found in placed[:3]]
+    if len(placed) < len(errors):
+        told.append(f"there are members that are not known here: remove them, known are {', '.join(known)}")
+    return "; ".join(told)
 
 
 def _words(found: Mapping[str, Any]) -> str:
-    if found["type"] == "extra_forbidden":
-        return "is not known here: remove it or correct its spelling"
     message = str(found["msg"])
     return message[:1].lower() + message[1:]
 
