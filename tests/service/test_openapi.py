@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from privlearn.service.api.problems import PROBLEM_JSON
 from privlearn.service.app import bare_app
 
+ROOT = Path(__file__).parents[2]
 DESCRIPTION = bare_app().openapi()
 OPERATIONS = {
     f"{method.upper()} {path}": operation
@@ -123,3 +125,10 @@ def test_examples_of_answers_fit_their_models() -> None:
                 getattr(model, "model_config", {}).get("json_schema_extra", {}).get("examples", [])
             ):
                 model.model_validate(example)
+
+
+def test_the_page_is_in_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_extensions")
+    from http_reference import PAGE, page
+
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python docs/_extensions/http_reference.py"
