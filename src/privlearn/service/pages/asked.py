@@ -14,6 +14,7 @@ from privlearn.service.pages.choices import sentence
 from privlearn.service.pages.commands import release_commands
 from privlearn.service.pages.faces import FACES
 from privlearn.service.pages.page import Form, content_of, download, page_router
+from privlearn.service.pages.paging import Skip, piece_of
 from privlearn.service.pages.rendering import render
 from privlearn.service.pages.signing import Visitor
 from privlearn.service.requests import Job, ReleaseInfo
@@ -46,8 +47,8 @@ def job(request: Request, service: Served, caller: Visitor, id: str) -> Response
 
 
 @router.get("/releases")
-def releases(request: Request, service: Served, caller: Visitor) -> Response:
-    return render(request, caller, "releases.html", releases=service.releases(caller))
+def releases(request: Request, service: Served, caller: Visitor, skip: Skip = 0) -> Response:
+    return render(request, caller, "releases.html", releases=piece_of(service.releases(caller), skip))
 
 
 @router.get("/releases/{id}")

@@ -12,6 +12,7 @@ from privlearn.service.keys import list_keys
 from privlearn.service.pages import commands
 from privlearn.service.pages.history import spending_figure
 from privlearn.service.pages.page import page_router
+from privlearn.service.pages.paging import Skip, piece_of
 from privlearn.service.pages.rendering import render
 from privlearn.service.pages.signing import Holder
 
@@ -28,13 +29,13 @@ def console(request: Request, service: Served, caller: Holder) -> Response:
         caller,
         "console.html",
         datasets=[(offered, service.budget(caller, offered.name)) for offered in service.datasets(caller)],
-        sessions=[session for session in service.sessions(caller) if session.state == "open"],
+        sessions=[session for session in service.sessions(caller) if session.state == "open"][:_LATEST],
         releases=service.releases(caller)[:_LATEST],
     )
 
 
 @router.get("/console/{name}")
-def budget(request: Request, service: Served, caller: Holder, name: str) -> Response:
+def budget(request: Request, service: Served, caller: Holder, name: str, skip: Skip = 0) -> Response:
     offered, statement = service.dataset(caller, name), service.budget(caller, name)
     return render(
         request,
@@ -43,8 +44,8 @@ def budget(request: Request, service: Served, caller: Holder, name: str) -> Resp
         offered=offered,
         part=statement,
         shares=_shares(offered),
-        history=spending_figure(statement.entries, statement.total.epsilon, name),
-        entries=statement.entries,
+        history=spending_figure(statement.entries, statement, name),
+        entries=piece_of(statement.entries[::-1], skip),
     )
 
 

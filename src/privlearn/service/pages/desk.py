@@ -11,6 +11,7 @@ from privlearn.service.pages.columns import column_views, target_range
 from privlearn.service.pages.commands import dataset_commands
 from privlearn.service.pages.history import spending_figure
 from privlearn.service.pages.page import download, page_router
+from privlearn.service.pages.paging import Skip, piece_of
 from privlearn.service.pages.rendering import render
 from privlearn.service.pages.signing import Analyst
 
@@ -34,7 +35,7 @@ def desk(request: Request, service: Served, caller: Analyst) -> Response:
 
 
 @router.get("/desk/{name}")
-def dataset(request: Request, service: Served, caller: Analyst, name: str) -> Response:
+def dataset(request: Request, service: Served, caller: Analyst, name: str, skip: Skip = 0) -> Response:
     offered, statement = service.dataset(caller, name), service.budget(caller, name)
     share, target = statement.share, offered.schema.target
     assert share is not None  # an analyst without a share does not see the data set
@@ -49,8 +50,8 @@ def dataset(request: Request, service: Served, caller: Analyst, name: str) -> Re
         columns=column_views(offered.schema),
         target=target,
         target_range=target_range(target),
-        history=spending_figure(statement.entries, share.total.epsilon, "your share"),
-        entries=statement.entries,
+        history=spending_figure(statement.entries, share, "your share"),
+        entries=piece_of(statement.entries[::-1], skip),
         commands=dataset_commands(str(request.base_url), name, next(iter(offered.learners))),
     )
 

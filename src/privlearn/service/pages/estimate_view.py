@@ -29,6 +29,7 @@ _METHODS = {
     "function_release": "function release",
     "pinp": "PINP",
 }
+_NOISES = {"gaussian": "Gaussian", "laplace": "Laplace", "norm_gamma": "gamma-distributed"}
 _RATIOS = (0.03, 0.1, 0.25, 0.75, 3.0)
 
 
@@ -102,7 +103,7 @@ def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{_short(found['noise'])}, against a typical signal of {_short(found['margin'])}",
         ),
         ("clear from", "no epsilon up to 100" if needed is None else f"epsilon {needed:.2g} on"),
-        ("method", f"{_METHODS[found['mechanism']]}, {found['noise_kind']} noise"),
+        ("method", f"{_METHODS[found['mechanism']]}, {_NOISES[found['noise_kind']]} noise"),
     ]
 
 

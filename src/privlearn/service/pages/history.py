@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from privlearn.ledger.statement import Entry
+from privlearn.ledger.composition import Amount, exact_sum
+from privlearn.ledger.renyi import RenyiComposition
+from privlearn.ledger.statement import Entry, Share, Statement
 from privlearn.service.pages.figures import Axis, Figure, Line, round_ticks
 from privlearn.service.pages.words import moment, number
 from privlearn.service.slots import now
@@ -13,20 +15,21 @@ from privlearn.service.slots import now
 _LEAST = 60.0  # seconds
 _BEFORE = 1.1  # of the time since the first entry
 _AHEAD = 1.04  # of the total, so that its line is not at the very edge
+_MOST_STEPS = 150
 
 
-def spending_figure(entries: Sequence[Entry], total: float, what: str) -> Figure | None:
+def spending_figure(entries: Sequence[Entry], part: Statement | Share, what: str) -> Figure | None:
     """Epsilon spent and reserved against time, under the line that it cannot cross; ``None`` if nothing was spent."""
     counted = [entry for entry in entries if entry.state != "cancelled"]
     if not counted:
         return None
-    times = [datetime.fromisoformat(entry.reserved_at).timestamp() for entry in counted]
-    over = now().timestamp()
-    begin = over - _BEFORE * max(over - times[0], _LEAST)
+    total, over = part.total.epsilon, now().timestamp()
+    begin = over - _BEFORE * max(over - _time(counted[0]), _LEAST)
     steps, spent = [(begin, 0.0)], 0.0
-    for time, entry in zip(times, counted, strict=True):
+    for place in _places(len(counted)):
+        time = _time(counted[place - 1])
         steps.append((time, spent))
-        spent += entry.amount.epsilon
+        spent = _epsilon(part, [entry.amount for entry in counted[:place]])
         steps.append((time, spent))
     steps.append((over, spent))
     return Figure(
@@ -45,6 +48,27 @@ def spending_figure(entries: Sequence[Entry], total: float, what: str) -> Figure
         ],
         areas=[Line("spent and reserved", steps, "area")],
     )
+
+
+def _epsilon(part: Statement | Share, amounts: Sequence[Amount]) -> float:
+    """What they take together, by the budget's own rule."""
+    if isinstance(part, Statement) and part.renyi_order is not None and part.renyi_limit is not None:
+        return (
+            RenyiComposition(part.total, part.renyi_order, part.renyi_limit)
+            .balance(amounts, [])
+            .spent.epsilon
+        )
+    return float(exact_sum(amount.epsilon for amount in amounts))
+
+
+def _places(count: int) -> list[int]:
+    """After how many entries the line is drawn: all, or so many of them as can be told apart."""
+    steps = min(count, _MOST_STEPS)
+    return [round(count * step / steps) for step in range(1, steps + 1)]
+
+
+def _time(entry: Entry) -> float:
+    return datetime.fromisoformat(entry.reserved_at).timestamp()
 
 
 def _clock(begin: float, over: float) -> str:

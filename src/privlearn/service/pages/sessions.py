@@ -24,6 +24,7 @@ from privlearn.service.pages.choices import sentence
 from privlearn.service.pages.columns import FieldView, field_views, point_of
 from privlearn.service.pages.commands import session_commands
 from privlearn.service.pages.page import Form, content_of, download, page_router
+from privlearn.service.pages.paging import Skip, piece_of
 from privlearn.service.pages.rendering import render
 from privlearn.service.pages.signing import Visitor
 from privlearn.service.refusals import Conflict, TooLarge
@@ -36,8 +37,8 @@ _UNUSABLE = (Conflict, DataError, InvalidParameter, SessionError, TooLarge)
 
 
 @router.get("/sessions")
-def sessions(request: Request, service: Served, caller: Visitor) -> Response:
-    return render(request, caller, "sessions.html", sessions=service.sessions(caller))
+def sessions(request: Request, service: Served, caller: Visitor, skip: Skip = 0) -> Response:
+    return render(request, caller, "sessions.html", sessions=piece_of(service.sessions(caller), skip))
 
 
 @router.get("/sessions/{id}")
