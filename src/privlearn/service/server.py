@@ -34,13 +34,13 @@ def serve(owner: Owner, announce: Callable[[str], None]) -> None:
         Is told the address once it answers.
     """
     settings = owner.server
-    signal.signal(signal.SIGTERM, _end)
     if settings.tls_certificate is not None and settings.tls_key is not None:
         check_certificate(settings.tls_certificate, settings.tls_key, _ADVICE)
     with listen(settings.host, settings.port) as listener:
-        log_to_stderr()
         app = make_app(Service(owner))
         url = address(settings, listener)
+        log_to_stderr()
+        signal.signal(signal.SIGTERM, _end)
         with suppress(KeyboardInterrupt):  # once the orderly end is over, the signal is given again
             _Server(configuration(app, settings), app, lambda: announce(url)).run([listener])
 
