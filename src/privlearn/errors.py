@@ -6,7 +6,8 @@ PrivlearnError
 ├── DataError             a table that does not fit its schema; names the column, never a value (also a ValueError)
 ├── SolverError           the minimiser could not certify the asked tolerance
 ├── LedgerError           the ledger cannot be used as asked
-│   └── BudgetExceeded    the request does not fit into what is left
+│   ├── BudgetExceeded    the request does not fit into what is left
+│   └── StoreUnusable     its database is full, gone or held by another: the same may work later
 ├── SessionError          an interactive session cannot be opened or continued as asked
 ├── ProtocolError         a message or step of a multiparty computation that must be refused
 │   └── TooFewParties     fewer parties answered than the plan asks for
@@ -43,6 +44,10 @@ class LedgerError(PrivlearnError):
 
 class BudgetExceeded(LedgerError):
     """The request does not fit into what is left of the budget."""
+
+
+class StoreUnusable(LedgerError):
+    """The ledger's database cannot be used at the moment; trying again later may help."""
 
 
 class SessionError(PrivlearnError):

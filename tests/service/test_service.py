@@ -246,6 +246,8 @@ def test_a_server_that_stops_leaves_its_training_for_the_next(
     owner = load_clinic(tmp_path)
     first = Service(owner)
     first.start()
+    while not first._workers[0]._ready:
+        time.sleep(0.02)
     os.kill(first._workers[0]._process.pid or 0, signal.SIGSTOP)
     job = first.ask(ALICE, RELEASE)
     while first.job(ALICE, job.id).state != "running":

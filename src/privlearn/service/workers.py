@@ -10,7 +10,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
-from privlearn.errors import LedgerError
+from privlearn.errors import LedgerError, StoreUnusable
 from privlearn.service import jobs
 from privlearn.service.datasets import Catalog
 from privlearn.service.requests import Job
@@ -39,6 +39,7 @@ class Worker:
         self._ended = ended
         self._wake = threading.Event()
         self._stopping = threading.Event()
+        self._ready = False
         self._thread = threading.Thread(target=self._loop, name="privlearn-worker", daemon=True)
 
     def start(self) -> None:
@@ -59,7 +60,8 @@ class Worker:
     def _loop(self) -> None:
         while not self._stopping.is_set():
             try:
-                job = jobs.claim(self._store)
+                # the first seconds of a process are imports, and no part of a training
+                job = jobs.claim(self._store) if self._is_ready() else None
                 if job is not None:
                     self._run(job)
                     continue
@@ -78,16 +80,28 @@ class Worker:
                     jobs.give_back(self._store, job.id, count_attempt=False)
                     return
                 self._keep_lease(job)
-            interrupted, reason = self._pipe.recv()
+            trouble, reason = self._pipe.recv()
         except (EOFError, ConnectionError):
-            interrupted, reason = True, "its process was killed"
+            trouble, reason = "process", "its process was killed"
             self._end_process()
             self._start_process()
-        if interrupted:
-            _log.error("training %s was interrupted: %s", job.id, reason)
-            jobs.give_back(self._store, job.id, count_attempt=True)
-        else:
+        if not trouble:
             self._ended(job, reason)
+            return
+        _log.error("training %s was interrupted: %s", job.id, reason)
+        jobs.give_back(self._store, job.id, count_attempt=trouble == "process")
+        self._stopping.wait(LOOK_SECONDS)
+
+    def _is_ready(self) -> bool:
+        """Whether the process has begun to take jobs; one that ended before is replaced."""
+        try:
+            if not self._ready and self._pipe.poll(LOOK_SECONDS):
+                self._ready = bool(self._pipe.recv())
+        except (EOFError, ConnectionError):
+            _log.error("a training process ended before it took a job: starting another")
+            self._end_process()
+            self._start_process()
+        return self._ready
 
     def _keep_lease(self, job: Job) -> None:
         try:
@@ -98,6 +112,7 @@ class Worker:
     def _start_process(self) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
         self._pipe, end = context.Pipe()
+        self._ready = False  # until it says so
         self._process: BaseProcess = context.Process(target=train_for, args=(self._owner, end), daemon=True)
         self._process.start()
         end.close()  # so that this side notices when the process is gone
@@ -113,12 +128,15 @@ def train_for(owner: Owner, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
     store = owner.server.store
     catalog = Catalog(owner)
+    pipe.send(True)
     while True:
         try:
-            job = jobs.find(store, pipe.recv())
+            job_id = pipe.recv()
         except EOFError:
             return
         try:
-            pipe.send((False, run_job(store, catalog, job)))
+            pipe.send(("", run_job(store, catalog, jobs.find(store, job_id))))
+        except StoreUnusable as error:  # says nothing about the job: it goes on when the store does
+            pipe.send(("store", str(error)))
         except LedgerError as error:
-            pipe.send((True, str(error)))
+            pipe.send(("process", str(error)))

@@ -14,9 +14,16 @@ from pathlib import Path
 from typing import Protocol
 
 from sqlalchemy import Connection, Engine, inspect, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    SQLAlchemyError,
+    TimeoutError,
+)
 
-from privlearn.errors import LedgerError
+from privlearn.errors import LedgerError, StoreUnusable
 from privlearn.storage import postgresql, sqlite
 from privlearn.storage.waiting import announce_writing
 
@@ -103,7 +110,8 @@ def connected(store: str) -> Iterator[Connection]:
         with backend.engine(store).connect() as connection:
             yield connection
     except SQLAlchemyError as error:
-        raise LedgerError(
+        kind = StoreUnusable if isinstance(error, _PASSING) else LedgerError
+        raise kind(
             f"the ledger at {store} cannot be used: {_reason(error)}. Check {backend.ADVICE}"
         ) from None
 
@@ -118,6 +126,9 @@ def _reason(error: SQLAlchemyError) -> str:
 def _backend(store: str) -> Backend:
     return postgresql if postgresql.is_address(store) else sqlite
 
+
+_PASSING = (OperationalError, InterfaceError, TimeoutError)
+"""What a full disk, a lost connection and a lock that is held give; other errors would come again."""
 
 MARKS = frozenset({"ledger_format", "session_states", "service_format"})
 """Tables that only privlearn makes."""
