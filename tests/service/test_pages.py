@@ -16,6 +16,7 @@ from service_support import load_clinic
 
 from privlearn.ledger import Ledger
 from privlearn.service import events
+from privlearn.service.pages import estimate_view
 from privlearn.service.pages.words import number, number_below
 
 OWN = {"Sec-Fetch-Site": "same-origin"}
@@ -353,6 +354,36 @@ def test_an_address_that_does_not_exist_is_said_on_a_page(served: Served) -> Non
     for found in (answer, unknown):
         assert found.status_code == 404
         assert found.headers["content-type"].startswith("text/html")
+
+
+def test_what_nobody_foresaw_is_a_page_that_says_nothing(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a cell of the table")
+
+    monkeypatch.setattr(served.app.state.service, "datasets", fail)
+    with browsing(served, "alice") as client:
+        answer = client.get("/desk")
+    assert answer.status_code == 500
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "a cell" not in answer.text
+    assert answer.headers["x-request-id"] in answer.text
+
+
+def test_a_file_that_is_too_large_is_refused_on_a_page(served: Served) -> None:
+    with browsing(served, "alice") as client:
+        answer = client.post("/verify", files={"file": ("x.privlearn", b"0" * (33 << 20))})
+    assert answer.status_code == 413
+    assert "smaller batches" in text_of(answer)
+
+
+def test_one_rehearsal_at_a_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimate_view, "_PATIENCE_SECONDS", 0.01)
+    with browsing(served, "alice") as client, estimate_view._taking_turns():
+        answer = client.get("/desk/clinic/train", params=ASKED | {"rehearse": "yes"})
+    assert "Others are rehearsing" in text_of(answer)
+    assert "Decide" in answer.text  # the estimate itself is there
 
 
 @pytest.mark.parametrize("value", [0.1, 1e-6, 2.5, 1 / 3, 0.30000000000000004, 1e-10])

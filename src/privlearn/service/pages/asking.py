@@ -109,7 +109,7 @@ def _page(
             estimate = estimate_view(service, caller, offered, form.learner, face, guarantee)
             if typed.get("rehearse") and estimate.verdict:
                 rehearsal = error_figure(offered, form.learner, face, guarantee)
-        except (InvalidParameter, NotFound) as error:
+        except (InvalidParameter, NotFound, TooMany) as error:
             wrong |= placed(error)
     wrong |= errors or {}
     room = guarantee is not None and _has_room(offered, caller, guarantee)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from privlearn.errors import InvalidParameter
@@ -13,6 +15,7 @@ from privlearn.service.keys import Caller
 from privlearn.service.pages.faces import Face
 from privlearn.service.pages.figures import Axis, Figure, Line, round_ticks
 from privlearn.service.pages.words import number
+from privlearn.service.refusals import TooMany
 from privlearn.service.rehearsal import rehearsed_errors
 from privlearn.service.service import Service
 
@@ -30,6 +33,8 @@ _METHODS = {
     "pinp": "PINP",
 }
 _NOISES = {"gaussian": "Gaussian", "laplace": "Laplace", "norm_gamma": "gamma-distributed"}
+_REHEARSING = Lock()
+_PATIENCE_SECONDS = 10.0
 _RATIOS = (0.03, 0.1, 0.25, 0.75, 3.0)
 
 
@@ -63,7 +68,8 @@ def estimate_view(
 
 def error_figure(offered: OfferedDataSet, learner: str, face: Face, guarantee: Guarantee) -> Figure:
     """Error against epsilon on made-up rows; takes seconds when it is first asked for."""
-    found = rehearsed_errors(offered, offered.recipe(learner), guarantee.delta, face.mechanism)
+    with _taking_turns():
+        found = rehearsed_errors(offered, offered.recipe(learner), guarantee.delta, face.mechanism)
     points = [(entry["epsilon"], entry["error"]) for entry in found["points"]]
     begin, end = points[0][0], points[-1][0]
     levels = [error for _, error in points] + [found["plain"], found["guess"]]
@@ -88,6 +94,17 @@ def error_figure(offered: OfferedDataSet, learner: str, face: Face, guarantee: G
             *([f"{epsilon:g}", f"{error:.3g}"] for epsilon, error in points),
         ],
     )
+
+
+@contextmanager
+def _taking_turns() -> Iterator[None]:
+    """One rehearsal at a time: others have pages to look at meanwhile."""
+    if not _REHEARSING.acquire(timeout=_PATIENCE_SECONDS):
+        raise TooMany("others are rehearsing at the moment: ask again in a few seconds")
+    try:
+        yield
+    finally:
+        _REHEARSING.release()
 
 
 def _price(guarantee: Guarantee) -> tuple[str, str]:
