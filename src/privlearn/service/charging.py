@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from privlearn.ledger import Cost, Ledger
+from privlearn.service.requests import Job
 
 
 @dataclass(frozen=True)
@@ -19,10 +20,11 @@ class JobBudget:
     """What estimators and sessions take for a ledger."""
 
     ledger: Ledger
-    job_id: str
+    job: Job
 
     def reserve(self, cost: Cost, purpose: str, schema_digest: str = "") -> StoredFirst:
-        self.ledger.reserve(cost, purpose, schema_digest, id=self.job_id)
+        told = f"{self.job.kind}, {self.job.learner} ({purpose})"
+        self.ledger.reserve(cost, told, schema_digest, id=self.job.id)
         return StoredFirst()
 
 

@@ -71,7 +71,7 @@ def _wait_for_end_of_slot(job: Job, first_slot: float) -> None:
 
 def _train(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> None:
     schema, rows = rows_of(offered, job.trial)
-    budget = None if job.trial else JobBudget(ledger, job.id)
+    budget = None if job.trial else JobBudget(ledger, job)
     if job.mechanism != "model":
         _open_session(store, offered, job, schema, rows, budget)
         return
