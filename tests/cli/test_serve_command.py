@@ -159,3 +159,10 @@ def test_the_description_can_be_printed(run: Run) -> None:
     from privlearn.service.app import bare_app
 
     assert json.loads(run("serve", "--openapi").stdout) == bare_app().openapi()
+
+
+def test_what_is_missing_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    found = run("serve", "--demo")
+    assert found.code == 2
+    assert "privlearn[service]" in found.stderr

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from privlearn.errors import InvalidParameter
+
+_NEEDED = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "python_multipart")
 
 
 def serve(
@@ -49,6 +52,7 @@ def serve(
       privlearn serve owner.toml
       privlearn keys create owner.toml --analyst alice
     """
+    _check_installed()
     if openapi:
         typer.echo(json.dumps(_description(), indent=1))
         return
@@ -60,6 +64,11 @@ def serve(
         _serve_demo(folder, port)
     else:
         _serve(owner, port, {})
+
+
+def _check_installed() -> None:
+    if any(find_spec(name) is None for name in _NEEDED):
+        raise InvalidParameter("a server needs FastAPI and more: pip install 'privlearn[service]' brings it")
 
 
 def _serve(owner: Path, port: int | None, keys: Mapping[str, str]) -> None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from privlearn.ledger import Statement
 from privlearn.service.api import promise
 from privlearn.service.api.bodies import ROWS_EXAMPLE
 from privlearn.service.api.callers import KnownCaller, Served
 from privlearn.service.api.kinds import ARROW, CSV, JSON, kind_accepted, table_answer
 from privlearn.service.api.problems import refused
-from privlearn.service.api.promise import Amount, DataSetName, Promise, with_example
+from privlearn.service.api.promise import Amount, Answer, DataSetName, Promise, with_example
 from privlearn.service.datasets import OfferedDataSet
 
 router = APIRouter(prefix="/v1/datasets", tags=["data sets"])
@@ -21,7 +20,7 @@ router = APIRouter(prefix="/v1/datasets", tags=["data sets"])
 MOST_SYNTHETIC = 10_000
 
 
-class DataSetAnswer(BaseModel):
+class DataSetAnswer(Answer):
     """The public side of a data set."""
 
     model_config = with_example(
@@ -63,19 +62,19 @@ class DataSetAnswer(BaseModel):
         )
 
 
-class EntryAnswer(BaseModel):
+class EntryAnswer(Answer):
     """One cost."""
 
     reservation: str = Field(description="Id of the training it pays for.")
     state: str = Field(description="reserved, committed or cancelled; all but cancelled ones count.")
     amount: Amount = Field(description="The cost.")
     purpose: str = Field(description="What it was for.")
-    analyst: str = Field(description="Who asked for it.")
+    analyst: str = Field(validation_alias="account", description="Who asked for it.")
     reserved_at: str = Field(description="When (UTC).")
     settled_at: str = Field(description="When it was committed or cancelled; empty: not yet.")
 
 
-class ShareAnswer(BaseModel):
+class ShareAnswer(Answer):
     """Where your part of the budget stands."""
 
     total: Promise = Field(description="What you may spend.")
@@ -84,7 +83,7 @@ class ShareAnswer(BaseModel):
     left: Amount = Field(description="What is left of your part; the data set may have less.")
 
 
-class BudgetAnswer(BaseModel):
+class BudgetAnswer(Answer):
     """Where a budget stands."""
 
     model_config = with_example(
@@ -108,29 +107,6 @@ class BudgetAnswer(BaseModel):
     left: Amount = Field(description="What is left.")
     share: ShareAnswer | None = Field(description="Your part of it; null for the holder.")
     entries: list[EntryAnswer] = Field(description="Your costs, oldest first; all of them for the holder.")
-
-    @classmethod
-    def of(cls, statement: Statement) -> BudgetAnswer:
-        share = statement.share
-        return cls(
-            dataset=statement.dataset,
-            composition=statement.composition,
-            total=Promise.of(statement.total),
-            **_balance(statement),
-            share=None if share is None else ShareAnswer(total=Promise.of(share.total), **_balance(share)),
-            entries=[
-                EntryAnswer(
-                    reservation=entry.reservation,
-                    state=entry.state,
-                    amount=Amount.of(entry.amount),
-                    purpose=entry.purpose,
-                    analyst=entry.account,
-                    reserved_at=entry.reserved_at,
-                    settled_at=entry.settled_at,
-                )
-                for entry in statement.entries
-            ],
-        )
 
 
 @router.get("", summary="List data sets", responses=refused())
@@ -178,7 +154,3 @@ def get_synthetic(
     """Rows drawn from the schema, the target included, to try every call with. About nobody, and free."""
     kind = kind_accepted(request, JSON)
     return table_answer(service.dataset(caller, name).synthetic(rows, seed), kind)
-
-
-def _balance(part: Any) -> dict[str, Amount]:
-    return {name: Amount.of(getattr(part, name)) for name in ("spent", "reserved", "left")}

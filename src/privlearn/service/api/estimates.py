@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from privlearn.guarantee import Guarantee
 from privlearn.service.api import promise
@@ -13,7 +13,15 @@ from privlearn.service.api.bodies import content_of, described, json_body
 from privlearn.service.api.callers import KnownCaller, Served
 from privlearn.service.api.kinds import JSON
 from privlearn.service.api.problems import refused
-from privlearn.service.api.promise import PROMISE_EXAMPLE, DataSetName, Delta, Epsilon, Promise, with_example
+from privlearn.service.api.promise import (
+    PROMISE_EXAMPLE,
+    Answer,
+    DataSetName,
+    Delta,
+    Epsilon,
+    Promise,
+    with_example,
+)
 from privlearn.service.api.training import chosen
 
 router = APIRouter(prefix="/v1/datasets/{name}/estimate", tags=["data sets"])
@@ -32,7 +40,7 @@ class EstimateRequest(promise.Request):
     )
 
 
-class EstimateAnswer(BaseModel):
+class EstimateAnswer(Answer):
     """From public facts alone: the schema, the number of records, the learner. null stands for infinite."""
 
     model_config = with_example(
@@ -91,4 +99,4 @@ def estimate(
     guarantee = Guarantee(asked.epsilon, asked.delta, offered.settings.neighbours)
     learner = chosen(offered, asked.learner)
     told = service.estimate(caller, name, learner, guarantee, mechanism=asked.mechanism)
-    return EstimateAnswer.model_validate(told)
+    return EstimateAnswer.of(told)

@@ -6,13 +6,12 @@ import asyncio
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import Field, computed_field
 from starlette.concurrency import run_in_threadpool
 
 from privlearn.service.api.callers import KnownCaller, Served
 from privlearn.service.api.problems import refused
-from privlearn.service.api.promise import PROMISE_EXAMPLE, Id, Promise, with_example
-from privlearn.service.requests import Job
+from privlearn.service.api.promise import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 
@@ -21,7 +20,7 @@ _LONGEST_PAUSE = 0.5
 _STAGES = {"waiting": "waiting", "running": "training", "done": "finished", "failed": "finished"}
 
 
-class JobAnswer(BaseModel):
+class JobAnswer(Answer):
     """A training: what was asked, and how far it is. Its time depends on the records, so it shows in coarse steps."""
 
     model_config = with_example(
@@ -53,32 +52,20 @@ class JobAnswer(BaseModel):
     guarantee: Promise = Field(description="Its price.")
     trial: bool = Field(description="Whether it trains on made-up rows, for nothing.")
     state: Literal["waiting", "running", "done", "failed"] = Field(description="How far it is.")
-    stage: str = Field(description="The same in words: waiting, training, finished.")
     created: str = Field(description="When it was asked for (UTC).")
     started: str = Field(description="When it began; empty: not yet.")
     finished: str = Field(description="When its end became visible; empty: not yet.")
     failure: str = Field(description="Why it failed, and whether its cost stands.")
-    result: str | None = Field(description="Once it is done: id of the session or the release it made.")
 
-    @classmethod
-    def of(cls, job: Job) -> JobAnswer:
-        return cls(
-            id=job.id,
-            analyst=job.analyst,
-            dataset=job.dataset,
-            kind=job.kind,
-            learner=job.learner,
-            mechanism=job.mechanism,
-            guarantee=Promise.of(job.guarantee),
-            trial=job.trial,
-            state=job.state,
-            stage=_STAGES[job.state],
-            created=job.created,
-            started=job.started,
-            finished=job.finished,
-            failure=job.failure,
-            result=job.id if job.state == "done" else None,
-        )
+    @computed_field(description="The state in words: waiting, training, finished.")  # type: ignore[prop-decorator]
+    @property
+    def stage(self) -> str:
+        return _STAGES[self.state]
+
+    @computed_field(description="Once it is done: id of the session or the release it made.")  # type: ignore[prop-decorator]
+    @property
+    def result(self) -> str | None:
+        return self.id if self.state == "done" else None
 
 
 @router.get("", summary="List trainings", responses=refused(422))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from privlearn.service.api.callers import Holder, KnownCaller, Served
 from privlearn.service.api.problems import refused
-from privlearn.service.api.promise import with_example
+from privlearn.service.api.promise import Answer, with_example
 
 router = APIRouter(prefix="/v1", tags=["people"])
 
 
-class MeAnswer(BaseModel):
+class MeAnswer(Answer):
     """Whose key was shown."""
 
     model_config = with_example(
@@ -27,7 +27,7 @@ class MeAnswer(BaseModel):
     datasets: list[str] = Field(description="The data sets that it may ask about.")
 
 
-class EventAnswer(BaseModel):
+class EventAnswer(Answer):
     """One line of the audit log."""
 
     model_config = with_example(
@@ -66,14 +66,4 @@ def list_events(
     ] = None,
 ) -> list[EventAnswer]:
     """Newest first. Needs a holder's key."""
-    return [
-        EventAnswer(
-            id=event.id,
-            time=event.time,
-            actor=event.actor,
-            action=event.action,
-            dataset=event.dataset,
-            details=event.details,
-        )
-        for event in service.events(holder, limit, before)
-    ]
+    return [EventAnswer.of(event) for event in service.events(holder, limit, before)]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import math
+from typing import Annotated, Any, Self
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field
-
-from privlearn.guarantee import Guarantee
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 Id = Annotated[
     str,
@@ -31,33 +30,37 @@ class Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Promise(BaseModel):
+class Answer(BaseModel):
+    """Base of what is answered: made from the service's own values by the names of their attributes."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        return cls.model_validate(value)
+
+
+def _finite(value: Any) -> Any:
+    return None if value == math.inf else value
+
+
+class Promise(Answer):
     """(epsilon, delta)-differential privacy."""
 
-    epsilon: float | None = Field(description="Largest privacy loss; null: no promise.")
+    epsilon: Annotated[float | None, BeforeValidator(_finite)] = Field(
+        description="Largest privacy loss; null: no promise."
+    )
     delta: float = Field(description="Probability with which the loss may be larger.")
     neighbours: str = Field(
         description="What changes between data sets that must look alike: one person's record."
     )
 
-    @classmethod
-    def of(cls, guarantee: Guarantee) -> Promise:
-        return cls(
-            epsilon=guarantee.epsilon if guarantee.is_private else None,
-            delta=guarantee.delta,
-            neighbours=guarantee.neighbours,
-        )
 
-
-class Amount(BaseModel):
+class Amount(Answer):
     """A part of a budget."""
 
     epsilon: float = Field(description="Its epsilon.")
     delta: float = Field(description="Its delta.")
-
-    @classmethod
-    def of(cls, amount: Any) -> Amount:
-        return cls(epsilon=amount.epsilon, delta=amount.delta)
 
 
 PROMISE_EXAMPLE = {"epsilon": 1.0, "delta": 1e-7, "neighbours": "replace_one"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from privlearn.release.verify import verify_bytes
@@ -14,9 +14,8 @@ from privlearn.service.api.callers import KnownCaller, Served
 from privlearn.service.api.jobs import JobAnswer
 from privlearn.service.api.kinds import kind_sent
 from privlearn.service.api.problems import refused
-from privlearn.service.api.promise import PROMISE_EXAMPLE, Id, Promise, with_example
+from privlearn.service.api.promise import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
 from privlearn.service.api.training import IdempotencyKey, ReleaseRequest, asked, training_body
-from privlearn.service.requests import ReleaseInfo
 
 router = APIRouter(prefix="/v1", tags=["releases"])
 
@@ -24,7 +23,7 @@ BYTES = "application/octet-stream"
 _FILE: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 
 
-class ReleaseAnswer(BaseModel):
+class ReleaseAnswer(Answer):
     """A released model, without its file."""
 
     model_config = with_example(
@@ -51,22 +50,8 @@ class ReleaseAnswer(BaseModel):
     size: int = Field(description="Bytes of its file.")
     certificate: dict[str, Any] = Field(description="What is promised, with every constant.")
 
-    @classmethod
-    def of(cls, release: ReleaseInfo) -> ReleaseAnswer:
-        return cls(
-            id=release.id,
-            analyst=release.analyst,
-            dataset=release.dataset,
-            learner=release.learner,
-            guarantee=Promise.of(release.guarantee),
-            trial=release.trial,
-            created=release.created,
-            size=release.size,
-            certificate=release.certificate,
-        )
 
-
-class VerificationAnswer(BaseModel):
+class VerificationAnswer(Answer):
     """What a release file proves about itself."""
 
     model_config = with_example(
@@ -130,9 +115,4 @@ async def verify_release(request: Request, _: KnownCaller) -> VerificationAnswer
     word for it: `privlearn verify` does the same on your machine."""
     kind_sent(request, (BYTES,))
     proven = await run_in_threadpool(verify_bytes, await request.body())
-    return VerificationAnswer(
-        claimed=Promise.of(proven.claimed),
-        recomputed=Promise.of(proven.recomputed),
-        is_private=proven.is_private,
-        signer=proven.signer,
-    )
+    return VerificationAnswer.of(proven)

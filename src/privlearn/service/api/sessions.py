@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
@@ -15,18 +15,18 @@ from privlearn.service.api.callers import KnownCaller, Served
 from privlearn.service.api.jobs import JobAnswer
 from privlearn.service.api.kinds import ARROW, CSV, JSON, Kind, kind_accepted, kind_sent, table_bytes
 from privlearn.service.api.problems import refused
-from privlearn.service.api.promise import PROMISE_EXAMPLE, Id, Promise, with_example
+from privlearn.service.api.promise import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
 from privlearn.service.api.rows import read_rows
 from privlearn.service.api.training import IdempotencyKey, SessionRequest, asked, training_body
 from privlearn.service.keys import Caller
 from privlearn.service.logs import note
-from privlearn.service.requests import Predictions, Session
+from privlearn.service.requests import Predictions
 from privlearn.service.service import Service
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
 
 
-class SessionAnswer(BaseModel):
+class SessionAnswer(Answer):
     """A model that answers points and does not leave."""
 
     model_config = with_example(
@@ -55,23 +55,8 @@ class SessionAnswer(BaseModel):
     created: str = Field(description="When it was opened (UTC).")
     certificate: dict[str, Any] = Field(description="What is promised, with every constant.")
 
-    @classmethod
-    def of(cls, session: Session) -> SessionAnswer:
-        return cls(
-            id=session.id,
-            analyst=session.analyst,
-            dataset=session.dataset,
-            learner=session.learner,
-            mechanism=session.mechanism,
-            guarantee=Promise.of(session.guarantee),
-            trial=session.trial,
-            state=session.state,
-            created=session.created,
-            certificate=session.certificate,
-        )
 
-
-class PredictionsAnswer(BaseModel):
+class PredictionsAnswer(Answer):
     """An answer for each row, in the order of the rows."""
 
     model_config = with_example(
