@@ -14,6 +14,8 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from privlearn.errors import PrivlearnError
+
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 requests = logging.getLogger("privlearn.service.requests")
@@ -65,8 +67,9 @@ def request_id(scope: Scope) -> str:
 
 
 def log_failure(scope: Scope, error: Exception) -> None:
-    """Where a request failed on the holder's side, under its id."""
-    failures.error("request failed", extra={"fields": {"id": request_id(scope)} | places(error)})
+    """Where a request failed on the holder's side, under its id; and why, if the words are privlearn's own."""
+    reason = {"reason": str(error)} if isinstance(error, PrivlearnError) else {}
+    failures.error("request failed", extra={"fields": {"id": request_id(scope)} | places(error) | reason})
 
 
 class RequestLog:

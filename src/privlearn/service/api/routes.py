@@ -16,7 +16,8 @@ from privlearn.service.api.training import ReleaseRequest, SessionRequest
 
 DESCRIPTION = """\
 Train on records that stay with their holder, within a privacy budget that nobody can overspend. Every call but
-`/healthz` and `/readyz` needs a key: `Authorization: Bearer pl_...`. What is refused costs nothing, and says why."""
+`/healthz`, `/readyz` and `/v1/openapi.json` needs a key: `Authorization: Bearer pl_...`. What is refused costs nothing,
+and says why."""
 _UNSEEN: tuple[type[BaseModel], ...] = (Problem, ReleaseRequest, SessionRequest, estimates.EstimateRequest)
 """What FastAPI does not find by itself: bodies that the code reads, and problems."""
 
