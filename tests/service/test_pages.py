@@ -197,6 +197,24 @@ def test_errors_stand_at_their_field_and_nothing_is_spent(
     assert served.spent() == before
 
 
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+@pytest.mark.parametrize("learner", ["logistic", "kernel"])
+@pytest.mark.parametrize("face", ["session", "release", "points", "machine"])
+def test_whatever_can_be_asked_for_is_estimated_and_rehearsed(
+    served: Served, face: str, learner: str, delta: str
+) -> None:
+    asked = {"face": face, "learner": learner, "epsilon": "0.5", "delta": delta, "rehearse": "yes"}
+    with browsing(served, "alice") as client:
+        page = client.get("/desk/clinic/train", params=asked)
+    if face == "machine" and delta == "0":
+        assert page.status_code == 422
+        return
+    assert page.status_code == 200
+    assert "Noise against epsilon" in page.text
+    assert "Error rate against epsilon" in page.text
+    assert re.search(r"(Clear|Noisy|Drowned)\.", text_of(page))
+
+
 def test_one_form_pays_once(served: Served) -> None:
     before = sum(served.spent())
     with browsing(served, "alice") as client:

@@ -10,6 +10,7 @@ from typing import Any
 
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
+from privlearn.planning.verdict import LARGEST_RATIO
 from privlearn.service.datasets import OfferedDataSet
 from privlearn.service.keys import Caller
 from privlearn.service.pages.faces import Face
@@ -35,7 +36,8 @@ _METHODS = {
 _NOISES = {"gaussian": "Gaussian", "laplace": "Laplace", "norm_gamma": "gamma-distributed"}
 _REHEARSING = Lock()
 _PATIENCE_SECONDS = 10.0
-_RATIOS = (0.03, 0.1, 0.25, 0.75, 3.0)
+_CLEAR, _DROWNED = LARGEST_RATIO["clear"], LARGEST_RATIO["noisy"]
+_RATIOS = (0.03, 0.1, _CLEAR, _DROWNED, 3.0)
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,8 @@ def error_figure(offered: OfferedDataSet, learner: str, face: Face, guarantee: G
         x_label="epsilon (dotted: what you ask for)",
         lines=[
             Line("with privacy", points, "line-main"),
-            Line("without", [(begin, found["plain"]), (end, found["plain"])], "line-plain"),
-            Line("always the same answer", [(begin, found["guess"]), (end, found["guess"])], "line-chance"),
+            _level("without", found["plain"], begin, end, "line-plain"),
+            _level("always the same answer", found["guess"], begin, end, "line-chance"),
         ],
         asked=guarantee.epsilon,
         table=[
@@ -134,7 +136,8 @@ def _figure(curve: Sequence[Mapping[str, Any]], asked: float) -> Figure:
         id="noise",
         title="Noise against epsilon",
         description=f"Noise divided by signal falls from {points[0][1]:.2g} at epsilon {begin:.2g} to "
-        f"{points[-1][1]:.2g} at epsilon {end:.2g}. Up to 0.25 a model is clear, above 0.75 drowned.",
+        f"{points[-1][1]:.2g} at epsilon {end:.2g}. Up to {_CLEAR:g} a model is clear, above "
+        f"{_DROWNED:g} drowned.",
         x=Axis(begin, end, "log"),
         y=Axis(low, high, "log"),
         x_ticks=[(tick, f"{tick:g}") for tick in (0.01, 0.1, 1.0, 10.0)],
@@ -142,12 +145,16 @@ def _figure(curve: Sequence[Mapping[str, Any]], asked: float) -> Figure:
         x_label="epsilon (dotted: what you ask for)",
         lines=[
             Line("noise / signal", points, "line-main"),
-            Line("drowned above 0.75", [(begin, 0.75), (end, 0.75)], "line-limit"),
-            Line("clear below 0.25", [(begin, 0.25), (end, 0.25)], "line-plain"),
+            _level(f"drowned above {_DROWNED:g}", _DROWNED, begin, end, "line-limit"),
+            _level(f"clear below {_CLEAR:g}", _CLEAR, begin, end, "line-plain"),
         ],
         asked=asked,
         table=[["epsilon", "noise / signal", "verdict"], *rows],
     )
+
+
+def _level(name: str, height: float, begin: float, end: float, style: str) -> Line:
+    return Line(name, [(begin, height), (end, height)], style)
 
 
 def _short(value: float | None) -> str:

@@ -7,7 +7,9 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
+from starlette.concurrency import run_in_threadpool
 
+from privlearn.service.keys import Caller
 from privlearn.service.pages.page import problem_page
 from privlearn.service.pages.signing import visitor, way_in
 from privlearn.service.refusals import AccessRefused
@@ -30,14 +32,13 @@ def _with_page(handler: Handler) -> Handler:
             return answer
         if isinstance(error, AccessRefused):
             return way_in(request)
-        return _page(request, answer)
+        return problem_page(request, await run_in_threadpool(_caller, request), answer)
 
     return handle
 
 
-def _page(request: Request, answer: Response) -> Response:
+def _caller(request: Request) -> Caller | None:
     try:
-        caller = visitor(request)
+        return visitor(request)
     except Exception:  # whatever is wrong, there is an error to show already
-        caller = None
-    return problem_page(request, caller, answer)
+        return None
