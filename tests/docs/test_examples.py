@@ -5,10 +5,13 @@ A text block is what the Python blocks before it, since the text block before, h
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +49,10 @@ def workplace(
     if "demo-output/" in page.read_text(encoding="utf-8"):
         shutil.copytree(request.getfixturevalue("demonstration"), tmp_path / "demo-output")
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    yield tmp_path
+    for file in tmp_path.glob("*.pid"):  # a page that failed has not stopped its server
+        with suppress(ProcessLookupError):
+            os.kill(int(file.read_text()), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("page", EXAMPLES, ids=page_name)

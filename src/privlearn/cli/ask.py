@@ -132,8 +132,8 @@ def estimate(
     """
     asked = asking(context)
     record = client_of(context).estimate(name, epsilon=epsilon, delta=delta, learner=learner)
-    plain = {key: value for key, value in record.items() if not isinstance(value, dict | list)}
-    asked.show(record, [f"{key.replace('_', ' ')}: {_number(value)}" for key, value in plain.items()])
+    shown = {key: value for key, value in record.items() if not isinstance(value, list)}  # not the curve
+    asked.show(record, [f"{key.replace('_', ' ')}: {_in_words(value)}" for key, value in shown.items()])
 
 
 @ask.command()
@@ -372,7 +372,9 @@ def _amounts(record: dict[str, Any]) -> str:
     )
 
 
-def _number(value: Any) -> str:
+def _in_words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_in_words(part)}" for name, part in value.items())
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
