@@ -48,6 +48,8 @@ MASKS = (
     "../multiparty/test_masked_traffic.py",
     "../multiparty/test_masking_refusals.py",
 )
+TRAININGS = ("../service/test_jobs.py", "../service/test_training.py")
+KEYS = ("../service/test_keys.py", "../service/test_catalog.py")
 RUNS = ("../multiparty/test_party_run.py", "../multiparty/test_coordinator_run.py")
 
 
@@ -293,6 +295,20 @@ MUTANTS = [
     Mutant("an id charged twice", "ledger/ledger.py", "id or str(uuid4()))", "str(uuid4()))", ACCOUNTS),
     Mutant("an id used again once settled", "ledger/admission.py", "if len(rows) > 1:", "if False:", ACCOUNTS),
     Mutant("an id for another cost", "ledger/admission.py", "(ledger.dataset, ledger.account, requested):", "(ledger.dataset, ledger.account, amount):", ACCOUNTS),
+    Mutant("service: a training for nothing", "service/training.py", "budget = None if job.trial else JobBudget(ledger, job)", "budget = None", TRAININGS),
+    Mutant("service: a restart pays again", "service/charging.py", "schema_digest, id=self.job.id)", "schema_digest)", TRAININGS),
+    Mutant("service: a result seen before it is paid", "service/results.py", '        .where(jobs.c.state == "done")\n', "", TRAININGS),
+    Mutant("service: two results for one cost", "service/results.py", "if connection.scalar(select(table.c.id).where(table.c.id == job.id)) is None:", "connection.execute(table.delete().where(table.c.id == job.id))\n        if True:", TRAININGS),
+    Mutant("service: an error tells what is in a cell", "service/training.py", "str(error) if isinstance(error, PrivlearnError) else type(error).__name__", "str(error)", TRAININGS),
+    Mutant("service: an error tells the analyst", "service/training.py", "failure = _FAILED + _what_was_spent(store, job)", "failure = str(error)", TRAININGS),
+    Mutant("service: the clock tells", "service/training.py", "        _wait_for_end_of_slot(job, offered.settings.training_seconds)\n", "", TRAININGS),
+    Mutant("service: a retried request pays again", "service/jobs.py", "return _submitted_before(connection, analyst, request, key) or _insert(", "return _insert(", TRAININGS),
+    Mutant("service: a key for another request", "service/jobs.py", "row.request_digest != request.digest()", "False", TRAININGS),
+    Mutant("service: a job taken from whoever runs it", "service/jobs.py", "jobs.c.lease < as_text(now())", "jobs.c.lease < 'z'", TRAININGS),
+    Mutant("service: a revoked key opens", "service/keys.py", "return not self.revoked and (", "return (", KEYS),
+    Mutant("service: any secret opens", "service/keys.py", "same = hmac.compare_digest(expected, hashed(secret))", "same = bool(hashed(secret))", KEYS),
+    Mutant("service: without a share the whole budget", "service/datasets.py", "if share is None and analyst != HOLDER:", "if False:", KEYS),
+    Mutant("service: a key for one data set opens all", "service/datasets.py", "(caller.datasets is not None and name not in caller.datasets)", "False", KEYS),
     Mutant("settled ones not counted", "ledger/statement.py", 'entries.c.kind == "cancelled")', 'entries.c.kind != "reserved")', LEDGERS),
     Mutant("equal costs counted once", "ledger/statement.py", " for _ in range(row.times)]", "]", LEDGERS),
     Mutant("PostgreSQL without the lock", "storage/postgresql.py", "connection.execute(select(func.pg_advisory_xact_lock(key)))", "assert key is not None", SHARED),
