@@ -19,8 +19,11 @@ import httpx
 import pytest
 from cli_support import Run
 
+from privlearn.client import Client, Unreachable
 from privlearn.data import write_table
 from privlearn.data.simulated import census_schema, simulated_census
+from privlearn.service.keys import create_key
+from privlearn.service.settings import Owner
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the service needs POSIX locks")
 
@@ -118,6 +121,11 @@ def test_with_tls_nothing_is_sent_in_the_clear(
         assert answer.headers["strict-transport-security"].startswith("max-age=")
         with pytest.raises(httpx.TransportError):
             httpx.get(server.url.replace("https", "http") + "/healthz", trust_env=False)
+        key = create_key(Owner.load(owner).server.store, "holder")
+        with Client(server.url, key, verify=owner.parent / "coordinator.crt") as client:
+            assert client.me()["role"] == "holder"
+        with Client(server.url, key) as stranger, pytest.raises(Unreachable, match="certificate"):
+            stranger.me()
 
 
 def test_a_folder_has_one_server(owner: Path, run: Run) -> None:

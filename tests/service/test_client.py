@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import pickle
+import socket
 import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
@@ -263,6 +267,59 @@ def test_the_key_file(
     file.chmod(0o600)
     assert "clinic" in ask("--key-file", file, "datasets")
     assert "cannot read" in ask("--key-file", tmp_path / "none", "datasets", code=2)
+
+
+class LossyLine:
+    """Passes everything on to the server; the first connections break when their first answer comes."""
+
+    def __init__(self, url: str, losses: int) -> None:
+        self._port = urlsplit(url).port
+        self._losses = losses
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._pool = ThreadPoolExecutor()
+        self._pool.submit(self._accept)
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def __enter__(self) -> LossyLine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._pool.shutdown()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                caller, server = (
+                    self._listener.accept()[0],
+                    socket.create_connection(("127.0.0.1", self._port)),
+                )
+                self._pool.submit(_pump, caller, server, False)
+                self._pool.submit(_pump, server, caller, self._losses > 0)
+                self._losses -= 1
+
+
+def _pump(source: socket.socket, target: socket.socket, loses: bool) -> None:
+    """Until one side ends: then both do."""
+    with source, suppress(OSError):
+        while (content := source.recv(1 << 16)) and not loses:
+            target.sendall(content)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_lost_answer_is_asked_for_again_and_paid_once(clinic: tuple[Clinic, str], client: Client) -> None:
+    made, url = clinic
+    before = client.budget("clinic")["spent"]["epsilon"]
+    with LossyLine(url, 2) as line, Client(line.url, made.key) as far:
+        assert far.release("clinic", **PROMISE).certificate.guarantee.epsilon == PROMISE["epsilon"]
+    assert client.budget("clinic")["spent"]["epsilon"] == pytest.approx(before + PROMISE["epsilon"])
+    opened = client.open_session("clinic", trial=True, **PROMISE)
+    with LossyLine(url, 1) as line, Client(line.url, made.key) as far:
+        far.session(opened.id).close()
+    opened.close()
+    assert client.session(opened.id).record["state"] == "closed"
 
 
 def test_the_client_needs_neither_fastapi_nor_uvicorn() -> None:

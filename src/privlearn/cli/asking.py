@@ -6,20 +6,34 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from privlearn.cli.options import check_writable
 from privlearn.cli.terminal import output
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from privlearn.client import Client
 
 _MOST_KEY_BYTES = 1000
+
+DataSetName = Annotated[
+    str, typer.Argument(metavar="DATASET", help="Its name on the server.", show_default=False)
+]
+Epsilon = Annotated[float, typer.Option(help="What it may cost.", show_default=False)]
+Delta = Annotated[float, typer.Option(help="Delta of that cost.")]
+Learner = Annotated[str | None, typer.Option(help="One of those on offer.", show_default="the first")]
+OutCsv = Annotated[
+    Path | None,
+    typer.Option("--out", help="Write to this .csv file instead of the terminal.", show_default=False),
+]
 
 
 @dataclass(frozen=True)
@@ -71,6 +85,29 @@ def asking(context: typer.Context) -> Asking:
 def client_of(context: typer.Context) -> Client:
     """Connected until the command ends."""
     return context.with_resource(asking(context).client())
+
+
+def check_out(out: Path | None, force: bool) -> None:
+    if out is not None:
+        check_writable(out, force)
+
+
+def write_csv(table: pa.Table, out: Path | None, what: str) -> None:
+    import io
+    import sys
+
+    import pyarrow.csv as arrow_csv
+
+    from privlearn.release.atomic import write_atomically
+
+    text = io.BytesIO()
+    arrow_csv.write_csv(table, text)
+    if out is None:
+        sys.stdout.buffer.write(text.getvalue())
+        sys.stdout.flush()
+        return
+    write_atomically(out, text.getvalue())
+    typer.echo(f"Wrote {out}: {table.num_rows} {what}.")
 
 
 def _read_key(path: Path) -> str:

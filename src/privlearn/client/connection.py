@@ -16,6 +16,7 @@ from privlearn.client.problems import Unreachable, problem
 from privlearn.errors import InvalidParameter
 
 _SECONDS_FOR_AN_ANSWER = 60.0
+_STRANGER_SECONDS = 5.0  # for an address that has never answered: it may be mistyped
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 10.0
 _LATER = {429, 500, 502, 503, 504}
@@ -33,6 +34,7 @@ class Connection:
     ) -> None:
         self.url = checked_url(url, plain_http=plain_http)
         self._patience = patience
+        self._known = False  # whether it has ever answered
         secure = self.url.startswith("https:")
         self._http = httpx.Client(
             base_url=self.url,
@@ -50,14 +52,15 @@ class Connection:
         self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **content: Any
     ) -> httpx.Response:
         """The answer, or the exception that it stands for."""
-        deadline = time.monotonic() + self._patience
-        pause = _FIRST_PAUSE
+        began, pause = time.monotonic(), _FIRST_PAUSE
         while True:
             answer, trouble = self._attempt(method, path, dict(headers or {}), content)
+            self._known = self._known or answer is not None
             if answer is not None and answer.status_code not in _LATER:
                 break
+            patience = self._patience if self._known else min(self._patience, _STRANGER_SECONDS)
             wait = max(pause * random.uniform(0.5, 1.0), _asked_pause(answer))
-            if time.monotonic() + wait > deadline:
+            if time.monotonic() + wait > began + patience:
                 break
             time.sleep(wait)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -87,7 +90,21 @@ class Connection:
         try:
             return self._http.request(method, f"/v1{path}", headers=headers, **content), ""
         except httpx.TransportError as error:
-            return None, type(error).__name__
+            untrusted, trouble = _is_untrusted(error), type(error).__name__
+        if untrusted:
+            raise Unreachable(
+                f"the certificate of {self.url} is of another name or of no authority known here: check the address, "
+                "or give the authority's certificate, verify= (--ca)"
+            )
+        return None, trouble
+
+
+def _is_untrusted(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _asked_pause(answer: httpx.Response | None) -> float:

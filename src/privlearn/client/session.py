@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.release import Certificate, SessionCertificate
 from privlearn.release.search_certificate import read_certificate
 from privlearn.release.session_certificate import FORMAT
-from privlearn.service.refusals import TooLarge
+from privlearn.service.refusals import Conflict, TooLarge
 
 _MOST_ROWS = 10_000
 
@@ -60,8 +61,9 @@ class RemoteSession:
         return self._ask(rows_of(rows)[0])
 
     def close(self) -> None:
-        """End the session, for good."""
-        self._connection.send("DELETE", f"/sessions/{self.id}")
+        """End the session, for good; one that has ended stays so."""
+        with suppress(Conflict):  # it is closed already, perhaps by a first attempt whose answer was lost
+            self._connection.send("DELETE", f"/sessions/{self.id}")
 
     def __enter__(self) -> RemoteSession:
         return self
