@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ from service_support import SCHEMA, load_clinic
 
 from privlearn.errors import SolverError
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Ledger
+from privlearn.ledger import Ledger, reservation
 from privlearn.planning.synthetic import synthetic_table
 from privlearn.release import Release
-from privlearn.service import jobs, results, training
+from privlearn.service import jobs, results, slots, training
 from privlearn.service.datasets import Catalog
 from privlearn.service.requests import Job, TrainingRequest
 from privlearn.service.store import open_store
@@ -216,7 +217,7 @@ def test_a_training_ends_with_its_slot(place: Place, monkeypatch: pytest.MonkeyP
         assert place.spent()[0] == 0.0
         assert found(place) == []
 
-    monkeypatch.setattr(training.time, "sleep", sleep)
+    monkeypatch.setattr(slots.time, "sleep", sleep)
     if fails:
         monkeypatch.setattr(results, "store_release", lambda *_: 1 / 0)
     offered = place.catalog.named("clinic")
@@ -224,8 +225,44 @@ def test_a_training_ends_with_its_slot(place: Place, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(place.catalog, "named", lambda _: replace(offered, settings=slow))
     job = place.submit()
     place.run()
-    assert 3500.0 < slept[0] <= 3600.0
+    assert 1700.0 < slept[0] <= 1800.0
+    assert 3500.0 < slept[1] <= 3600.0
     assert place.see(job).state == ("failed" if fails else "done")
+
+
+def test_no_time_that_is_shown_lies_inside_a_slot(
+    place: Place, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither when the cost was reserved nor when the result was made: both would tell how long the rows took."""
+    clock = datetime.now(UTC) + timedelta(hours=1)
+
+    def sleep(seconds: float) -> None:
+        nonlocal clock
+        clock += timedelta(seconds=seconds)
+
+    def now() -> datetime:  # every look at the clock takes a moment, as work does
+        nonlocal clock
+        clock += timedelta(microseconds=37)
+        return clock
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return now()
+
+    monkeypatch.setattr(slots.time, "sleep", sleep)
+    for module in (jobs, slots):
+        monkeypatch.setattr(module, "now", now)
+    monkeypatch.setattr(reservation, "datetime", Clock)
+    clinic = place.catalog.named("clinic")
+    monkeypatch.setitem(clinic.settings.__dict__, "training_seconds", 8.0)
+    place.run()
+    ended = place.see(job)
+    shown = [*results.find_releases(place.store, "alice"), *results.find_sessions(place.store, "alice")]
+    (entry,) = Ledger.open(place.store, "clinic").statement().entries
+    start = datetime.fromisoformat(ended.started)
+    for text, seconds in ((entry.reserved_at, 4.0), (entry.settled_at, 8.0), (shown[0].created, 8.0)):
+        assert 0.0 <= (datetime.fromisoformat(text) - start).total_seconds() - seconds < 0.01
 
 
 @pytest.mark.parametrize("removed", ["datasets", "analysts"])

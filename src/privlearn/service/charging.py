@@ -4,6 +4,9 @@
 
 A process that dies in between leaves a reservation that the job goes on with, so a restart neither pays twice nor
 loses what was paid; and one result alone is ever seen for it.
+
+Before the cost is reserved rows are read, and a kernel machine is solved: how long that takes depends on the records,
+and everybody sees when the budget moves. So it moves at the end of a slot.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from types import TracebackType
 
 from privlearn.ledger import Cost, Ledger
 from privlearn.service.requests import Job
+from privlearn.service.slots import wait_for_end_of_slot
 
 
 @dataclass(frozen=True)
@@ -21,9 +25,12 @@ class JobBudget:
 
     ledger: Ledger
     job: Job
+    slot: float
+    """``training_seconds``."""
 
     def reserve(self, cost: Cost, purpose: str, schema_digest: str = "") -> StoredFirst:
         told = f"{self.job.kind}, {self.job.learner} ({purpose})"
+        wait_for_end_of_slot(self.job.started, self.slot / 2.0)
         self.ledger.reserve(cost, told, schema_digest, id=self.job.id)
         return StoredFirst()
 

@@ -1,7 +1,7 @@
 """What trainings have made: releases to be fetched and sessions to be asked. One result a job, under the job's id.
 
 A result is written before its cost is committed, so whoever lists results looks at the job too: they are seen once it
-is done.
+is done, and bear the time of that. When a result was written depends on the records.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from privlearn.guarantee import Guarantee
 from privlearn.release import Certificate, Release, SessionCertificate
 from privlearn.service.refusals import Conflict, NotFound
 from privlearn.service.requests import Job, ReleaseInfo, Session
-from privlearn.service.slots import as_text, now
 from privlearn.service.tables import jobs, releases, sessions
 from privlearn.storage import excluding, reading
 
@@ -95,7 +94,7 @@ def _store(store: str, job: Job, table: Table, certificate: Any, **content: Any)
     """Write it, unless another process that ran the same job was first: then its result stays and ours is dropped."""
     with excluding(store, "results") as connection:
         if connection.scalar(select(table.c.id).where(table.c.id == job.id)) is None:
-            facts = {"id": job.id, "created": as_text(now()), "certificate": certificate.to_dict()}
+            facts = {"id": job.id, "certificate": certificate.to_dict()}
             connection.execute(insert(table).values(**facts, **content))
 
 
@@ -106,7 +105,7 @@ def _visible(table: Table, columns: list[Any], analyst: str | None) -> Any:
         select(*columns, *of_job)
         .join(jobs, jobs.c.id == table.c.id)
         .where(jobs.c.state == "done")
-        .order_by(table.c.created.desc())
+        .order_by(jobs.c.finished.desc())
     )
     return query if analyst is None else query.where(jobs.c.analyst == analyst)
 
@@ -135,9 +134,19 @@ def _facts(row: Row[Any]) -> dict[str, Any]:
         "learner": row.learner,
         "guarantee": Guarantee(row.epsilon, row.delta, row.neighbours),
         "trial": bool(row.trial),
-        "created": row.created,
+        "created": row.finished,
         "certificate": row.certificate,
     }
 
 
-_OF_JOB = ("analyst", "dataset", "learner", "mechanism", "epsilon", "delta", "neighbours", "trial")
+_OF_JOB = (
+    "analyst",
+    "dataset",
+    "learner",
+    "mechanism",
+    "epsilon",
+    "delta",
+    "neighbours",
+    "trial",
+    "finished",
+)

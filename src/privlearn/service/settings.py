@@ -126,7 +126,8 @@ class DataSet(PublicModel):
     epsilon, delta, neighbours, composition
         The budget, as in `Ledger.create`; fixed from the first start on.
     training_seconds : float, default=1
-        A training's end is seen so long after its start, or twice, four times, ... so long if it takes longer.
+        A training's end is seen so long after its start, or twice, four times, ... so long if it takes longer; its
+        charge, half so long after it.
     learners : dict of str to Recipe, optional
         What analysts may train; by default `default_recipes`.
     """

@@ -1,13 +1,14 @@
 """When a training ends: its running time depends on the records, the time it shows must hardly.
 
 A job ends one, two, four, eight, ... times ``training_seconds`` after its start, whichever comes next: until then its
-result is not committed, its state does not change, and its process takes no other job. What an observer learns from the
-clock is the number of that slot. A holder who sets ``training_seconds`` above what any training takes gives nothing
-away: every job ends in the first slot.
+result is not committed, its state does not change, and its process takes no other job. Its cost is reserved, which is
+seen too, at the end of a slot half as long. What an observer learns from the clock are the numbers of these slots. A
+holder who sets ``training_seconds`` above twice what any training takes gives nothing away: both are the first.
 """
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 
 
@@ -30,3 +31,9 @@ def end_of_slot(started: datetime, ended: datetime, first: float) -> datetime:
     while started + slot < ended:
         slot *= 2
     return started + slot
+
+
+def wait_for_end_of_slot(started: str, first: float) -> None:
+    """Nothing that others see may happen before it."""
+    end = end_of_slot(from_text(started), now(), first)
+    time.sleep(max((end - now()).total_seconds(), 0.0))

@@ -112,7 +112,6 @@ sessions = Table(
     _metadata,
     _made_by_job(),
     _one_of("state", "open", "closed"),
-    _time("created"),
     Column("certificate", JSON, nullable=False),
     Column("release", LargeBinary),  # of a session that answers from a model; NULL for the others
 )
@@ -121,7 +120,6 @@ releases = Table(
     "releases",
     _metadata,
     _made_by_job(),
-    _time("created"),
     Column("certificate", JSON, nullable=False),
     Column("file", LargeBinary, nullable=False),
 )

@@ -5,7 +5,6 @@ An error that says something about the records is for the holder's log: the anal
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from privlearn.data import Schema
@@ -18,7 +17,7 @@ from privlearn.service.datasets import Catalog, OfferedDataSet
 from privlearn.service.recipes import estimator, kernel_learner
 from privlearn.service.refusals import Refusal
 from privlearn.service.requests import Job, points_from_bytes
-from privlearn.service.slots import end_of_slot, from_text, now
+from privlearn.service.slots import wait_for_end_of_slot
 from privlearn.sessions import InteractivePredictor
 from privlearn.sessions.shared import SharedStore
 
@@ -57,21 +56,16 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
         reason = str(error) if isinstance(error, PrivlearnError) else type(error).__name__
         failure = _FAILED + _what_was_spent(store, job)
     if not job.trial:  # made-up rows have no secrets
-        _wait_for_end_of_slot(job, offered.settings.training_seconds)
+        wait_for_end_of_slot(job.started, offered.settings.training_seconds)
         if not failure:
             Reservation(store, job.dataset, job.id).commit()
     jobs.finish(store, job.id, failure)
     return reason
 
 
-def _wait_for_end_of_slot(job: Job, first_slot: float) -> None:
-    end = end_of_slot(from_text(job.started), now(), first_slot)
-    time.sleep(max((end - now()).total_seconds(), 0.0))
-
-
 def _train(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> None:
     schema, rows = rows_of(offered, job.trial)
-    budget = None if job.trial else JobBudget(ledger, job)
+    budget = None if job.trial else JobBudget(ledger, job, offered.settings.training_seconds)
     if job.mechanism != "model":
         _open_session(store, offered, job, schema, rows, budget)
         return
