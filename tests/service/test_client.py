@@ -140,10 +140,10 @@ def test_more_rows_than_allowed_go_in_pieces(session: RemoteSession) -> None:
     many = points(23_000)
     answers = session.decide(many)
     assert answers.num_rows == 23_000
-    assert (
-        answers.slice(22_000, 5)["score"].to_pylist()
-        == session.decide(many.slice(22_000, 5))["score"].to_pylist()
-    )
+    later = session.decide(many.slice(22_000, 5))["score"]
+    assert answers["score"].slice(22_000, 5).to_pylist() == pytest.approx(
+        later.to_pylist()
+    )  # but for rounding
 
 
 def test_a_session_is_found_again_and_ends_with_its_block(client: Client) -> None:

@@ -111,6 +111,7 @@ def _cut(server: Cluster, role: str, over: threading.Event) -> None:
             )
 
 
+@pytest.mark.slow
 def test_a_killed_server_goes_on_where_it_was(tmp_path: Path) -> None:
     clinic = Clinic(tmp_path, epsilon=4.0)
     with clinic.servers() as [killed], Client(killed.url, clinic.key, patience=1.0) as client:

@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -16,7 +16,9 @@ from privlearn.client.problems import TrainingFailed
 from privlearn.client.rows import ARROW, from_arrow, rows_of, to_arrow
 from privlearn.client.session import RemoteSession
 from privlearn.guarantee import Guarantee
-from privlearn.release import Release
+
+if TYPE_CHECKING:
+    from privlearn.release import Release
 
 Record = dict[str, Any]
 _WAIT_SECONDS = 5
@@ -178,6 +180,8 @@ class Client:
 
     def download(self, release_id: str) -> Release:
         """A released model. Every byte and constant is checked here; the server's word is not taken for it."""
+        from privlearn.release import Release  # late: it takes seconds, and asking for a budget needs it not
+
         return Release.from_bytes(
             self._connection.get(_path("/releases", release_id, "file"), accept="*/*").content
         )

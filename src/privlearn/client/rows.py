@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from privlearn.data.table import as_table
 from privlearn.errors import DataError
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -17,6 +16,8 @@ ARROW = "application/vnd.apache.arrow.stream"
 
 def rows_of(data: Any) -> tuple[pa.Table, bool]:
     """An Arrow table of the rows, and whether it was one point: a mapping from columns to single values."""
+    from privlearn.data.table import as_table  # late: it takes seconds
+
     if isinstance(data, Mapping) and not any(_is_column(value) for value in data.values()):
         return as_table({name: [value] for name, value in data.items()}), True
     if isinstance(data, list):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +11,10 @@ import pyarrow as pa
 from privlearn.client.connection import Connection
 from privlearn.client.rows import ARROW, from_arrow, rows_of, to_arrow
 from privlearn.guarantee import Guarantee
-from privlearn.release import Certificate, SessionCertificate
-from privlearn.release.search_certificate import read_certificate
-from privlearn.release.session_certificate import FORMAT
 from privlearn.service.refusals import Conflict, TooLarge
+
+if TYPE_CHECKING:
+    from privlearn.release import Certificate, SessionCertificate
 
 _MOST_ROWS = 10_000
 
@@ -96,6 +96,10 @@ class RemoteSession:
 
 def _read(record: dict[str, Any]) -> Certificate | SessionCertificate:
     """Read it as a stranger would: refused if its constants do not support its claim."""
+    from privlearn.release import SessionCertificate  # late: it takes seconds
+    from privlearn.release.search_certificate import read_certificate
+    from privlearn.release.session_certificate import FORMAT
+
     if record.get("format") == FORMAT:
         return SessionCertificate.from_dict(record)
     return read_certificate(record)
