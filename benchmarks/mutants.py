@@ -299,7 +299,7 @@ MUTANTS = [
     Mutant("service: a restart pays again", "service/charging.py", "schema_digest, id=self.job.id)", "schema_digest)", TRAININGS),
     Mutant("service: a result seen before it is paid", "service/results.py", '        .where(jobs.c.state == "done")\n', "", TRAININGS),
     Mutant("service: two results for one cost", "service/results.py", "if connection.scalar(select(table.c.id).where(table.c.id == job.id)) is None:", "connection.execute(table.delete().where(table.c.id == job.id))\n        if True:", TRAININGS),
-    Mutant("service: an error tells what is in a cell", "service/training.py", "str(error) if isinstance(error, PrivlearnError) else type(error).__name__", "str(error)", TRAININGS),
+    Mutant("service: an error tells what is in a cell", "service/training.py", "return str(error) if isinstance(error, PrivlearnError) else type(error).__name__", "return str(error)", TRAININGS),
     Mutant("service: an error tells the analyst", "service/training.py", "failure = _FAILED + _what_was_spent(store, job)", "failure = str(error)", TRAININGS),
     Mutant("service: the clock tells", "service/training.py", "        wait_for_end_of_slot(job.started, offered.settings.training_seconds)\n", "", TRAININGS),
     Mutant("service: the budget's clock tells", "service/charging.py", "        wait_for_end_of_slot(self.job.started, self.slot / 2.0)\n", "", TRAININGS),

@@ -21,6 +21,7 @@ from privlearn.service import jobs, results, slots, training
 from privlearn.service.datasets import Catalog
 from privlearn.service.requests import Job, TrainingRequest
 from privlearn.service.store import open_store
+from privlearn.sessions.shared import SharedStore
 
 CELL = "0.123456789"
 """What an error of a library might quote."""
@@ -143,6 +144,22 @@ def test_two_that_run_one_job_make_one_result(place: Place, monkeypatch: pytest.
     place.run()
     assert place.spent() == (1.0, 0.0)
     assert results.release_file(place.store, job.id) == first[0]
+
+
+def test_two_that_open_one_session_open_one(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a kill -9 of the server, whose training process lives on while the next server takes the job up."""
+    job = place.submit("session", "function_release")
+    create = SharedStore.create
+
+    def overtaken(self: SharedStore, header: dict[str, Any], function: bytes) -> Any:
+        monkeypatch.setattr(SharedStore, "create", create)
+        self.create(header, function).close()
+        return self.create(header, function)
+
+    monkeypatch.setattr(SharedStore, "create", overtaken)
+    assert place.run() == ""
+    assert found(place) == [job.id]
+    assert place.spent() == (1.0, 0.0)
 
 
 def test_a_trial_costs_nothing_and_says_so(place: Place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from typing import Any, Protocol
@@ -9,17 +10,21 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from privlearn.errors import LedgerError, SessionError
 from privlearn.release import RegressionModel, Release
 from privlearn.service import results
 from privlearn.service.datasets import Catalog
 from privlearn.service.recipes import kernel_learner
 from privlearn.service.requests import Predictions, Session
-from privlearn.service.training import rows_of
+from privlearn.service.training import reason_of, rows_of
 from privlearn.sessions import InteractivePredictor
 from privlearn.sessions.shared import SharedStore
 
 MOST_OPEN = 32
 """Sessions held at a time; one that was let go is read again when it is asked."""
+
+
+_log = logging.getLogger("privlearn.service")
 
 
 class Answering(Protocol):
@@ -106,7 +111,23 @@ class OpenSessions:
     def _open(self, session: Session) -> Answering:
         if session.mechanism == "model":
             return FromModel(Release.from_bytes(results.session_model(self._store, session.id)))
+        try:
+            return FromKernelMachine(self._reopened(session))
+        except LedgerError:
+            raise
+        except Exception as error:
+            _log.error("session %s cannot go on: %s", session.id, reason_of(error))
+        # Raised only now, so that it does not carry along what the rows were found to be.
+        raise SessionError(_STOPPED)
+
+    def _reopened(self, session: Session) -> InteractivePredictor:
         offered = self._catalog.named(session.dataset)
         schema, rows = rows_of(offered, session.trial)
         learner = kernel_learner(offered.learners[session.learner], schema, session.guarantee).read(rows)
-        return FromKernelMachine(InteractivePredictor.reopen(SharedStore(self._store, session.id), learner))
+        return InteractivePredictor.reopen(SharedStore(self._store, session.id), learner)
+
+
+_STOPPED = (
+    "this session cannot go on: what it was opened with has changed on the holder's side, who finds the reason in the "
+    "log. Ask the holder to put it back, or open another session"
+)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from privlearn.data import Schema
-from privlearn.errors import BudgetExceeded, LedgerError, PrivlearnError
+from privlearn.errors import BudgetExceeded, LedgerError, PrivlearnError, SessionError
+from privlearn.estimators import KernelLearner
 from privlearn.ledger import Ledger
 from privlearn.ledger.reservation import Reservation
 from privlearn.service import jobs, results
@@ -52,8 +53,7 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
     except LedgerError:
         raise
     except Exception as error:
-        # other errors' texts may quote a cell
-        reason = str(error) if isinstance(error, PrivlearnError) else type(error).__name__
+        reason = reason_of(error)
         failure = _FAILED + _what_was_spent(store, job)
     if not job.trial:  # made-up rows have no secrets
         wait_for_end_of_slot(job.started, offered.settings.training_seconds)
@@ -85,15 +85,23 @@ def _open_session(
 ) -> None:
     """A session that answers from a kernel machine: its state has the session's id."""
     learner = kernel_learner(offered.learners[job.learner], schema, job.guarantee)
-    state = SharedStore(store, job.id)
-    if state.exists():  # written by an earlier attempt
-        session = InteractivePredictor.reopen(state, learner.read(rows))
-    else:
-        session = InteractivePredictor(
-            learner.fit(rows), job.guarantee, job.mechanism, state=state, ledger=budget
-        )
-    with session:
+    with _first_or_same(SharedStore(store, job.id), learner, rows, job, budget) as session:
         results.store_session(store, job, session.certificate, None)
+
+
+def _first_or_same(
+    state: SharedStore, learner: KernelLearner, rows: Any, job: Job, budget: JobBudget | None
+) -> InteractivePredictor:
+    """A new session; or the one that an earlier attempt has begun, or another process that runs this job."""
+    try:
+        if not state.exists():
+            return InteractivePredictor(
+                learner.fit(rows), job.guarantee, job.mechanism, state=state, ledger=budget
+            )
+    except SessionError:
+        if not state.exists():
+            raise
+    return InteractivePredictor.reopen(state, learner.read(rows))
 
 
 def rows_of(offered: OfferedDataSet, trial: bool) -> tuple[Schema, Any]:
@@ -102,6 +110,11 @@ def rows_of(offered: OfferedDataSet, trial: bool) -> tuple[Schema, Any]:
         return offered.schema, offered.read_rows()
     schema = offered.schema.model_copy(update={"name": f"{offered.schema.name} (made-up rows)"})
     return schema, offered.synthetic(TRIAL_ROWS, seed=0)
+
+
+def reason_of(error: Exception) -> str:
+    """For the holder alone; and other errors' texts may quote a cell."""
+    return str(error) if isinstance(error, PrivlearnError) else type(error).__name__
 
 
 def _what_was_spent(store: str, job: Job) -> str:

@@ -1,0 +1,90 @@
+"""A session that cannot go on says so with one sentence, whatever is wrong with the rows, the file or the learner."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from service_support import SCHEMA, load_clinic
+
+from privlearn.errors import SessionError
+from privlearn.planning.synthetic import synthetic_table
+from privlearn.service import jobs, training
+from privlearn.service.answering import OpenSessions
+from privlearn.service.datasets import Catalog
+from privlearn.service.requests import Predictions, TrainingRequest
+from privlearn.service.results import find_session
+from privlearn.service.settings import Owner
+from privlearn.service.store import open_store
+
+POINTS = synthetic_table(SCHEMA, 3, seed=1).drop_columns(["outcome"])
+
+
+def bad_cell(folder: Path) -> None:
+    table = folder / "clinic.csv"
+    head, first, *rest = table.read_text().splitlines()
+    table.write_text("\n".join([head, first.replace(first.split(",")[0], '"Mallory"'), *rest]))
+
+
+def fewer_rows(folder: Path) -> None:
+    table = folder / "clinic.csv"
+    table.write_text("\n".join(table.read_text().splitlines()[:-1]))
+
+
+def other_rows(folder: Path) -> None:
+    table = folder / "clinic.csv"
+    head, first, second, *rest = table.read_text().splitlines()
+    table.write_text("\n".join([head, second, first, *rest]))
+
+
+def no_table(folder: Path) -> None:
+    (folder / "clinic.csv").unlink()
+
+
+def other_kernel(folder: Path) -> None:
+    owner = folder / "owner.toml"
+    owner.write_text(owner.read_text().replace("gamma = 0.5", "gamma = 0.7"))
+
+
+def no_learner(folder: Path) -> None:
+    owner = folder / "owner.toml"
+    owner.write_text(owner.read_text().replace("learners.kernel", "learners.another"))
+
+
+@pytest.mark.parametrize(
+    "change", [bad_cell, fewer_rows, other_rows, no_table, other_kernel, no_learner], ids=lambda c: c.__name__
+)
+def test_the_analyst_reads_one_sentence(
+    tmp_path: Path, change: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    owner = load_clinic(tmp_path)
+    session_id = opened(owner)
+    assert len(ask(owner, session_id).predictions) == 3
+    change(tmp_path)
+    with caplog.at_level(logging.ERROR), pytest.raises(SessionError) as caught:
+        ask(Owner.load(tmp_path / "owner.toml"), session_id)
+    assert str(caught.value) == (
+        "this session cannot go on: what it was opened with has changed on the holder's side, who finds the reason in "
+        "the log. Ask the holder to put it back, or open another session"
+    )
+    assert caught.value.__context__ is None
+    assert session_id in caplog.text
+    assert "Mallory" not in caplog.text
+
+
+def opened(owner: Owner) -> str:
+    store = open_store(owner)
+    request = TrainingRequest("clinic", "session", "kernel", 1.0, 1e-6, "function_release")
+    job = jobs.submit(store, "alice", request, owner.datasets["clinic"].guarantee, "")
+    claimed = jobs.claim(store)
+    assert claimed is not None
+    assert training.run_job(store, Catalog(owner), claimed) == ""
+    return job.id
+
+
+def ask(owner: Owner, session_id: str) -> Predictions:
+    """As a server does that has just started."""
+    store = owner.server.store
+    return OpenSessions(store, Catalog(owner)).predict(find_session(store, session_id), POINTS)
