@@ -64,6 +64,18 @@ def out_of_bounds() -> bytes:
     return good.replace(text, struct.pack("<ii", 0, 1 << 30) + b"male")
 
 
+def shared_text(kind: pa.DataType, text: bytes) -> bytes:
+    """A text that the cells of a thousand rows refer to."""
+    rows = 1000
+    if kind == pa.string():
+        cells = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), [text.decode()])
+    else:
+        head = text.ljust(12, b"\0") if len(text) <= 12 else struct.pack("<4sii", text[:4], 0, 0)
+        views = (struct.pack("<i", len(text)) + head) * rows
+        cells = pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(views), pa.py_buffer(text)])
+    return write_arrow(pa.table({"age": [1.0] * rows, "dose": [1.0] * rows, "sex": cells}))
+
+
 def endless() -> bytes:
     """A column without content that claims a million million rows."""
     few, many = struct.pack("<q", 77_777), struct.pack("<q", 1 << 40)
@@ -147,6 +159,17 @@ def test_rows_that_cannot_be_answered(served: Served, session: str, name: str) -
     )
     check_refusal(answer)
     assert served.spent() == before
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view()], ids=str)
+def test_text_that_many_cells_refer_to_is_not_written_out(served: Served, session: str, kind: Any) -> None:
+    """Half a megabyte would become half a gigabyte; short text in the same form is read."""
+    path = f"/v1/sessions/{session}/predictions"
+    headers = {"Content-Type": ARROW}
+    answer = served.alice.post(path, content=shared_text(kind, b"word " * 100_000), headers=headers)
+    check_refusal(answer)
+    assert answer.status_code == 413
+    assert served.alice.post(path, content=shared_text(kind, b"male"), headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from privlearn.data.quiet import quietly
 from privlearn.errors import DataError
@@ -16,23 +19,28 @@ _COMPRESSED = "the Arrow stream is compressed: write it without compression"
 _HEADER = 2  # places of members in Arrow's Message, DictionaryBatch and RecordBatch tables
 _DATA = 1
 _COMPRESSION = 3
+_VIEW = 4  # integers of a string view, of which the first is the text's length
+_MOST_REFERRED = 1 << 24
 
 
 def read_arrow(content: bytes, most_rows: int) -> pa.Table:
     """The rows of an uncompressed stream, every offset and every text in it verified.
 
-    Compression is refused: a few bytes could then ask for all of the memory.
+    Compression is refused, and text that many cells refer to: a few bytes could then ask for all of the memory.
     """
     if quietly(lambda: _is_compressed(content), _UNREADABLE):
         raise DataError(_COMPRESSED)
     batches = []
     stream = quietly(lambda: pa.ipc.open_stream(pa.BufferReader(content)), _UNREADABLE)
-    rows = 0
+    rows = text = 0
     while (batch := quietly(lambda: next(stream, None), _UNREADABLE)) is not None:
         rows += batch.num_rows
         if rows > most_rows:
             raise TooLarge(f"the stream has more than {most_rows} rows: send smaller batches")
         quietly(lambda: batch.validate(full=True), _UNREADABLE)
+        text += sum(_referred(column) for column in batch.columns)
+        if text > max(len(content), _MOST_REFERRED):
+            raise TooLarge("the text that cells refer to is too long: send shorter text, or smaller batches")
         batches.append(batch)
     return pa.Table.from_batches(batches, stream.schema)
 
@@ -42,6 +50,26 @@ def write_arrow(table: pa.Table) -> bytes:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
+
+
+def _referred(column: pa.Array) -> int:
+    """Bytes of the text that a column's cells refer to, which several may share; 0 if each has its own."""
+    if pa.types.is_dictionary(column.type):
+        used = column.indices.drop_null().to_numpy()
+        return int(_lengths(column.dictionary)[used].sum())
+    return int(_lengths(column).sum()) if pa.types.is_string_view(column.type) else 0
+
+
+def _lengths(texts: pa.Array) -> NDArray[np.int64]:
+    if not pa.types.is_string_view(texts.type):
+        is_text = pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)
+        found = pc.binary_length(texts).fill_null(0).to_numpy() if is_text else np.zeros(len(texts))
+        return np.asarray(found, dtype=np.int64)
+    if not len(texts):
+        return np.zeros(0, dtype=np.int64)
+    views = np.frombuffer(texts.buffers()[1], "<i4").reshape(-1, _VIEW)[texts.offset :][: len(texts)]
+    there = texts.is_valid().to_numpy(zero_copy_only=False)
+    return np.where(there, views[:, 0], 0).astype(np.int64)
 
 
 def _is_compressed(content: bytes) -> bool:
