@@ -93,9 +93,7 @@ class PostgreSQLHolder(SQLiteHolder):
 
     def _here(self, block: str) -> str:
         typed = block.replace("postgresql://privlearn@db.example/privlearn", self._store()["store"])
-        return typed.replace(
-            "createdb --owner=privlearn privlearn", f"createdb --owner={self._name} {self._name}"
-        )
+        return typed.replace("createdb -O privlearn privlearn", f"createdb -O {self._name} {self._name}")
 
     def _environment(self) -> dict[str, str]:
         return super()._environment() | {"PGHOST": str(self._server.folder), "PGUSER": "postgres"}

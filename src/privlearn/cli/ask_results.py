@@ -208,9 +208,11 @@ def download(
 
 
 def _read_points(path: Path | None) -> pa.Table | None:
+    if path is None:
+        return None
     from privlearn.data import read_table
 
-    return None if path is None else read_table(path)
+    return read_table(path)
 
 
 VERBS = (release, session, predict, sessions, certificate, close, releases, download)
