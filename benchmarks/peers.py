@@ -58,6 +58,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"lr": 4.0, "batch": 2048, "epochs": 5, "clip": 1.0},
         {"lr": 2.0, "batch": 2048, "epochs": 20, "clip": 1.0},
         {"lr": 8.0, "batch": 4096, "epochs": 20, "clip": 0.5},
+        {"lr": 32.0, "batch": 4096, "epochs": 20, "clip": 0.5},
     ],
     "scikit-learn": [{}, {"C": 100.0}],
 }
