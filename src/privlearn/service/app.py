@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from privlearn.service import pages
 from privlearn.service.api import add_api
+from privlearn.service.api.aside import new_limit
 from privlearn.service.api.problems import defect, handle_problems
 from privlearn.service.headers import SecurityHeaders
 from privlearn.service.limits import BodyLimit, Limiter
@@ -27,6 +28,7 @@ def make_app(service: Service) -> FastAPI:
     app.state.stopping = False
     app.state.limiter = Limiter(limits.requests_per_minute, limits.sign_ins_per_minute)
     app.state.metrics = Metrics()
+    app.state.aside = new_limit()
     pages.mount(app)
     # The last added sees a request first.
     app.add_middleware(NoDefects)

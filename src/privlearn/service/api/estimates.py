@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 
 from privlearn.guarantee import Guarantee
 from privlearn.service.api import promise
+from privlearn.service.api.aside import aside
 from privlearn.service.api.bodies import content_of, described, json_body
 from privlearn.service.api.callers import KnownCaller, Served
 from privlearn.service.api.kinds import JSON
@@ -88,7 +89,8 @@ class EstimateAnswer(Answer):
     openapi_extra=described({JSON: content_of(EstimateRequest)}),
     responses=refused(400, 404, 408, 413, 415, 422),
 )
-def estimate(
+async def estimate(
+    request: Request,
     service: Served,
     caller: KnownCaller,
     name: DataSetName,
@@ -98,5 +100,5 @@ def estimate(
     offered = service.dataset(caller, name)
     guarantee = Guarantee(asked.epsilon, asked.delta, offered.settings.neighbours)
     learner = chosen(offered, asked.learner)
-    told = service.estimate(caller, name, learner, guarantee, mechanism=asked.mechanism)
+    told = await aside(request, service.estimate, caller, name, learner, guarantee, mechanism=asked.mechanism)
     return EstimateAnswer.of(told)

@@ -9,6 +9,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from privlearn.release.verify import verify_bytes
+from privlearn.service.api.aside import aside
 from privlearn.service.api.bodies import described
 from privlearn.service.api.callers import KnownCaller, Served
 from privlearn.service.api.jobs import JobAnswer
@@ -77,7 +78,7 @@ async def ask_release(
     """Refused at once, free of charge, if it does not fit into the budget or cannot be done. Otherwise a training, to
     be followed at `/v1/jobs/{id}`; its cost is charged before it begins, once."""
     wanted = await asked(request, caller, ReleaseRequest)
-    return JobAnswer.of(await run_in_threadpool(service.ask, caller, wanted, idempotency_key))
+    return JobAnswer.of(await aside(request, service.ask, caller, wanted, idempotency_key))
 
 
 @router.get("/releases", summary="List releases", responses=refused())

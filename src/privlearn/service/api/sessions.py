@@ -10,6 +10,7 @@ from pydantic import Field
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
+from privlearn.service.api.aside import aside
 from privlearn.service.api.bodies import ROWS_CONTENTS, described
 from privlearn.service.api.callers import KnownCaller, Served
 from privlearn.service.api.jobs import JobAnswer
@@ -20,7 +21,7 @@ from privlearn.service.api.rows import read_rows
 from privlearn.service.api.training import IdempotencyKey, SessionRequest, asked, training_body
 from privlearn.service.keys import Caller
 from privlearn.service.logs import note
-from privlearn.service.requests import Predictions
+from privlearn.service.requests import Predictions, Session
 from privlearn.service.service import Service
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
@@ -83,7 +84,7 @@ async def ask_session(
     """Refused at once, free of charge, if it does not fit into the budget or cannot be done. Otherwise a training, to
     be followed at `/v1/jobs/{id}`; when it is done its result is the session's id."""
     wanted = await asked(request, caller, SessionRequest)
-    return JobAnswer.of(await run_in_threadpool(service.ask, caller, wanted, idempotency_key))
+    return JobAnswer.of(await aside(request, service.ask, caller, wanted, idempotency_key))
 
 
 @router.get("", summary="List sessions", responses=refused())
@@ -136,19 +137,24 @@ async def predict(request: Request, service: Served, caller: KnownCaller, id: Id
     sent: Kind = kind_sent(request)
     wanted = kind_accepted(request, sent)
     content = await request.body()
-    rows, answer = await run_in_threadpool(_answered, service, caller, id, content, sent, wanted)
+    session = await run_in_threadpool(service.session, caller, id)
+    arguments = service, caller, session, content, sent, wanted
+    if session.mechanism == "model":
+        rows, answer = await run_in_threadpool(_answered, *arguments)
+    else:  # its answers are drawn one after another, and written down
+        rows, answer = await aside(request, _answered, *arguments)
     note(request.scope, rows=rows)
     request.app.state.metrics.predicted(rows)
     return answer
 
 
 def _answered(
-    service: Service, caller: Caller, session_id: str, content: bytes, sent: Kind, wanted: Kind
+    service: Service, caller: Caller, session: Session, content: bytes, sent: Kind, wanted: Kind
 ) -> tuple[int, Response]:
     """In one thread from bytes to bytes: a batch should cost little beside its prediction."""
-    dataset = service.dataset(caller, service.session(caller, session_id).dataset)
+    dataset = service.dataset(caller, session.dataset)
     rows = read_rows(content, sent, dataset.schema, service.owner.limits.batch_rows)
-    answers = service.predict(caller, session_id, rows)
+    answers = service.predict(caller, session.id, rows)
     body = _json(answers) if wanted == JSON else table_bytes(_table(answers), wanted)
     return rows.num_rows, Response(body, media_type=wanted)
 

@@ -8,11 +8,13 @@ from urllib.parse import urlencode
 import pyarrow as pa
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.datastructures import FormData
 
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, PrivlearnError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.composition import difference
 from privlearn.ledger.statement import Share
+from privlearn.service.api.aside import aside
 from privlearn.service.api.callers import Served
 from privlearn.service.api.kinds import CSV
 from privlearn.service.api.rows import read_rows
@@ -39,14 +41,18 @@ _SENT_BEFORE = "This form was sent before with something else in it. If you want
 
 
 @router.get("/desk/{name}/train")
-def plan(request: Request, service: Served, caller: Analyst, name: str) -> Response:
+async def plan(request: Request, service: Served, caller: Analyst, name: str) -> Response:
     """The form; once it is filled in, with an estimate."""
-    return _page(request, service, caller, name, request.query_params)
+    return await aside(request, _page, request, service, caller, name, request.query_params)
 
 
 @router.post("/desk/{name}/train")
-def train(request: Request, service: Served, caller: Analyst, name: str, form: Form) -> Response:
+async def train(request: Request, service: Served, caller: Analyst, name: str, form: Form) -> Response:
     """Spend, or try for nothing; what cannot be done leads back to the form with everything typed."""
+    return await aside(request, _train, request, service, caller, name, form)
+
+
+def _train(request: Request, service: Service, caller: Caller, name: str, form: FormData) -> Response:
     typed = {field: text_of(form, field) for field in (*FIELDS, "once")}
     act = "pay" if text_of(form, "act") == "pay" else "try"
     try:

@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.datastructures import FormData
 
 from privlearn.data import Schema
 from privlearn.errors import DataError, InvalidParameter, SessionError
 from privlearn.release import Certificate, SessionCertificate
 from privlearn.release.certified import Certified
+from privlearn.service.api.aside import aside
 from privlearn.service.api.callers import Served
 from privlearn.service.api.kinds import CSV, JSON
 from privlearn.service.api.rows import read_rows
@@ -47,8 +49,17 @@ def session(request: Request, service: Served, caller: Visitor, id: str) -> Resp
 
 
 @router.post("/sessions/{id}/file")
-def ask_file(request: Request, service: Served, caller: Visitor, id: str, form: Form) -> Response:
+async def ask_file(request: Request, service: Served, caller: Visitor, id: str, form: Form) -> Response:
     """The rows of a CSV file with a prediction each."""
+    return await aside(request, _ask_file, request, service, caller, id, form)
+
+
+@router.post("/sessions/{id}/point")
+async def ask_point(request: Request, service: Served, caller: Visitor, id: str, form: Form) -> Response:
+    return await aside(request, _ask_point, request, service, caller, id, form)
+
+
+def _ask_file(request: Request, service: Service, caller: Caller, id: str, form: FormData) -> Response:
     found, content = service.session(caller, id), content_of(form, "rows")
     try:
         rows = read_rows(content, CSV, _schema(service, found), service.owner.limits.batch_rows)
@@ -59,8 +70,7 @@ def ask_file(request: Request, service: Served, caller: Visitor, id: str, form: 
     return download(_with_predictions(lines, answers), CSV, f"predictions-{id[:8]}.csv")
 
 
-@router.post("/sessions/{id}/point")
-def ask_point(request: Request, service: Served, caller: Visitor, id: str, form: Form) -> Response:
+def _ask_point(request: Request, service: Service, caller: Caller, id: str, form: FormData) -> Response:
     found = service.session(caller, id)
     schema = _schema(service, found)
     fields = field_views(schema, {name: text for name, text in form.items() if isinstance(text, str)})
