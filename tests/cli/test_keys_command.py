@@ -54,6 +54,7 @@ def test_keys_are_listed_without_secrets_and_revoked(run: Run, owner: Path) -> N
     [
         ((), 2, "--analyst NAME, or --holder"),
         (("--holder", "--analyst", "alice"), 2, "--analyst NAME, or --holder"),
+        (("--holder", "--dataset", "census"), 2, "leave out the data sets"),
         (("--analyst", "eve"), 2, "[analysts.eve]"),
         (("--analyst", "bob", "--dataset", "village"), 2, "take one of census"),
         (("--analyst", "bob", "--days", 0), 2, "expires in the future"),

@@ -156,6 +156,21 @@ def test_a_browser_signs_in_and_out(place: str) -> None:
         sign_in(place, f"pl_{'0' * 16}_{'a' * 43}")
 
 
+def test_strangers_who_sign_out_do_not_write(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would take the lock that every payment waits for."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a transaction that writes")
+
+    monkeypatch.setattr(logins, "excluding", refuse)
+    sign_out(file, "x" * 43)
+
+
+def test_the_holders_key_is_for_everything(file: str) -> None:
+    with pytest.raises(InvalidParameter, match="leave out the data sets"):
+        create_key(file, "holder", datasets=["clinic"])
+
+
 def test_a_login_ends_with_its_key(place: str) -> None:
     key = create_key(place, "analyst", "alice")
     token = sign_in(place, key)

@@ -92,12 +92,14 @@ def create_key(
     analyst : str, optional
         Name of the analyst, for that role alone.
     datasets : sequence of str, optional
-        The only data sets that it is good for.
+        The only data sets that it is good for; of an analyst's key alone, the holder's opens everything.
     expires : datetime, optional
         With a time zone.
     """
     if role not in ("holder", "analyst") or (role == "analyst") != bool(analyst):
         raise InvalidParameter("a key is the holder's, or an analyst's whose name is given: choose one")
+    if role == "holder" and datasets is not None:
+        raise InvalidParameter("the holder's key opens everything: leave out the data sets")
     if expires is not None and (expires.tzinfo is None or expires <= now()):
         raise InvalidParameter("a key expires in the future, at a time with a time zone: give a later one")
     key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)

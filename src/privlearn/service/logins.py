@@ -40,6 +40,8 @@ def caller_of_login(store: str, token: str) -> Caller:
 
 
 def sign_out(store: str, token: str) -> None:
+    if _look_up(store, hashed(token)) is None:  # anybody can say so, and must keep nobody waiting
+        return
     with excluding(store, "keys") as connection:
         connection.execute(delete(logins).where(logins.c.token_hash == hashed(token)))
     _LOOKED_UP.forget()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import Request
+from typing import Annotated
+
+from fastapi import Query, Request
 from fastapi.responses import Response
 
 from privlearn.ledger.statement import Share
@@ -20,6 +22,8 @@ router = page_router()
 
 _LATEST = 10
 _LINES = 50
+Before = Annotated[int | None, Query(ge=0, lt=2**31)]
+"""Number of the oldest line seen."""
 
 
 @router.get("/console")
@@ -55,7 +59,7 @@ def keys(request: Request, service: Served, caller: Holder) -> Response:
 
 
 @router.get("/log")
-def log(request: Request, service: Served, caller: Holder, before: int | None = None) -> Response:
+def log(request: Request, service: Served, caller: Holder, before: Before = None) -> Response:
     found = service.events(caller, _LINES, before)
     return render(
         request,
