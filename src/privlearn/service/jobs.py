@@ -131,7 +131,10 @@ def finish(store: str, job_id: str, failure: str = "") -> None:
 
 def _end(connection: Connection, job_id: str, failure: str) -> None:
     state = "failed" if failure else "done"
-    connection.execute(_this(job_id).values(state=state, failure=failure, finished=as_text(now())))
+    # the analyst's points have done their work
+    connection.execute(
+        _this(job_id).values(state=state, failure=failure, finished=as_text(now()), points=None)
+    )
 
 
 def _submitted_before(connection: Connection, analyst: str, request: TrainingRequest, key: str) -> Job | None:

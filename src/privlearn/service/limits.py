@@ -48,10 +48,6 @@ class Buckets:
             self._keep(name, level - 1.0 if allowed else level)
             return allowed
 
-    def is_empty(self, name: str) -> bool:
-        with self._lock:
-            return self._level(name) < 1.0
-
     def _level(self, name: str) -> float:
         level, at = self._levels.get(name, (self._burst, self._clock()))
         return min(self._burst, level + (self._clock() - at) * self._rate)
@@ -70,14 +66,10 @@ class Limiter:
         self._requests = Buckets(requests_per_minute, burst=requests_per_minute / 6.0)
         self._failures = Buckets(sign_ins_per_minute, burst=sign_ins_per_minute)
 
-    def check_address(self, address: str) -> None:
-        """Before a key is looked at."""
-        if self._failures.is_empty(address):
-            raise TooMany("too many attempts with keys that are not valid: wait a minute")
-
     def failed(self, address: str) -> None:
-        """The key was not valid."""
-        self._failures.take(address)
+        """A key was not valid. Valid ones are not counted: whoever tries wrong ones from here shuts nobody out."""
+        if not self._failures.take(address):
+            raise TooMany("too many attempts with keys that are not valid: wait a minute")
 
     def count(self, key_id: str) -> None:
         """A request with a valid key."""

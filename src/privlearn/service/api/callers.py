@@ -36,14 +36,12 @@ async def caller_of(
 ) -> Caller:
     """Whoever shows a valid key; the same refusal for all others."""
     limiter: Limiter = request.app.state.limiter
-    address = address_of(request)
-    limiter.check_address(address)
     if shown is None:
         raise AccessRefused("show your key: Authorization: Bearer pl_...")
     try:
         caller = await run_in_threadpool(authenticate, service_of(request).store, shown.credentials)
     except AccessRefused:
-        limiter.failed(address)
+        limiter.failed(address_of(request))
         raise
     note(request.scope, key=caller.key_id)
     limiter.count(caller.key_id)

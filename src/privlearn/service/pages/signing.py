@@ -57,12 +57,10 @@ def start(request: Request, next: str = "") -> Response:
 @router.post("/sign-in")
 def enter(request: Request, form: Form) -> Response:
     following = _inside(text_of(form, "next"))
-    limiter, address = request.app.state.limiter, address_of(request)
-    limiter.check_address(address)
     try:
         token = sign_in(service_of(request).store, text_of(form, "key"))
     except AccessRefused as refusal:
-        limiter.failed(address)
+        request.app.state.limiter.failed(address_of(request))
         return render(request, None, "sign_in.html", 401, next=following, errors={"key": f"{refusal}."})
     answer = RedirectResponse(following or "/", 303)
     answer.set_cookie(
