@@ -407,6 +407,8 @@ MUTANTS = [
 
 def main(only: str = "") -> int:
     chosen = [mutant for mutant in MUTANTS if only in mutant.name]
+    if not chosen:  # pytest without a file would run every test there is
+        raise SystemExit(f"no mutant's name contains {only!r}")
     survivors = []
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "src"
