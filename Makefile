@@ -8,9 +8,10 @@ BIN := $(VENV)/bin
 demo: $(VENV)/ready
 	$(BIN)/privlearn demo --out demo-output --force
 
+# Three workers on two cores: the tests of many processes spend much of their time waiting.
 test: $(VENV)/ready
 	sh tests/install_debian.sh
-	$(BIN)/pytest -n 2 --dist loadfile -m "not slow" $(ARGS)
+	$(BIN)/pytest -n 3 --dist loadfile -m "not slow" $(ARGS)
 
 test-slow: $(VENV)/ready
 	$(BIN)/pytest -m slow $(ARGS)
