@@ -60,6 +60,21 @@ def test_points_come_back(place: str) -> None:
     assert points_from_bytes(jobs.stored_points(place, job.id)) == points
 
 
+@pytest.mark.parametrize("failure", ["", "it failed"])
+def test_points_of_a_job_that_is_done_are_not_kept(place: str, failure: str) -> None:
+    job = submit(place, request=replace(REQUEST, points=pa.table({"age": [1.0]})))
+    jobs.claim(place)
+    jobs.finish(place, job.id, failure)
+    assert (jobs.stored_points(place, job.id) is None) == (not failure)
+
+
+def test_jobs_are_counted_by_state(place: str) -> None:
+    for _ in range(3):
+        submit(place)
+    jobs.claim(place)
+    assert jobs.count_by_state(place) == {"waiting": 2, "running": 1, "done": 0, "failed": 0}
+
+
 def test_the_oldest_is_claimed_first_and_once(place: str) -> None:
     submitted = [submit(place).id for _ in range(3)]
     claimed = [jobs.claim(place) for _ in range(4)]

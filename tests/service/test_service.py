@@ -207,9 +207,7 @@ def test_one_server_on_sqlite(service: Service, owner: Owner) -> None:
         Service(owner)
 
 
-def test_a_killed_training_process_is_replaced_and_its_job_done(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_training_process_is_replaced_and_its_job_done(service: Service) -> None:
     before = service.budget(ALICE, "clinic").spent.epsilon
     victim = service._workers[0]._process.pid
     assert victim is not None
@@ -240,9 +238,7 @@ def test_sessions_on_a_kernel_machine_go_on_after_a_restart(tmp_path: Path, mech
         second._lock and second._lock.close()
 
 
-def test_a_server_that_stops_leaves_its_training_for_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_stops_leaves_its_training_for_the_next(tmp_path: Path) -> None:
     owner = load_clinic(tmp_path)
     first = Service(owner)
     first.start()

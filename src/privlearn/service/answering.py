@@ -35,7 +35,7 @@ class Answering(Protocol):
 
 
 class FromModel:
-    """A private model that stays here: its noise was drawn once, so the same point has the same answer for ever."""
+    """A private model that stays here: its noise was drawn once, so a point has one answer, up to rounding."""
 
     def __init__(self, release: Release) -> None:
         self._model: Any = release.model

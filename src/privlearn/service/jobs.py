@@ -15,7 +15,7 @@ import secrets
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, or_, select, update
+from sqlalchemy import Connection, Row, and_, func, or_, select, update
 
 from privlearn.guarantee import Guarantee
 from privlearn.service.refusals import Conflict, NotFound, TooMany
@@ -65,8 +65,8 @@ def count_by_state(store: str) -> dict[str, int]:
     """How many jobs wait, run, are done, have failed."""
     counts = dict.fromkeys(("waiting", "running", "done", "failed"), 0)
     with reading(store) as connection:
-        for state in connection.scalars(select(jobs.c.state)):
-            counts[state] += 1
+        for state, count in connection.execute(select(jobs.c.state, func.count()).group_by(jobs.c.state)):
+            counts[state] = count
     return counts
 
 
@@ -130,11 +130,10 @@ def finish(store: str, job_id: str, failure: str = "") -> None:
 
 
 def _end(connection: Connection, job_id: str, failure: str) -> None:
-    state = "failed" if failure else "done"
-    # the analyst's points have done their work
-    connection.execute(
-        _this(job_id).values(state=state, failure=failure, finished=as_text(now()), points=None)
-    )
+    ended = {"state": "failed" if failure else "done", "failure": failure, "finished": as_text(now())}
+    # Of a job that is done nobody can need the points again; of one that failed another process may still be running.
+    done_with = {} if failure else {"points": None}
+    connection.execute(_this(job_id).values(ended | done_with))
 
 
 def _submitted_before(connection: Connection, analyst: str, request: TrainingRequest, key: str) -> Job | None:

@@ -15,8 +15,6 @@ Kind = Literal["release", "session"]
 Mechanism = Literal["model", "function_release", "pinp"]
 State = Literal["waiting", "running", "done", "failed"]
 
-MECHANISMS = ("model", "function_release", "pinp")
-
 
 @dataclass(frozen=True, eq=False)
 class TrainingRequest:

@@ -50,12 +50,7 @@ def find_releases(store: str, analyst: str | None) -> list[ReleaseInfo]:
 
 
 def find_release(store: str, release_id: str) -> ReleaseInfo:
-    with reading(store) as connection:
-        query = _visible(releases, _RELEASE, None).where(releases.c.id == release_id)
-        row = connection.execute(query).one_or_none()
-    if row is None:
-        raise NotFound("there is no such release: list yours")
-    return _as_release(row)
+    return _as_release(_one(store, releases, _RELEASE, release_id))
 
 
 def release_file(store: str, release_id: str) -> bytes:
@@ -69,12 +64,7 @@ def find_sessions(store: str, analyst: str | None) -> list[Session]:
 
 
 def find_session(store: str, session_id: str) -> Session:
-    with reading(store) as connection:
-        query = _visible(sessions, _SESSION, None).where(sessions.c.id == session_id)
-        row = connection.execute(query).one_or_none()
-    if row is None:
-        raise NotFound("there is no such session: list yours")
-    return _as_session(row)
+    return _as_session(_one(store, sessions, _SESSION, session_id))
 
 
 def session_model(store: str, session_id: str) -> bytes:
@@ -110,12 +100,17 @@ def _visible(table: Table, columns: list[Any], analyst: str | None) -> Any:
     return query if analyst is None else query.where(jobs.c.analyst == analyst)
 
 
-def _content(store: str, table: Table, column: Any, result_id: str) -> bytes:
+def _one(store: str, table: Table, columns: list[Any], result_id: str) -> Row[Any]:
     with reading(store) as connection:
-        row = connection.execute(_visible(table, [column], None).where(table.c.id == result_id)).one_or_none()
-    if row is None or row[0] is None:
-        raise NotFound("there is no such file: list yours")
-    return bytes(row[0])
+        query = _visible(table, columns, None).where(table.c.id == result_id)
+        row: Row[Any] | None = connection.execute(query).one_or_none()
+    if row is None:
+        raise NotFound(f"there is no such {table.name.removesuffix('s')}: list yours")
+    return row
+
+
+def _content(store: str, table: Table, column: Any, result_id: str) -> bytes:
+    return bytes(_one(store, table, [column], result_id)[0])
 
 
 def _as_session(row: Row[Any]) -> Session:

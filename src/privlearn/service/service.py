@@ -176,11 +176,6 @@ class Service:
             raise InvalidParameter("epsilon must be finite: the holder lets only private results out")
         if request.kind == "release" and request.mechanism != "model":
             raise InvalidParameter("a release is a model: leave out mechanism, or ask for a session")
-        most = self.owner.limits.batch_rows
-        if request.points is not None and request.points.num_rows > most:
-            raise TooLarge(
-                f"{request.points.num_rows} public points are more than the {most} allowed: send fewer"
-            )
         check_request(offered, offered.recipe(request.learner), guarantee, request.mechanism, request.points)
 
     def _ended(self, job: Job, reason: str) -> None:
