@@ -67,6 +67,7 @@ class Mutant:
 OUTPUT = "mechanisms/output.py"
 OBJECTIVE = "mechanisms/objective.py"
 NOISES = "mechanisms/noise.py"
+RELATION = "relation.py"
 TASK = "mechanisms/task.py"
 CERTIFICATE = "release/certified.py"
 ARTIFACT = "release/artifact.py"
@@ -191,8 +192,8 @@ MUTANTS = [
     Mutant("slack of one row for a person of many", TASK, "self.rows_per_person * math.log1p(ratio)", "math.log1p(ratio)", LAWS),
     Mutant("slack of averaged rows as of one", TASK, "return ratio if self.averaged else", "return", LAWS),
     Mutant("regularization not raised", OBJECTIVE, "if slack <= limit * (1.0 - MARGIN):", "if True:", LAWS),
-    Mutant("gradient sensitivity halved", TASK, '2 if self.neighbours == "replace_one" else 1', "1", LAWS),
-    Mutant("zero_out for free", TASK, '2 if self.neighbours == "replace_one" else 1', '2 if self.neighbours == "replace_one" else 1e-9', LAWS),
+    Mutant("gradient sensitivity halved", RELATION, "gradients=2,", "gradients=1,", LAWS),
+    Mutant("zero_out for free", RELATION, "gradients=1,", "gradients=1e-9,", LAWS),
     Mutant("gradients without the class weight", TASK, "self.loss.lipschitz * self.weight_bound *", "self.loss.lipschitz *", LAWS),
     Mutant("gradients of one row for a person of many", TASK, "* self.weight_bound * self.rows_per_person", "* self.weight_bound", LAWS),
     Mutant("class weight not in the task", LINEAR, "else float(weights.max())", "else 1.0", DEFECTS),
@@ -322,7 +323,7 @@ MUTANTS = [
     *_scaled("noise of tdil", TDIL, "add_gaussian(gap, @self.noise_scale@, randomness)", QUESTIONS),
     Mutant("selection twice too sharp, tdil", TDIL, "return self.selection_epsilon / (2.0 * self.sensitivity)", "return self.selection_epsilon / self.sensitivity", QUESTIONS),
     Mutant("wrong sensitivity of answers", "mechanisms/answers.py", "return task.minimiser_sensitivity + 2.0 * (distance + rounding)", "return 0.5 * task.minimiser_sensitivity + 2.0 * (distance + rounding)", AUDIT),
-    Mutant("wrong sensitivity, zero_out as exchange", TASK, '2 if self.neighbours == "replace_one" else 1', "1", AUDIT),
+    Mutant("wrong sensitivity, zero_out as exchange", RELATION, "gradients=2,", "gradients=1,", AUDIT),
     Mutant("slack with the root of the curvature", TASK, "return self.loss.smoothness * self.weight_bound", "return self.loss.smoothness**0.5 * self.weight_bound", AUDIT),
     Mutant("slack skipped, seen by the audit", OBJECTIVE, "return factor * self.task.jacobian_slack", "return 0.0 * self.task.jacobian_slack", AUDIT),
     Mutant("half the noise drawn, seen by the audit", OBJECTIVE, "perturbation = ADD_NOISE[self.noise](nothing, self.noise_scale, randomness)", "perturbation = ADD_NOISE[self.noise](nothing, 0.5 * self.noise_scale, randomness)", AUDIT),
@@ -362,9 +363,9 @@ MUTANTS = [
     Mutant("starts without a sign-off", "multiparty/coordinator_run.py", "        if missing:", "        if False:", RUNS),
     Mutant("rounds not composed", DESCENT, 'kinds.count("gradients") * gradient**2', "gradient**2", PARTIES),
     Mutant("second moments for free", DESCENT, ' + kinds.count("second_moments") * moments**2', "", PARTIES),
-    Mutant("second moments as for zero_out", DESCENT, 'apart = math.sqrt(2.0) if task.neighbours == "replace_one" else 1.0', "apart = 1.0", PARTIES),
+    Mutant("second moments as for zero_out", RELATION, "moments=math.sqrt(2.0),", "moments=1.0,", PARTIES),
     Mutant("second moments without the class weight", DESCENT, "apart * task.weight_bound * task.rows_per_person", "apart * task.rows_per_person", PARTIES),
-    Mutant("second moments of one row for a person of many", DESCENT, "apart * task.weight_bound * task.rows_per_person", "apart * task.weight_bound", PARTIES),
+    Mutant("second moments of one row for a person of many", DESCENT, "task.weight_bound * task.rows_per_person + summation", "task.weight_bound + summation", PARTIES),
     Mutant("sqrt(K) dropped, descent", SUMMED, "return math.sqrt(self.task.problems) * (", "return 1.0 * (", PARTIES),
     Mutant("rounding of sums for free", SUMMED, "2.0 * SUM_ROUNDING * task.total", "0.0 * SUM_ROUNDING * task.total", PARTIES),
     Mutant("rounding to the grid for free", SUMMED, "math.sqrt(length) * 2.0**-SHARE_GRID_BITS", "0.0", PARTIES),
@@ -388,7 +389,7 @@ MUTANTS = [
     Mutant("cells equal to a bound count as beyond", QUANTILE, "np.maximum(above - beyond, beyond - from_here_on)", "np.abs(from_here_on - beyond)", BOUGHT),
     Mutant("rare values above a threshold of noise alone", HISTOGRAM, "return float(rows + noise_scale", "return float(noise_scale", BOUGHT),
     Mutant("rare values of one row for a person of many", HISTOGRAM, "return float(rows * norm.sf((threshold - rows) / noise_scale))", "return float(norm.sf((threshold - 1) / noise_scale))", BOUGHT),
-    Mutant("histogram moves by one under replace_one", DISCOVERY, '(2.0 if guarantee.neighbours == "replace_one" else 1.0)', "1.0", BOUGHT),
+    Mutant("histogram moves by one under replace_one", RELATION, "counts=math.sqrt(2.0),", "counts=1.0,", BOUGHT),
     Mutant("rare event for free", DISCOVERY, "zcdp_budget(epsilon, guarantee.delta - rare)", "zcdp_budget(epsilon, guarantee.delta)", BOUGHT),
     Mutant("anchors for free", DISCOVERY, "self.bounds * bound**2 + self.anchors * anchor**2", "self.bounds * bound**2", BOUGHT),
     Mutant("anchors not planned for", DISCOVERY, "BOUND_WEIGHT * (bounds + ANCHOR**2 * anchors)", "BOUND_WEIGHT * bounds", BOUGHT),

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 from privlearn.errors import InvalidParameter
-
-Neighbours = Literal["replace_one", "zero_out"]
-NEIGHBOURS: tuple[str, ...] = get_args(Neighbours)
+from privlearn.relation import Relation, relation_named
 
 
 @dataclass(frozen=True)
@@ -40,17 +38,21 @@ class Guarantee:
 
     epsilon: float
     delta: float = 0.0
-    neighbours: Neighbours = "replace_one"
+    neighbours: str = "replace_one"
 
     def __post_init__(self) -> None:
         if not _is_real(self.epsilon) or math.isnan(self.epsilon) or self.epsilon <= 0:
             raise InvalidParameter(f"epsilon must be a number above 0 (or math.inf), not {self.epsilon!r}")
         if not _is_real(self.delta) or not 0 <= self.delta < 1:
             raise InvalidParameter(f"delta must be a number in [0, 1), not {self.delta!r}")
-        if self.neighbours not in NEIGHBOURS:
-            raise InvalidParameter(f"neighbours must be one of {NEIGHBOURS}, not {self.neighbours!r}")
+        relation_named(self.neighbours)
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))
+
+    @property
+    def relation(self) -> Relation:
+        """What neighbours are, with the facts that theorems take from it."""
+        return relation_named(self.neighbours)
 
     @property
     def is_private(self) -> bool:
@@ -83,7 +85,7 @@ class Guarantee:
         exception = f", up to a probability of {self.delta:g}" if self.delta else ""
         return (
             f"Whatever anyone concludes from it is at most {factor:.3g} times likelier than with one person's "
-            f"record {_OTHERWISE[self.neighbours]}{exception}."
+            f"record {self.relation.otherwise}{exception}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,7 +99,6 @@ class Guarantee:
 
 
 _BELOW_ONE = math.nextafter(1.0, 0.0)
-_OTHERWISE = {"replace_one": "replaced by any other", "zero_out": "left out"}
 _LARGEST_EXPONENT = 700.0
 
 

@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.stats import norm
 
 from privlearn.errors import InvalidParameter
-from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.discovery import Discovery
 from privlearn.mechanisms.histogram import frequent, rare_probability, rare_threshold
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
@@ -42,7 +42,7 @@ def excess(one: Table, other: Table, plan: Discovery) -> float:
 
 
 def planned(
-    epsilon: float, delta: float, neighbours: Neighbours = "replace_one", rows: int = 1, lists: int = 1
+    epsilon: float, delta: float, neighbours: str = "replace_one", rows: int = 1, lists: int = 1
 ) -> Discovery:
     return Discovery.calibrate(
         Guarantee(epsilon, delta, neighbours),
@@ -88,7 +88,7 @@ def test_the_threshold_is_what_keeps_it(epsilon: float, delta: float) -> None:
 
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
-def test_several_lists_and_rows_a_person(neighbours: Neighbours, rows: int) -> None:
+def test_several_lists_and_rows_a_person(neighbours: str, rows: int) -> None:
     """All that a person owns is new, in each list: one value with all rows, or each row its own."""
     plan, delta = planned(1.0, 1e-4, neighbours, rows, lists=2), 1e-4
     for new in ((rows, rows), (1,) * (2 * rows)):
@@ -131,9 +131,7 @@ def test_the_test_before_notices_wrong_noise(wrong: float) -> None:
 @pytest.mark.parametrize("bounds", [0, 1, 12])
 @pytest.mark.parametrize("rows", [1, 4])
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
-def test_a_plan_spends_its_price_and_not_more(
-    lists: int, bounds: int, rows: int, neighbours: Neighbours
-) -> None:
+def test_a_plan_spends_its_price_and_not_more(lists: int, bounds: int, rows: int, neighbours: str) -> None:
     if not lists + bounds:
         return
     for epsilon, delta in ((0.05, 1e-9), (0.1, 1e-6), (1.0, 1e-6), (10.0, 1e-3)):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from privlearn.erm import Logistic
-from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import MECHANISMS, Mechanism, Task
+from privlearn.relation import RELATIONS
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Plan:
     mechanism: str
     noise: str
     calibration: str
-    neighbours: Neighbours
+    neighbours: str
 
     def guarantee(self, epsilon: float, delta: float = 1e-4) -> Guarantee:
         return Guarantee(epsilon, delta if self.noise == "gaussian" else 0.0, self.neighbours)
@@ -55,7 +56,7 @@ PLANS = [
     for name, kind in MECHANISMS.items()
     for calibration, noises in kind.combinations.items()
     for noise in noises
-    for neighbours in get_args(Neighbours)
+    for neighbours in RELATIONS
 ]
 
 every_plan = pytest.mark.parametrize("plan", PLANS, ids=str)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from privlearn.audit.laws import Grid, LawPair, objective_laws
 from privlearn.audit.neighbours import Pair, Records, worst_pairs
 from privlearn.erm import HuberHinge, Logistic, Problem, SmoothedHinge, minimise
-from privlearn.guarantee import Neighbours
 
 Array = NDArray[np.float64]
 
@@ -50,7 +49,7 @@ def worst_delta(mechanism: Any, grid: Grid, lost_mass: float = 1e-3) -> float:
     "regularization", [1e-3, 0.5, 50.0]
 )  # raised to keep the slack; about the slack; strong
 def test_pure_objective_on_a_line(
-    neighbours: Neighbours, loss: Any, calibration: str, regularization: float
+    neighbours: str, loss: Any, calibration: str, regularization: float
 ) -> None:
     plan = Plan("objective", "norm_gamma", calibration, neighbours)
     mechanism = plan.calibrate(1.5, loss=loss, total=3, dimension=1, regularization=regularization)
@@ -65,7 +64,7 @@ def test_pure_objective_on_a_line(
 
 @both_relations
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_pure_objective_in_the_plane(neighbours: Neighbours, loss: Any) -> None:
+def test_pure_objective_in_the_plane(neighbours: str, loss: Any) -> None:
     mechanism = Plan("objective", "norm_gamma", "tight", neighbours).calibrate(
         1.5, loss=loss, total=5, dimension=2, regularization=0.8
     )
@@ -92,7 +91,7 @@ def test_pure_logistic_replace_one_needs_its_full_sensitivity() -> None:
 @pytest.mark.parametrize("calibration", ["tight", "ra12"])
 @pytest.mark.parametrize("regularization", [0.05, 0.5, 50.0])
 def test_gaussian_objective_on_a_line(
-    neighbours: Neighbours, loss: Any, calibration: str, regularization: float
+    neighbours: str, loss: Any, calibration: str, regularization: float
 ) -> None:
     plan = Plan("objective", "gaussian", calibration, neighbours)
     mechanism = plan.calibrate(1.0, 0.01, loss=loss, total=3, dimension=1, regularization=regularization)
@@ -116,7 +115,7 @@ def test_gaussian_zero_out_of_the_logistic_loss_uses_the_whole_slope() -> None:
 
 @both_relations
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_gaussian_objective_in_the_plane(neighbours: Neighbours, loss: Any) -> None:
+def test_gaussian_objective_in_the_plane(neighbours: str, loss: Any) -> None:
     mechanism = Plan("objective", "gaussian", "tight", neighbours).calibrate(
         1.0, 0.01, loss=loss, total=5, dimension=2, regularization=4.0
     )
@@ -132,7 +131,7 @@ def test_gaussian_objective_in_the_plane(neighbours: Neighbours, loss: Any) -> N
     ("noise", "calibration"),
     [("norm_gamma", "cms11"), ("norm_gamma", "tight"), ("laplace", "tight"), ("laplace", "rbht")],
 )
-def test_pure_output(neighbours: Neighbours, dimension: int, noise: str, calibration: str) -> None:
+def test_pure_output(neighbours: str, dimension: int, noise: str, calibration: str) -> None:
     mechanism = Plan("output", noise, calibration, neighbours).calibrate(
         1.5, loss=HuberHinge(), total=4, dimension=dimension, regularization=1.0
     )
@@ -146,7 +145,7 @@ def test_pure_output(neighbours: Neighbours, dimension: int, noise: str, calibra
 
 @both_relations
 @pytest.mark.parametrize("dimension", [1, 2])
-def test_gaussian_output(neighbours: Neighbours, dimension: int) -> None:
+def test_gaussian_output(neighbours: str, dimension: int) -> None:
     mechanism = Plan("output", "gaussian", "tight", neighbours).calibrate(
         1.0, 0.01, loss=HuberHinge(), total=4, dimension=dimension, regularization=1.0
     )

@@ -16,7 +16,6 @@ from privlearn import PrivateRegressor
 from privlearn.audit.laws import Grid, objective_laws
 from privlearn.audit.neighbours import worst_pairs
 from privlearn.erm import ClippedSquare, Huber
-from privlearn.guarantee import Neighbours
 
 EPSILON, DELTA, ALARM = 1.3, 1e-4, 1e-6
 DIRECTIONS = {"zero_out": 1, "replace_one": 2}
@@ -41,7 +40,7 @@ def free_ratio(epsilon: float, delta: float, directions: int) -> float:
 
 @both_relations
 @every_loss
-def test_scale_is_that_of_the_theorem(neighbours: Neighbours, loss: Any) -> None:
+def test_scale_is_that_of_the_theorem(neighbours: str, loss: Any) -> None:
     plan = Plan("objective", "gaussian", "tight", neighbours)
     mechanism = plan.calibrate(EPSILON, DELTA, loss=loss, total=1000, regularization=0.5)
     slack = math.log1p(loss.smoothness / 500.0)
@@ -52,7 +51,7 @@ def test_scale_is_that_of_the_theorem(neighbours: Neighbours, loss: Any) -> None
 
 @both_relations
 @pytest.mark.parametrize("loss", ["huber", "clipped_square"])
-def test_released_coefficients_have_that_noise(neighbours: Neighbours, loss: str) -> None:
+def test_released_coefficients_have_that_noise(neighbours: str, loss: str) -> None:
     """With features of zeros the minimiser is -b / (N Lambda), so the release is noise alone."""
     d, n, strength = 400, 50, 200.0
     model = PrivateRegressor(
@@ -94,7 +93,7 @@ def halved(mechanism: Any) -> Any:
 @both_relations
 @every_loss
 @pytest.mark.parametrize("regularization", [0.05, 3.0, 100.0])  # raised to keep the slack; between; strong
-def test_gaussian_promise_on_a_line(neighbours: Neighbours, loss: Any, regularization: float) -> None:
+def test_gaussian_promise_on_a_line(neighbours: str, loss: Any, regularization: float) -> None:
     plan = Plan("objective", "gaussian", "tight", neighbours)
     mechanism = plan.calibrate(1.0, 0.01, loss=loss, total=3, dimension=1, regularization=regularization)
     assert worst_delta(mechanism) <= 0.01
@@ -106,9 +105,7 @@ def test_gaussian_promise_on_a_line(neighbours: Neighbours, loss: Any, regulariz
 @every_loss
 @pytest.mark.parametrize("calibration", ["tight", "cms11"])
 @pytest.mark.parametrize("regularization", [0.05, 100.0])
-def test_pure_promise_on_a_line(
-    neighbours: Neighbours, loss: Any, calibration: str, regularization: float
-) -> None:
+def test_pure_promise_on_a_line(neighbours: str, loss: Any, calibration: str, regularization: float) -> None:
     plan = Plan("objective", "norm_gamma", calibration, neighbours)
     mechanism = plan.calibrate(1.5, loss=loss, total=3, dimension=1, regularization=regularization)
 
@@ -124,7 +121,7 @@ def test_pure_promise_on_a_line(
 @both_relations
 @every_loss
 @pytest.mark.parametrize("order", [2.0, 10.0])
-def test_renyi_cost_covers_the_exact_one(neighbours: Neighbours, loss: Any, order: float) -> None:
+def test_renyi_cost_covers_the_exact_one(neighbours: str, loss: Any, order: float) -> None:
     plan = Plan("objective", "gaussian", "tight", neighbours)
     mechanism = plan.calibrate(1.0, 0.01, loss=loss, total=3, dimension=1, regularization=1000.0)
 

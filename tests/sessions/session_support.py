@@ -13,7 +13,7 @@ from scipy import stats
 from privlearn.erm import HuberHinge
 from privlearn.errors import DataError
 from privlearn.features import Kernel, kernel_from_name
-from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.kernel_task import KernelTask
 from privlearn.mechanisms.task import Task
 from privlearn.sessions import InteractivePredictor, SharedStore
@@ -40,7 +40,7 @@ class WrittenLearner:
         self.kernel = kernel or kernel_from_name("rbf", gamma=2.0)
         self.total, self.regularization = total, regularization
 
-    def facts(self, neighbours: Neighbours) -> KernelTask:
+    def facts(self, neighbours: str) -> KernelTask:
         functions = len(self.coefficients)
         task = Task(HuberHinge(), self.total, 1, functions, self.regularization, 1e-10, neighbours)
         return KernelTask(task, solver_distance=1e-8)

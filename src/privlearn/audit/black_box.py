@@ -193,11 +193,10 @@ def _screened(pairs: list[LabelledPair], sample: Any, runs: int, delta: float) -
 
 
 def promise_for_replacement(guarantee: Guarantee) -> tuple[float, float]:
-    """What zero_out promises for replace_one is twice the epsilon, by two steps; delta by group privacy."""
-    epsilon, delta = guarantee.epsilon, guarantee.delta
-    if guarantee.neighbours == "zero_out":
-        epsilon, delta = 2.0 * epsilon, min((1.0 + math.exp(epsilon)) * delta, 0.999)
-    return epsilon, delta
+    """What is promised for replace_one: the epsilon of as many steps as replace a record; delta by group privacy."""
+    epsilon, delta, steps = guarantee.epsilon, guarantee.delta, guarantee.relation.replacing
+    grown = sum(math.exp(step * epsilon) for step in range(steps)) * delta
+    return steps * epsilon, min(grown, 0.999)
 
 
 def _empirical(one: Array, other: Array, guarantee: Guarantee, confidence: float, pair: str) -> Finding:

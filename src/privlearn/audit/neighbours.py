@@ -49,8 +49,8 @@ def worst_pairs(task: Task) -> list[Pair]:
 
 def _line_pairs(task: Task) -> list[Pair]:
     others = [(0.0, 0.0), (1.0, 1.0), (1.0, -1.0), (0.3, -1.0)]
-    zero_out = task.neighbours == "zero_out"
-    changed = [(1.0, 0.0), (-0.5, 0.0)] if zero_out else [(1.0, -1.0), (1.0, 0.0), (0.6, -1.0)]
+    replaced = [(1.0, -1.0), (1.0, 0.0), (0.6, -1.0)]
+    changed = replaced if task.relation.replaces else [(1.0, 0.0), (-0.5, 0.0)]
     return [
         _pair(f"{a:g} to {b:g} beside {rest}", [[a]], [[b]], [[value] for value in rest], task)
         for (a, b), rest in itertools.product(changed, others)
@@ -66,7 +66,7 @@ def _plane_pairs(task: Task) -> list[Pair]:
         pairs.append(_pair(f"turned by {degrees} degrees", [[1.0, 0.0]], [turned], others, task))
     diagonal = np.full((1, task.dimension), task.dimension**-0.5)
     pairs.append(_pair("opposite on the diagonal", diagonal, -diagonal, [], task))
-    if task.neighbours == "zero_out":
+    if not task.relation.replaces:
         return [
             _pair(f"{name} silenced", one, np.zeros_like(one), rest, task)
             for name, one, rest in (
@@ -81,10 +81,9 @@ def _residual_pairs(task: Task) -> list[Pair]:
     """Of a regression on a line: rows and targets."""
     others = [[(0.0, 0.0)], [(1.0, 1.0), (-1.0, 0.3)], [(1.0, 0.0), (0.3, -1.0)]]
     silent, flipped = (0.0, 0.0), (1.0, -1.0)
-    changed = {
-        "zero_out": [((1.0, 1.0), silent), ((1.0, 0.0), silent), ((-0.5, 0.2), silent)],
-        "replace_one": [((1.0, 1.0), flipped), ((1.0, 0.0), flipped), ((1.0, 0.05), (1.0, -0.05))],
-    }[task.neighbours]
+    silenced = [((1.0, 1.0), silent), ((1.0, 0.0), silent), ((-0.5, 0.2), silent)]
+    replaced = [((1.0, 1.0), flipped), ((1.0, 0.0), flipped), ((1.0, 0.05), (1.0, -0.05))]
+    changed = replaced if task.relation.replaces else silenced
     pairs = []
     for (one, other), rest in itertools.product(changed, others):
         kept = rest[: task.total - 1]

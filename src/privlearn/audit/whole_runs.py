@@ -111,7 +111,7 @@ def _histogram(guarantee: Guarantee) -> Iterator[WholeRun]:
     """Two values that occur about as often as the threshold asks; a person leaves one of them for the other."""
     plan = Discovery.calibrate(guarantee, records=10_000, rows_per_person=1, bounds=0, anchors=0, lists=1)
     counts = np.full(2, round(plan.threshold))
-    left, joined = np.array([1, 0]), np.array([0, 1] if guarantee.neighbours == "replace_one" else [0, 0])
+    left, joined = np.array([1, 0]), np.array([0, 1] if guarantee.relation.replaces else [0, 0])
 
     def listed(data: NDArray[np.int64], randomness: Randomness) -> Array:
         return frequent(data, plan.noise_scale, plan.threshold, randomness).astype(float)
@@ -130,7 +130,7 @@ def _noise_share(guarantee: Guarantee) -> Iterator[WholeRun]:
     """A sum in the plane, as it looks to a coordinator and a party that helps it: only the others' noise is left."""
     cohort, dimension = Cohort(4, dropouts=1, colluding=1), 2
     step = np.array([0.6, 0.8])
-    other = -step if guarantee.neighbours == "replace_one" else 0.0 * step
+    other = -step if guarantee.relation.replaces else 0.0 * step
     sensitivity = float(np.linalg.norm(step - other))
     rho = zcdp_budget(guarantee.epsilon, guarantee.delta) * (1.0 - 1e-9)
     share = NoiseShare.calibrated(rho, sensitivity, cohort, dimension)

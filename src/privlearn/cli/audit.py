@@ -85,7 +85,7 @@ def audit(
         common: dict[str, Any] = {"runs": runs, "confidence": confidence, "seed": seed}
         common["progress"] = bar.describe
         if estimator is not None:
-            promise = Guarantee(epsilon, delta or 0.0, neighbours)  # type: ignore[arg-type]
+            promise = Guarantee(epsilon, delta or 0.0, neighbours)
             facts = {"norm_bound": norm_bound, "n_features": features, "labels": _read_labels(labels)}
             report = _audit_estimator(estimator, promise, **facts, **common)
         else:

@@ -66,7 +66,7 @@ def create(
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
 
-    total = Guarantee(epsilon, delta, neighbours)  # type: ignore[arg-type]  # it refuses what it does not know
+    total = Guarantee(epsilon, delta, neighbours)
     Ledger.create(ledger, dataset, total, composition=composition)  # type: ignore[arg-type]
     typer.echo(f"Data set {dataset!r} may spend {total}, {composition} composition.")
     typer.echo(f"Next: privlearn train FILE --schema SCHEMA --epsilon E --ledger {ledger} --out MODEL")

@@ -62,7 +62,7 @@ def discover(
             draft,
             epsilon=epsilon,
             delta=delta,
-            neighbours=neighbours,  # type: ignore[arg-type]  # it refuses what it does not know
+            neighbours=neighbours,
             ledger=budget,
             random_state=seed,
         )

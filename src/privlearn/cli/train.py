@@ -97,7 +97,7 @@ def train(
     grid = read_grid(search, public_validation)
     key = None if sign is None else read_private_key(sign)
     budget = open_ledger(ledger, dataset, description.name)
-    total = Guarantee(epsilon, delta, neighbours)  # type: ignore[arg-type]  # it refuses what it does not know
+    total = Guarantee(epsilon, delta, neighbours)
     plan = budget_plan(draft, split, total, searched=search is not None)
     learning = plan.guarantee("selection", "fit")
     settings: dict[str, Any] = {

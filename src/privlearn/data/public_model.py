@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, StrictStr, ValidationError
 
 from privlearn.errors import SchemaError
+from privlearn.relation import relation_named
+
+Neighbours = Annotated[StrictStr, AfterValidator(lambda name: relation_named(name).name)]
+"""The name of a known relation, as a setting."""
 
 _TAGGED = "columns"  # a column's type stands between its name and its field in pydantic's location
 

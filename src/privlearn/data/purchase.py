@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from privlearn.data.public_model import PublicModel
-from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.data.public_model import Neighbours, PublicModel
+from privlearn.guarantee import Guarantee
 
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[StrictInt, Field(ge=1)]

@@ -14,7 +14,7 @@ from privlearn.data.cells import numbers, owners, tally
 from privlearn.data.columns import Value
 from privlearn.data.draft import Bound
 from privlearn.errors import DataError, InvalidParameter
-from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.guarantee import Guarantee
 from privlearn.ledger import Budget, Cost
 from privlearn.mechanisms.discovery import Discovery
 from privlearn.mechanisms.histogram import frequent
@@ -27,7 +27,7 @@ def discover(
     *,
     epsilon: float,
     delta: float = 0.0,
-    neighbours: Neighbours = "replace_one",
+    neighbours: str = "replace_one",
     ledger: Budget | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Schema:

@@ -23,7 +23,7 @@ from privlearn.estimators.session_goal import loss_of, read_goal
 from privlearn.estimators.session_task import session_task
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.features.points import as_matrix
-from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.kernel_rounding import kernel_rounding
 from privlearn.mechanisms.kernel_task import KernelTask
 from privlearn.release.encoders import describe_encoding
@@ -148,7 +148,7 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
         """PRIVATE: the fitted functions without noise, a column each. Their values must not leave the trusted side."""
         return self.values(self.encode(X))
 
-    def facts(self, neighbours: Neighbours) -> KernelTask:
+    def facts(self, neighbours: str) -> KernelTask:
         """Public: number of records, regularization, loss and the solver's certified distance."""
         check_is_fitted(self, "kernel_")
         task = dataclasses.replace(self._task, neighbours=neighbours)

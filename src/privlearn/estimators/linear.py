@@ -14,7 +14,6 @@ from privlearn.erm import LossFacts, Multinomial
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.inputs import TrainingSet, check_class_weight, read_arrays, read_table
 from privlearn.estimators.training import Progress, solver
-from privlearn.guarantee import Neighbours
 from privlearn.ledger import Budget
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.output import Fit
@@ -88,7 +87,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         *,
         epsilon: float = 1.0,
         delta: float = 0.0,
-        neighbours: Neighbours = "replace_one",
+        neighbours: str = "replace_one",
         schema: Schema | None = None,
         norm_bound: float | None = None,
         classes: Sequence[Any] | None = None,

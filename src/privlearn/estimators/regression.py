@@ -20,7 +20,6 @@ from privlearn.estimators.targets import (
 )
 from privlearn.estimators.training import Progress, regression_solver
 from privlearn.features import Kernel
-from privlearn.guarantee import Neighbours
 from privlearn.ledger import Budget
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.output import Fit
@@ -87,7 +86,7 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
         fourier_seed: int = 0,
         epsilon: float = 1.0,
         delta: float = 0.0,
-        neighbours: Neighbours = "replace_one",
+        neighbours: str = "replace_one",
         schema: Schema | None = None,
         norm_bound: float | None = None,
         target_bounds: tuple[float, float] | None = None,

@@ -14,7 +14,6 @@ from privlearn.estimators.kernel_choice import KernelChoice
 from privlearn.estimators.linear import PrivateLinearClassifier
 from privlearn.estimators.training import Progress
 from privlearn.features import Kernel
-from privlearn.guarantee import Neighbours
 from privlearn.ledger import Budget
 
 
@@ -76,7 +75,7 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         fourier_seed: int = 0,
         epsilon: float = 1.0,
         delta: float = 0.0,
-        neighbours: Neighbours = "replace_one",
+        neighbours: str = "replace_one",
         schema: Schema | None = None,
         norm_bound: float | None = None,
         classes: Sequence[Any] | None = None,

@@ -204,4 +204,4 @@ def _from(origin: float, cells: Array) -> Array:
 
 def _squared_sensitivity(guarantee: Guarantee, rows: int) -> float:
     """Of the counts of one list, in L2."""
-    return (2.0 if guarantee.neighbours == "replace_one" else 1.0) * rows**2
+    return (guarantee.relation.counts * rows) ** 2

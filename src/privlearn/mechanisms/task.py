@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from privlearn.erm.losses import LossFacts
 from privlearn.errors import InvalidParameter
-from privlearn.guarantee import Neighbours
+from privlearn.relation import Relation, relation_named
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,13 @@ class Task:
     problems: int
     regularization: float
     tolerance: float
-    neighbours: Neighbours
+    neighbours: str
     weight_bound: float = 1.0
     rows_per_person: int = 1
     averaged: bool = False
 
     def __post_init__(self) -> None:
+        relation_named(self.neighbours)
         for name in ("total", "dimension", "problems", "rows_per_person"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
                 raise InvalidParameter(
@@ -62,10 +63,14 @@ class Task:
                 raise InvalidParameter(f"{name} must be a finite number above 0, not {getattr(self, name)!r}")
 
     @property
+    def relation(self) -> Relation:
+        """What neighbours are, with the facts that theorems take from it."""
+        return relation_named(self.neighbours)
+
+    @property
     def gradient_sensitivity(self) -> float:
         """How far one person moves the sum of all gradients of one problem, at any w: 2 L, or L for zero_out."""
-        gradients_at_stake = 2 if self.neighbours == "replace_one" else 1
-        return gradients_at_stake * self.loss.lipschitz * self.weight_bound * self.rows_per_person
+        return self.relation.gradients * self.loss.lipschitz * self.weight_bound * self.rows_per_person
 
     @property
     def minimiser_sensitivity(self) -> float:
@@ -97,4 +102,4 @@ class Task:
             return None
         if self.loss.monotone:
             return 0
-        return 1 if self.neighbours == "zero_out" else 2
+        return self.relation.gradients

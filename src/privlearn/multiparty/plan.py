@@ -19,7 +19,7 @@ from privlearn.erm import Loss, loss_from_name
 from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.estimators.default_regularization import default_regularization
 from privlearn.features import Kernel, kernel_from_name
-from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import LocalAggregation, MultipartyMechanism, NoisyDescent, PrivateSGD, Task
 from privlearn.mechanisms.summed import surplus
 from privlearn.multiparty.cohort import Cohort
@@ -108,7 +108,7 @@ class MultipartyPlan(PublicModel):
     parties: Annotated[dict[Name, Annotated[StrictInt, Field(ge=1)]], Field(min_length=2)]
     epsilon: Annotated[float, Field(gt=0)]
     delta: Annotated[float, Field(ge=0, lt=1)]
-    neighbours: Neighbours = "replace_one"
+    neighbours: str = "replace_one"
     algorithm: Algorithm = "descent"
     loss: Literal["logistic", "huber_hinge", "smoothed_hinge"] = "logistic"
     width: Annotated[float, Field(gt=0)] | None = None

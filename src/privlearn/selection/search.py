@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.work import charged
-from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.guarantee import Guarantee
 from privlearn.ledger import Budget
 from privlearn.mechanisms.answers import whole_number
 from privlearn.mechanisms.search import Searched
@@ -92,7 +92,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         *,
         epsilon: float,
         delta: float = 0.0,
-        neighbours: Neighbours = "replace_one",
+        neighbours: str = "replace_one",
         method: str = "auto",
         expected_trials: int | None = None,
         public_validation: Any = None,

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
 from privlearn.data.documents import read_toml
-from privlearn.data.public_model import PublicModel
+from privlearn.data.public_model import Neighbours, PublicModel
 from privlearn.errors import LedgerError, SchemaError
-from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import CompositionName
 from privlearn.service.recipes import Positive, Recipe
 from privlearn.service.sources import check_address

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.guarantee import Neighbours
 from privlearn.mechanisms.kernel_task import KernelTask
 
 Array = NDArray[np.float64]
@@ -19,7 +18,7 @@ class Learner(Protocol):
     The public half may be shown to anyone, the private half to the session alone.
     """
 
-    def facts(self, neighbours: Neighbours) -> KernelTask:
+    def facts(self, neighbours: str) -> KernelTask:
         """Public: what the mechanisms are calibrated by; a problem is a function."""
 
     def describe(self) -> dict[str, Any]:

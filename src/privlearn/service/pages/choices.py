@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from privlearn.errors import BudgetExceeded, InvalidParameter
-from privlearn.guarantee import Guarantee, Neighbours
+from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import Share
 from privlearn.service.datasets import OfferedDataSet
 from privlearn.service.pages.faces import FACES, Face
@@ -48,7 +48,7 @@ class Choices:
         once = typed.get("once", "")
         return cls(**chosen, once=once if _ONCE.fullmatch(once) else fresh())
 
-    def meaning(self, neighbours: Neighbours) -> tuple[Face | None, Guarantee | None, dict[str, str]]:
+    def meaning(self, neighbours: str) -> tuple[Face | None, Guarantee | None, dict[str, str]]:
         """Which face and promise they are, and what is wrong, by field."""
         errors = {}
         numbers = {}
