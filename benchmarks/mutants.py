@@ -364,7 +364,7 @@ MUTANTS = [
     Mutant("rounds not composed", DESCENT, 'kinds.count("gradients") * gradient**2', "gradient**2", PARTIES),
     Mutant("second moments for free", DESCENT, ' + kinds.count("second_moments") * moments**2', "", PARTIES),
     Mutant("second moments as for zero_out", RELATION, "moments=math.sqrt(2.0),", "moments=1.0,", PARTIES),
-    Mutant("second moments without the class weight", DESCENT, "apart * task.weight_bound * task.rows_per_person", "apart * task.rows_per_person", PARTIES),
+    Mutant("second moments without the class weight", DESCENT, "task.relation.moments * task.weight_bound * task.rows", "task.relation.moments * task.rows", PARTIES),
     Mutant("second moments of one row for a person of many", DESCENT, "task.weight_bound * task.rows_per_person + summation", "task.weight_bound + summation", PARTIES),
     Mutant("sqrt(K) dropped, descent", SUMMED, "return math.sqrt(self.task.problems) * (", "return 1.0 * (", PARTIES),
     Mutant("rounding of sums for free", SUMMED, "2.0 * SUM_ROUNDING * task.total", "0.0 * SUM_ROUNDING * task.total", PARTIES),
