@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from postgresql_cluster import Cluster
+    from tests.support.postgresql_cluster import Cluster
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
@@ -22,7 +22,7 @@ settings.load_profile("repeatable")
 @pytest.fixture(scope="session")
 def server() -> Iterator[Cluster]:
     """A PostgreSQL server of its own."""
-    from postgresql_cluster import Unavailable, cluster
+    from tests.support.postgresql_cluster import Unavailable, cluster
 
     try:
         running = cluster()

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1] / "tests" / "browser"))
 
-from demo_server import DemoServer  # noqa: E402 - found only now
-from visitors import PHONE, visiting  # noqa: E402
+from tests.support.demo_server import DemoServer  # noqa: E402 - found only now
+from tests.support.visitors import PHONE, visiting  # noqa: E402
 
 _COLOURS = 160
 _WIDE = {"width": 1000, "height": 760}

@@ -6,8 +6,9 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from demo_server import DemoServer
 from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.support.demo_server import DemoServer
 
 expect.set_options(timeout=20_000)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from demo_server import DemoServer
-from page_checks import focused_outline, overflow, problems_of
 from playwright.sync_api import Browser, Page, expect
-from visitors import DESKTOP, PHONE, visiting
+
+from tests.support.demo_server import DemoServer
+from tests.support.page_checks import focused_outline, overflow, problems_of
+from tests.support.visitors import DESKTOP, PHONE, visiting
 
 _ESTIMATED = "/desk/census/train?face=points&learner=logistic&epsilon=0.1&delta=1e-6"
 _OF_ANALYST = [

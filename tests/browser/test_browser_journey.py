@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from demo_server import DemoServer
 from playwright.sync_api import Browser, Page, expect
-from visitors import left, visiting
+
+from tests.support.demo_server import DemoServer
+from tests.support.visitors import left, visiting
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_support import Census, Result, Run
 
 from privlearn.cli import main
 from privlearn.data import write_table
 from privlearn.data.simulated import census_schema, simulated_census
+from tests.support.cli_support import Census, Result, Run
 
 
 @pytest.fixture

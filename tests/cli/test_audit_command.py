@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_support import Census, Run
+
+from tests.support.cli_support import Census, Run
 
 FACTORY = """
 import numpy as np

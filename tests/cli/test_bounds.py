@@ -6,7 +6,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from cli_support import Run
+
+from tests.support.cli_support import Run
 
 USUAL = ("--rows", 36000, "--lambda", 1e-3, "--epsilon", 1, "--columns", 104)
 

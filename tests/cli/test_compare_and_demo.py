@@ -7,9 +7,9 @@ import sys
 from html.parser import HTMLParser
 
 import pytest
-from cli_support import Census, Run
 
 from privlearn import Ledger, Schema
+from tests.support.cli_support import Census, Run
 
 
 def _compare(run: Run, census: Census, *arguments: object) -> str:

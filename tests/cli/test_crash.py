@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import Census
 
 from privlearn import Guarantee, Ledger, Release
+from tests.support.cli_support import Census
 
 EPSILON = 0.125  # sums of it are exact
 FITS_IN_A_BUDGET = 6
@@ -23,7 +23,7 @@ RUNS_A_BUDGET = 12  # more than fit, so that the limit is met as well
 class ForkServer:
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("fork_server.py"))],
+            [sys.executable, "-m", "tests.support.fork_server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

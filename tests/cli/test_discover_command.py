@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import yaml
-from cli_support import Census, Result, Run
 
 from privlearn import Ledger, Release, Schema
 from privlearn.data import write_table
 from privlearn.data.simulated import simulated_census
+from tests.support.cli_support import Census, Result, Run
 
 PRICE = ("--epsilon", 2, "--delta", "1e-5")
 HALF = ("--split", "bounds=0.5,fit=0.5")

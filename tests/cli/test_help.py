@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from cli_support import Run
+
+from tests.support.cli_support import Run
 
 ASK = (
     "datasets", "dataset", "budget", "estimate", "synthetic", "release", "session", "predict", "sessions",

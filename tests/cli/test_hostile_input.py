@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from cli_support import Census, Run
 
 from privlearn import Ledger
 from privlearn.data import write_table
 from privlearn.data.simulated import simulated_census
+from tests.support.cli_support import Census, Run
 
 CANARY = "7364518209"
 CANARY_TEXT = "Xylophon-Quirk"

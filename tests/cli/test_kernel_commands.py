@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cli_support import Census, Run
 
 from privlearn import Guarantee, InteractivePredictor, KernelLearner, PrivateSVC
+from tests.support.cli_support import Census, Run
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_support import Run
 
 from privlearn.service import demo
 from privlearn.service.datasets import Catalog
@@ -14,6 +13,7 @@ from privlearn.service.events import events
 from privlearn.service.keys import authenticate
 from privlearn.service.refusals import AccessRefused
 from privlearn.service.settings import Owner
+from tests.support.cli_support import Run
 
 
 @pytest.fixture

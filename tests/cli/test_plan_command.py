@@ -7,9 +7,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from cli_support import Census, Run
 
 from privlearn.data import Schema
+from tests.support.cli_support import Census, Run
 
 GAUSSIAN = ("--delta", "1e-6")
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from cli_support import Run
 
 from privlearn import Release, Schema
 from privlearn.data import write_table
+from tests.support.cli_support import Run
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from cli_support import Run
 
 from privlearn.reproduce import EXPERIMENTS
+from tests.support.cli_support import Run
 
 
 def test_without_a_name_it_lists(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

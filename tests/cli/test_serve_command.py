@@ -17,13 +17,13 @@ from typing import Any
 
 import httpx
 import pytest
-from cli_support import Run
 
 from privlearn.client import Client, Unreachable
 from privlearn.data import write_table
 from privlearn.data.simulated import census_schema, simulated_census
 from privlearn.service.keys import create_key
 from privlearn.service.settings import Owner
+from tests.support.cli_support import Run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the service needs POSIX locks")
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cli_support import Census, Run
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from privlearn import Ledger, Release
 from privlearn.data import write_table
 from privlearn.data.simulated import simulated_census
+from tests.support.cli_support import Census, Run
 
 NOT_PRIVATE = 3
 

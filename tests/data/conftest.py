@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from canary import CANARIES
 from scipy import sparse
 
 from privlearn.data import Schema
 from privlearn.errors import DataError
+from tests.support.canary import CANARIES
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from canary import CANARY_NUMBER, CANARY_TEXT
 from numpy.testing import assert_allclose
 from scipy import sparse
 
 from privlearn.data import BoundedRows
 from privlearn.errors import InvalidParameter
+from tests.support.canary import CANARY_NUMBER, CANARY_TEXT
 
 X = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0], [-30.0, 40.0]])
 

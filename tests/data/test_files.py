@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from canary import CANARY_TEXT
 from numpy.testing import assert_array_equal
 
 from privlearn.data import Schema, SchemaEncoder, read_table, write_table
+from tests.support.canary import CANARY_TEXT
 
 Refused = Callable[..., AbstractContextManager[None]]
 HEADER = "age,income,weight,sex,ward,smoker,outcome,extra"

@@ -13,9 +13,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from canary import CANARY_NUMBER, CANARY_TEXT
 
 from privlearn.data import Schema, SchemaEncoder
+from tests.support.canary import CANARY_NUMBER, CANARY_TEXT
 
 Refused = Callable[..., AbstractContextManager[None]]
 A_DAY = datetime.datetime(2001, 2, 3)

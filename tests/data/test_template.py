@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 import yaml
-from canary import CANARIES, CANARY_NUMBER, CANARY_TEXT
 
 from privlearn.data import Schema, write_table
 from privlearn.data.template import schema_template
 from privlearn.errors import SchemaError
+from tests.support.canary import CANARIES, CANARY_NUMBER, CANARY_TEXT
 
 TABLE = pa.table(
     {

@@ -12,9 +12,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from doc_pages import ROOT, blocks
 
 from privlearn.service.settings import DataSet, Limits, Owner, ServerSettings
+from tests.support.doc_pages import ROOT, blocks
 
 DEPLOY = ROOT / "deploy"
 PAGE = ROOT / "docs" / "how-to" / "serve.md"

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doc_pages import Block, blocks, page_name, pages
-from shell_blocks import check_printed, run_console
+
+from tests.support.doc_pages import Block, blocks, page_name, pages
+from tests.support.shell_blocks import check_printed, run_console
 
 RUNNABLE = {"python", "console"}
 FEW_PEOPLE = "200"

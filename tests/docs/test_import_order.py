@@ -6,7 +6,8 @@ import ast
 from pathlib import Path
 
 import pytest
-from doc_pages import ROOT
+
+from tests.support.doc_pages import ROOT
 
 LAYERS = (
     "errors", "relation", "guarantee", "randomness", "listening", "data", "features", "erm", "accounting",

@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from doc_pages import ROOT, page_name, pages, without_blocks
+
+from tests.support.doc_pages import ROOT, page_name, pages, without_blocks
 
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]*)\)")
 CITED_PAGE = re.compile(r"docs/theory/\w+\.md")

@@ -7,9 +7,9 @@ import re
 from types import ModuleType
 
 import pytest
-from doc_pages import ROOT
 
 import privlearn
+from tests.support.doc_pages import ROOT
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from doc_pages import ROOT
+from tests.support.doc_pages import ROOT
 
 
 def test_every_test_that_is_named_exists() -> None:

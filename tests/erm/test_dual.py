@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from erm_problems import simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from privlearn.erm import (
 from privlearn.erm.kernel_gap import WeightedLoss, gradient_gap, hinge_gap
 from privlearn.erm.kernel_gram import SignedGram
 from privlearn.errors import InvalidParameter, SolverError
+from tests.support.erm_problems import simulate
 
 Vector = NDArray[np.float64]
 EVERY_LOSS = pytest.mark.parametrize("name", LOSSES)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from erm_problems import simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from sklearn.svm import LinearSVC
 from privlearn.erm import Hinge, Problem, certified_distance, minimise
 from privlearn.erm import hinge as hinge_module
 from privlearn.errors import InvalidParameter, SolverError
+from tests.support.erm_problems import simulate
 
 
 def value(problem: Problem, w: NDArray[Any]) -> float:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from erm_problems import simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from privlearn.erm.kernel_gram import SignedGram
 from privlearn.erm.kernel_pairs import NEAR, _PairSearch, descend_in_pairs
+from tests.support.erm_problems import simulate
 
 Vector = NDArray[np.float64]
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from erm_problems import simulate
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from privlearn.erm import Logistic, Problem, minimise, minimise_multinomial
 from privlearn.errors import InvalidParameter, SolverError
+from tests.support.erm_problems import simulate
 
 
 def three_classes(rows: int = 600, columns: int = 5) -> tuple[NDArray[Any], NDArray[np.int64]]:

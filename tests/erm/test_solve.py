@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from erm_problems import exact_gradient_norm, simulate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from privlearn.erm import (
 from privlearn.erm import solve as solve_module
 from privlearn.erm.objective import Objective
 from privlearn.errors import InvalidParameter, SolverError
+from tests.support.erm_problems import exact_gradient_norm, simulate
 
 SMOOTH = [loss_from_name(name) for name in LOSSES if math.isfinite(loss_from_name(name).smoothness)]
 SMOOTH_IDS = [loss.name for loss in SMOOTH]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from feature_cases import COLUMNS, SHIFT_INVARIANT, VECTOR_KERNELS, ball, exact_squares, maps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -16,6 +15,7 @@ from scipy import sparse
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.features import FeatureMap, FourierFeatures, LandmarkFeatures
 from privlearn.features.feature_map import BLOCK, shorten
+from tests.support.feature_cases import COLUMNS, SHIFT_INVARIANT, VECTOR_KERNELS, ball, exact_squares, maps
 
 MAPS = maps()
 over_maps = pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from feature_cases import COLUMNS, SHIFT_INVARIANT, ball
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from privlearn.errors import InvalidParameter
 from privlearn.features import FourierFeatures, Kernel, kernel_from_name
+from tests.support.feature_cases import COLUMNS, SHIFT_INVARIANT, ball
 
 over_kernels = pytest.mark.parametrize("kernel", SHIFT_INVARIANT, ids=str)
 LAWS = {

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from feature_cases import SHIFT_INVARIANT, VECTOR_KERNELS, WORDS, ball, spectrum
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from scipy import sparse
@@ -16,6 +15,7 @@ from sklearn.metrics import pairwise
 
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.features import KERNELS, Kernel, kernel_from_dict, kernel_from_name
+from tests.support.feature_cases import SHIFT_INVARIANT, VECTOR_KERNELS, WORDS, ball, spectrum
 
 over_kernels = pytest.mark.parametrize("kernel", VECTOR_KERNELS, ids=str)
 CANARY = 7364518209.0

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from feature_cases import COLUMNS, VECTOR_KERNELS, WORDS, ball, exact_squares, spectrum
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.features import Kernel, LandmarkFeatures, kernel_from_name
+from tests.support.feature_cases import COLUMNS, VECTOR_KERNELS, WORDS, ball, exact_squares, spectrum
 
 over_kernels = pytest.mark.parametrize("kernel", VECTOR_KERNELS, ids=str)
 

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from test_processes import child_context
 from typer.testing import CliRunner
 
 from privlearn.cli import app
@@ -21,7 +20,8 @@ from privlearn.errors import BudgetExceeded, LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger, Reservation
 from privlearn.ledger.composition import Amount
-from raw_store import execute
+from tests.support.forked import child_context
+from tests.support.raw_store import execute
 
 TOTAL = Guarantee(1.0, 1e-6)
 SHARES = {"alice": Guarantee(0.5, 5e-7), "bob": Guarantee(0.7, 1e-6)}

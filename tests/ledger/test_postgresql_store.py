@@ -14,8 +14,6 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from forked import fork
-from postgresql_cluster import Cluster
 from privlearn.cli import app
 from privlearn.errors import LedgerError
 from privlearn.guarantee import Guarantee
@@ -23,7 +21,9 @@ from privlearn.ledger import Cost, Ledger, Reservation
 from privlearn.ledger import store as stores
 from privlearn.ledger.reservation import append
 from privlearn.storage import disconnect
-from raw_store import execute
+from tests.support.forked import fork
+from tests.support.postgresql_cluster import Cluster
+from tests.support.raw_store import execute
 
 COST = Cost(Guarantee(0.1, 1e-8))
 TOTAL = Guarantee(1.0, 1e-6)

@@ -10,24 +10,16 @@ import time
 from contextlib import suppress
 from decimal import Decimal
 from multiprocessing.connection import Connection
-from typing import Any
 
 import pytest
 
 from privlearn.errors import BudgetExceeded
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
-from raw_store import counted, execute, is_file
+from tests.support.forked import child_context
+from tests.support.raw_store import counted, execute, is_file
 
 COST = Cost(Guarantee(0.01, 1e-8))
-
-
-def child_context() -> Any:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["privlearn.ledger", "psycopg", "pytest", "sqlalchemy.dialects.postgresql"]
-    )
-    return context
 
 
 def spend_all(ledger: Ledger, worker: int) -> int:

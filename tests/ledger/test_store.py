@@ -18,7 +18,7 @@ from privlearn.ledger import Cost, Ledger
 from privlearn.ledger import store as stores
 from privlearn.ledger.statement import amounts, read_counted
 from privlearn.storage.store import MARKS
-from raw_store import Refused, execute, is_file
+from tests.support.raw_store import Refused, execute, is_file
 
 COST = Cost(Guarantee(0.1, 1e-8, "zero_out"))
 TOTAL = Guarantee(1.0, 1e-6, "zero_out")

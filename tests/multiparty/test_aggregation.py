@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from party_cases import (
+from scipy import stats
+
+from privlearn.guarantee import Guarantee
+from privlearn.multiparty.trusted_sum import TrustedSum
+from privlearn.randomness import SeededRandomness
+from tests.support.party_cases import (
     DELTA,
     EPSILON,
     NOWHERE,
@@ -19,11 +24,6 @@ from party_cases import (
     random_rows,
     task_of,
 )
-from scipy import stats
-
-from privlearn.guarantee import Guarantee
-from privlearn.multiparty.trusted_sum import TrustedSum
-from privlearn.randomness import SeededRandomness
 
 ALARM = 1e-6
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from run_cases import IDENTITIES, SIZES, TABLES, Wire, plan_of
 
 from privlearn.errors import ProtocolError, TooFewParties
 from privlearn.mechanisms.summed import NoisySum, Question
 from privlearn.multiparty.conversation import Parts, Stage, noise_share
 from privlearn.multiparty.coordinator_run import CoordinatorRun
 from privlearn.multiparty.party import Party
+from tests.support.run_cases import IDENTITIES, SIZES, TABLES, Wire, plan_of
 
 STRICT, LENIENT = plan_of(), plan_of(dropouts=1)
 Tamper = Callable[[Stage, str, Parts | str], Parts | str | None]

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_cases import IDENTITIES, SIZES, Wire, plan_of
 
 from privlearn.errors import InvalidParameter, ProtocolError, TooFewParties
 from privlearn.multiparty.certificate import write_certificate
 from privlearn.multiparty.conversation import Parts, Stage
 from privlearn.multiparty.identity import Identity
+from tests.support.run_cases import IDENTITIES, SIZES, Wire, plan_of
 
 pytest.importorskip("flwr", reason="the extra `multiparty` is not installed")
 pytestmark = pytest.mark.filterwarnings("default")  # Flower's and its dependencies' own

@@ -10,10 +10,10 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
-from masking_steps import Steps
 
 from privlearn.multiparty.cohort import Cohort
 from privlearn.multiparty.masks import pair_masks, self_mask
+from tests.support.masking_steps import Steps
 
 SESSION = Steps(Cohort(3), dimension=50, rounds=9).session
 

@@ -6,7 +6,6 @@ import contextlib
 
 import numpy as np
 import pytest
-from masking_steps import Steps
 from scipy.stats import chisquare, ks_2samp
 
 from privlearn.errors import ProtocolError
@@ -19,6 +18,7 @@ from privlearn.multiparty.masking_party import NUMBER
 from privlearn.multiparty.masks import pair_masks, self_mask
 from privlearn.multiparty.secure_sum import SecureSum
 from privlearn.multiparty.shamir import SHARE_BYTES, recover
+from tests.support.masking_steps import Steps
 
 DIMENSION = 4096
 ENCODING = FixedPoint(bound=8.0, step=2.0**-30, parties=6)

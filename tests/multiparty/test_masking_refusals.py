@@ -9,7 +9,6 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
-from masking_steps import Steps
 
 from privlearn.errors import DataError, InvalidParameter, PrivlearnError, ProtocolError, TooFewParties
 from privlearn.multiparty.cohort import Cohort
@@ -19,6 +18,7 @@ from privlearn.multiparty.masking_coordinator import MaskingCoordinator
 from privlearn.multiparty.masking_party import NUMBER, MaskingParty
 from privlearn.multiparty.shamir import SHARE_BYTES
 from privlearn.multiparty.sum_session import SumSession
+from tests.support.masking_steps import Steps
 
 COHORT = Cohort(4, dropouts=1)
 WORDS = np.array([3, 2**63], dtype=np.uint64)

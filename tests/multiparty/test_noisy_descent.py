@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from party_cases import (
+from scipy import stats
+
+from privlearn.erm import Hinge, HuberHinge, Logistic, SmoothedHinge
+from privlearn.errors import InvalidParameter
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms import NoisyDescent
+from privlearn.mechanisms.summed import Noise, NoisySum, Question, packed, unpacked
+from privlearn.multiparty.trusted_sum import TrustedSum
+from privlearn.randomness import SeededRandomness
+from tests.support.party_cases import (
     DELTA,
     EPSILON,
     NOWHERE,
@@ -21,15 +30,6 @@ from party_cases import (
     random_rows,
     task_of,
 )
-from scipy import stats
-
-from privlearn.erm import Hinge, HuberHinge, Logistic, SmoothedHinge
-from privlearn.errors import InvalidParameter
-from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import NoisyDescent
-from privlearn.mechanisms.summed import Noise, NoisySum, Question, packed, unpacked
-from privlearn.multiparty.trusted_sum import TrustedSum
-from privlearn.randomness import SeededRandomness
 
 ALARM = 1e-6
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import IDENTITIES, TABLES, Wire, plan_of
 
 from privlearn.errors import InvalidParameter, ProtocolError
 from privlearn.guarantee import Guarantee
@@ -20,6 +19,7 @@ from privlearn.multiparty.identity import Identity
 from privlearn.multiparty.party import Party
 from privlearn.multiparty.party_run import PartyRun
 from privlearn.release import Release
+from tests.support.run_cases import IDENTITIES, TABLES, Wire, plan_of
 
 RUN = bytes(RUN_BYTES)
 PLAN = plan_of()

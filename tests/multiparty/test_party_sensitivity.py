@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from party_cases import aggregation, descent, exact_sum, parties_of, psgd, task_of
 
 from privlearn.erm import HuberHinge, Logistic, SmoothedHinge
 from privlearn.mechanisms import LocalAggregation, MultipartyMechanism
 from privlearn.mechanisms.summed import Question
+from tests.support.party_cases import aggregation, descent, exact_sum, parties_of, psgd, task_of
 
 Array = NDArray[np.float64]
 SIZES = [1, 4, 7]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_cases import IDENTITIES, KEYS, SCHEMA, plan_of
 from typer.testing import CliRunner
 
 from privlearn.cli import app
@@ -15,6 +14,7 @@ from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.multiparty.conversation import identity_of
 from privlearn.multiparty.identity import Identity, PublicIdentity
 from privlearn.multiparty.settings import PartySettings
+from tests.support.run_cases import IDENTITIES, KEYS, SCHEMA, plan_of
 
 PLAN = plan_of()
 LIMITS: dict[str, Any] = {

@@ -7,16 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from party_cases import (
-    DELTA,
-    EPSILON,
-    exact_sum,
-    parties_of,
-    pooled_minimiser,
-    psgd,
-    random_rows,
-    task_of,
-)
 from scipy import stats
 
 from privlearn.accounting.pure import composed_pure_delta, composed_pure_epsilon
@@ -26,6 +16,16 @@ from privlearn.mechanisms import PrivateSGD
 from privlearn.mechanisms.summed import NoisySum, Question
 from privlearn.multiparty.trusted_sum import TrustedSum
 from privlearn.randomness import SeededRandomness
+from tests.support.party_cases import (
+    DELTA,
+    EPSILON,
+    exact_sum,
+    parties_of,
+    pooled_minimiser,
+    psgd,
+    random_rows,
+    task_of,
+)
 
 
 def brute_force_delta(round_epsilon: float, times: int, epsilon: float) -> float:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from process_cases import Site
-from run_cases import SIZES, TABLES
 
 from privlearn.release.verify import verify
+from tests.support.process_cases import Site
+from tests.support.run_cases import SIZES, TABLES
 
 pytest.importorskip("flwr", reason="the extra `multiparty` is not installed")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from combinations import PLANS, Plan, every_plan, largest_ratio
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -16,6 +15,7 @@ from privlearn import PrivateLogisticRegression
 from privlearn.erm import HuberHinge, Logistic, Multinomial
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.randomness import SeededRandomness
+from tests.support.combinations import PLANS, Plan, every_plan, largest_ratio
 
 Array = NDArray[np.float64]
 EPSILON, DELTA = 1.3, 1e-4

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from combinations import PLANS, Plan, every_plan
 
 from privlearn import Certificate, VerificationError
 from privlearn.erm import Hinge, HuberHinge, Logistic, Multinomial, SmoothedHinge
 from privlearn.randomness import SecureRandomness, SeededRandomness
+from tests.support.combinations import PLANS, Plan, every_plan
 
 ENCODING = {"norm_bound": 1.0, "features": 2}
 EPSILON, DELTA = 1.3, 1e-4

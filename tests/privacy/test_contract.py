@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from combinations import PLANS, Plan, every_plan
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
@@ -18,6 +17,7 @@ from privlearn.erm import LOSSES, HuberHinge, loss_from_name
 from privlearn.errors import InvalidParameter
 from privlearn.estimators import ESTIMATORS
 from privlearn.guarantee import Guarantee
+from tests.support.combinations import PLANS, Plan, every_plan
 
 Array = NDArray[np.float64]
 

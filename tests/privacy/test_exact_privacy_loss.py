@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from combinations import Plan, hockey_stick
 from numpy.typing import NDArray
 
 from privlearn.audit.laws import Grid, LawPair, objective_laws
 from privlearn.audit.neighbours import Pair, Records, worst_pairs
 from privlearn.erm import HuberHinge, Logistic, Problem, SmoothedHinge, minimise
+from tests.support.combinations import Plan, hockey_stick
 
 Array = NDArray[np.float64]
 

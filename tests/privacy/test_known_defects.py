@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from combinations import PLANS, Plan, every_plan, hockey_stick
 
 from privlearn import DataError, Guarantee, InvalidParameter, Ledger, PrivateLogisticRegression, SolverError
 from privlearn.data import BoundedRows, Schema, SchemaEncoder
 from privlearn.erm import minimise
 from privlearn.errors import BudgetExceeded, SchemaError
 from privlearn.estimators import training
+from tests.support.combinations import PLANS, Plan, every_plan, hockey_stick
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(60, 3))

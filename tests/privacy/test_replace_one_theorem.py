@@ -11,8 +11,9 @@ import math
 
 import numpy as np
 import pytest
-from combinations import hockey_stick
 from numpy.typing import NDArray
+
+from tests.support.combinations import hockey_stick
 
 Array = NDArray[np.float64]
 

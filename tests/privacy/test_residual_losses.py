@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from combinations import Plan
 from scipy import integrate, stats
 from scipy.optimize import brentq
 
@@ -16,6 +15,7 @@ from privlearn import PrivateRegressor
 from privlearn.audit.laws import Grid, objective_laws
 from privlearn.audit.neighbours import worst_pairs
 from privlearn.erm import ClippedSquare, Huber
+from tests.support.combinations import Plan
 
 EPSILON, DELTA, ALARM = 1.3, 1e-4, 1e-6
 DIRECTIONS = {"zero_out": 1, "replace_one": 2}

@@ -9,12 +9,12 @@ from typing import Any
 
 import httpx
 import pytest
-from served import Served, serving
-from service_support import load_clinic
 
 from privlearn.errors import SessionError
 from privlearn.service.api.aside import AT_ONCE
 from privlearn.service.service import Service
+from tests.support.served import Served, serving
+from tests.support.service_support import load_clinic
 
 THREADS = 40
 """Of the application, for everything else."""

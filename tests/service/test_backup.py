@@ -11,9 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from service_support import write_clinic
 
-from postgresql_cluster import Cluster
 from privlearn.errors import BudgetExceeded, InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
@@ -28,6 +26,8 @@ from privlearn.service.settings import Owner
 from privlearn.service.store import open_store
 from privlearn.service.training import run_job
 from privlearn.storage import disconnect
+from tests.support.postgresql_cluster import Cluster
+from tests.support.service_support import write_clinic
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "backup.md"
 COST = Guarantee(0.25, 1e-7)

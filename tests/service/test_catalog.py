@@ -10,7 +10,6 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 import pytest
-from service_support import SCHEMA, load_clinic, write_clinic
 
 from privlearn.data import Schema, SchemaEncoder, write_table
 from privlearn.errors import DataError, InvalidParameter, PrivlearnError, SchemaError
@@ -22,6 +21,7 @@ from privlearn.service.refusals import Forbidden, NotFound
 from privlearn.service.settings import Owner
 from privlearn.service.sources import read_query
 from privlearn.service.store import open_store
+from tests.support.service_support import SCHEMA, load_clinic, write_clinic
 
 HOLDER = Caller("k", "holder")
 ALICE = Caller("k", "analyst", "alice")

@@ -19,7 +19,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from real_server import Clinic
 
 from privlearn.cli import main
 from privlearn.client import Client, RemoteSession, Unreachable
@@ -28,6 +27,7 @@ from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, Privle
 from privlearn.release import SessionCertificate, verify
 from privlearn.service.keys import create_key
 from privlearn.service.refusals import AccessRefused, Conflict, Forbidden, NotFound
+from tests.support.real_server import Clinic
 
 PROMISE = {"epsilon": 0.01, "delta": 1e-9}
 Ask = Callable[..., str]

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from service_support import SCHEMA, load_clinic
 
 from privlearn.data import CategoryColumn, NumberColumn, Schema, SchemaEncoder, Target, TextColumn
 from privlearn.errors import InvalidParameter, PrivlearnError
@@ -25,6 +24,7 @@ from privlearn.service.recipes import Recipe, estimator, kernel_learner
 from privlearn.service.refusals import TooLarge
 from privlearn.service.rehearsal import rehearsed_errors
 from privlearn.sessions import InteractivePredictor
+from tests.support.service_support import SCHEMA, load_clinic
 
 PROMISE = Guarantee(1.0, 1e-6)
 SVM = Recipe(model="svm")

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from real_server import Clinic
 
-from postgresql_cluster import Cluster
 from privlearn.client import Client, Unreachable
 from privlearn.errors import LedgerError
-from raw_store import execute
+from tests.support.postgresql_cluster import Cluster
+from tests.support.raw_store import execute
+from tests.support.real_server import Clinic
 
 COST = 0.1
 

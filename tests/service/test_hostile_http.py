@@ -12,12 +12,12 @@ import httpx
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from served import Served, serving
-from service_support import load_clinic
 
 from privlearn.service.api.arrow_text import write_arrow
 from privlearn.service.api.kinds import ARROW, CSV, JSON
 from privlearn.service.limits import Limiter
+from tests.support.served import Served, serving
+from tests.support.service_support import load_clinic
 
 CANARY = "Xylophon-Quirk"
 ROW: dict[str, Any] = {"age": 30, "dose": 1.0, "sex": "male"}

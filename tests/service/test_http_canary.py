@@ -12,14 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from served import Served, serving
-from service_support import SCHEMA, write_clinic
 
 from privlearn.data import read_table, write_table
 from privlearn.data.schema import Schema
 from privlearn.service.keys import Caller, authenticate
 from privlearn.service.logs import JsonLines
 from privlearn.service.settings import Owner
+from tests.support.served import Served, serving
+from tests.support.service_support import SCHEMA, write_clinic
 
 WORD, NUMBER = "Xylophon-Quirk", 73645.18209
 SHOWN = (WORD, "Xylophon", "73645.18", "7.364518", "73,645")

@@ -9,14 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pytest
-from served import Served, serving
-from service_support import SCHEMA, load_clinic
 
 from privlearn import __version__
 from privlearn.planning.synthetic import synthetic_table
 from privlearn.release import Release
 from privlearn.service.api.arrow_text import write_arrow
 from privlearn.service.api.kinds import ARROW, CSV, JSON
+from tests.support.served import Served, serving
+from tests.support.service_support import SCHEMA, load_clinic
 
 ROWS = synthetic_table(SCHEMA, 20, seed=3).drop_columns(["outcome"])
 

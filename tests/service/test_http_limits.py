@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from served import Served, serving
-from service_support import load_clinic
 
 from privlearn.service.headers import ALWAYS, WITH_TLS
 from privlearn.service.limits import Buckets, Limiter
 from privlearn.service.refusals import TooMany
+from tests.support.served import Served, serving
+from tests.support.service_support import load_clinic
 
 LIMITS = "\n[limits]\nbody_megabytes = 1\nbatch_rows = 5\n"
 NO_KEY = "Bearer pl_" + "0" * 16 + "_" + "A" * 43

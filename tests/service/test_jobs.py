@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from service_support import load_clinic
 
 from privlearn.guarantee import Guarantee
 from privlearn.service import jobs, slots
 from privlearn.service.refusals import Conflict, NotFound, TooMany
 from privlearn.service.requests import TrainingRequest, points_from_bytes
 from privlearn.service.store import open_store
+from tests.support.service_support import load_clinic
 
 REQUEST = TrainingRequest("clinic", "release", "logistic", 0.5)
 PROMISE = Guarantee(0.5)

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from service_support import load_clinic
 
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.service import keys, logins
@@ -18,7 +17,8 @@ from privlearn.service.logins import caller_of_login, sign_in, sign_out
 from privlearn.service.refusals import AccessRefused, NotFound
 from privlearn.service.remembered import Remembered
 from privlearn.service.store import open_store
-from raw_store import execute
+from tests.support.raw_store import execute
+from tests.support.service_support import load_clinic
 
 A_DAY = timedelta(days=1)
 

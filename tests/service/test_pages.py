@@ -11,13 +11,13 @@ from html import unescape
 
 import httpx
 import pytest
-from served import Served, serving
-from service_support import load_clinic
 
 from privlearn.ledger import Ledger
 from privlearn.service import events
 from privlearn.service.pages import estimate_view
 from privlearn.service.pages.words import number, number_below
+from tests.support.served import Served, serving
+from tests.support.service_support import load_clinic
 
 OWN = {"Sec-Fetch-Site": "same-origin"}
 ASKED = {"face": "session", "learner": "logistic", "epsilon": "0.5", "delta": "1e-6"}

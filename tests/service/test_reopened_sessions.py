@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from service_support import SCHEMA, load_clinic
 
 from privlearn.errors import SessionError
 from privlearn.planning.synthetic import synthetic_table
@@ -18,6 +17,7 @@ from privlearn.service.requests import Predictions, TrainingRequest
 from privlearn.service.results import find_session
 from privlearn.service.settings import Owner
 from privlearn.service.store import open_store
+from tests.support.service_support import SCHEMA, load_clinic
 
 POINTS = synthetic_table(SCHEMA, 3, seed=1).drop_columns(["outcome"])
 

@@ -10,7 +10,6 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from schemathesis.checks import positive_data_acceptance
-from served import Served, serving
 from sqlalchemy import insert
 
 from privlearn.service.api.kinds import ARROW
@@ -21,6 +20,7 @@ from privlearn.service.limits import Limiter
 from privlearn.service.settings import Owner
 from privlearn.service.tables import keys
 from privlearn.storage import excluding
+from tests.support.served import Served, serving
 
 description = schemathesis.openapi.from_dict(bare_app().openapi())
 ID, SECRET = "0" * 16, "A" * 43  # requests are made up before there is a server that could make a key

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from service_support import SCHEMA, load_clinic
 
 from privlearn.errors import BudgetExceeded, InvalidParameter, LedgerError, PrivlearnError
 from privlearn.planning.synthetic import synthetic_table
@@ -24,6 +23,7 @@ from privlearn.service.refusals import Conflict, Forbidden, NotFound, TooLarge
 from privlearn.service.requests import Job, TrainingRequest
 from privlearn.service.service import Service
 from privlearn.service.settings import Owner
+from tests.support.service_support import SCHEMA, load_clinic
 
 HOLDER = Caller("k0", "holder")
 ALICE = Caller("k1", "analyst", "alice")

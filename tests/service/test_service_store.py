@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from service_support import load_clinic, write_clinic
 
 from privlearn.errors import LedgerError
 from privlearn.guarantee import Guarantee
@@ -16,7 +15,8 @@ from privlearn.ledger import Cost, Ledger
 from privlearn.service import events
 from privlearn.service.settings import Owner
 from privlearn.service.store import open_store
-from raw_store import Refused, execute, is_file
+from tests.support.raw_store import Refused, execute, is_file
+from tests.support.service_support import load_clinic, write_clinic
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from service_support import SCHEMA, load_clinic
 
 from privlearn.errors import SolverError
 from privlearn.guarantee import Guarantee
@@ -22,6 +21,7 @@ from privlearn.service.datasets import Catalog
 from privlearn.service.requests import Job, TrainingRequest
 from privlearn.service.store import open_store
 from privlearn.sessions.shared import SharedStore
+from tests.support.service_support import SCHEMA, load_clinic
 
 CELL = "0.123456789"
 """What an error of a library might quote."""

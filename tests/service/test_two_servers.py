@@ -9,12 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from real_server import Clinic, RealServer
 
-from postgresql_cluster import Cluster
 from privlearn.client import Client, TrainingFailed, Unreachable
 from privlearn.errors import BudgetExceeded
-from raw_store import execute
+from tests.support.postgresql_cluster import Cluster
+from tests.support.raw_store import execute
+from tests.support.real_server import Clinic, RealServer
 
 CLIENTS = 50
 POINTS = {"age": [20.0, 70.0], "dose": [1.0, 9.0], "sex": ["male", "female"]}

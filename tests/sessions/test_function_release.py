@@ -11,14 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
-from session_support import (
-    PROMISE,
-    SURPRISE,
-    least_p_value,
-    open_session,
-    points_in_ball,
-    written_learner,
-)
 
 from privlearn.errors import InvalidParameter
 from privlearn.features import kernel_from_name
@@ -26,6 +18,14 @@ from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.function_release import FunctionRelease
 from privlearn.mechanisms.gaussian_path import CAPACITY, FACTOR_JITTER, MOST_PATHS, VALUE_JITTER
 from privlearn.sessions import InteractivePredictor
+from tests.support.session_support import (
+    PROMISE,
+    SURPRISE,
+    least_p_value,
+    open_session,
+    points_in_ball,
+    written_learner,
+)
 
 
 def hockey_stick(epsilon: float, ratio: float) -> float:

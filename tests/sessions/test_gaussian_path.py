@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from session_support import SURPRISE, Array, least_p_value, points_in_ball
 
 from privlearn.features import kernel_from_name
 from privlearn.mechanisms.gaussian_path import (
@@ -21,6 +20,7 @@ from privlearn.mechanisms.gaussian_path import (
     rounding_bound,
 )
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
+from tests.support.session_support import SURPRISE, Array, least_p_value, points_in_ball
 
 
 class ScriptedRandomness(SeededRandomness):

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from session_support import PROMISE, written_learner
 
 from privlearn import verify
 from privlearn.errors import ReleaseError, VerificationError
@@ -20,6 +19,7 @@ from privlearn.mechanisms.function_release import FunctionRelease
 from privlearn.mechanisms.pinp import PaperPINP, TightPINP
 from privlearn.randomness import SecureRandomness, SeededRandomness
 from privlearn.sessions import SessionCertificate
+from tests.support.session_support import PROMISE, written_learner
 
 KINDS: list[Any] = [FunctionRelease, TightPINP, PaperPINP]
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.name}-{kind.mode}")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from session_support import open_session, points_in_ball, written_learner
 
-from forked import fork
 from privlearn.errors import SessionError
 from privlearn.sessions import InteractivePredictor
+from tests.support.forked import fork
+from tests.support.session_support import open_session, points_in_ball, written_learner
 
 POOL = points_in_ball(400, 3, 21)
 LINE = struct.Struct("<qd")

@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from session_support import PROMISE, open_session, points_in_ball, written_learner
 
-from forked import fork
-from postgresql_cluster import Cluster
 from privlearn.errors import LedgerError, SessionError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
 from privlearn.sessions import InteractivePredictor, SharedStore
 from privlearn.sessions.durable import Turn
-from raw_store import Refused, execute, is_file
+from tests.support.forked import fork
+from tests.support.postgresql_cluster import Cluster
+from tests.support.raw_store import Refused, execute, is_file
+from tests.support.session_support import PROMISE, open_session, points_in_ball, written_learner
 
 POINTS = points_in_ball(24, 3, 8)
 POOL = points_in_ball(60, 3, 21)

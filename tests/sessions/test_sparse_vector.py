@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import norm
-from session_support import PROMISE, Array, WrittenLearner, open_session, points_in_ball, written_learner
 
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
@@ -18,6 +17,14 @@ from privlearn.mechanisms.kernel_task import KernelTask
 from privlearn.mechanisms.pinp import FAILURE, QUERIES, PaperPINP, TightPINP
 from privlearn.mechanisms.sparse_vector import AboveThreshold
 from privlearn.randomness import SeededRandomness
+from tests.support.session_support import (
+    PROMISE,
+    Array,
+    WrittenLearner,
+    open_session,
+    points_in_ball,
+    written_learner,
+)
 
 
 class Recorder(SeededRandomness):

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from session_support import PROMISE, open_session, points_in_ball, written_learner
 
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SessionError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
 from privlearn.mechanisms.gaussian_path import CAPACITY
 from privlearn.sessions import InteractivePredictor, function_session
+from tests.support.session_support import PROMISE, open_session, points_in_ball, written_learner
 
 POINTS = points_in_ball(30, 3, 8)
 KINDS = [("function_release", "tight"), ("pinp", "tight"), ("pinp", "paper")]

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.csv
-from run_cases import IDENTITIES, KEYS, SCHEMA, SIZES, TABLES
 
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
 from privlearn.multiparty.certificate import write_certificate
+from tests.support.run_cases import IDENTITIES, KEYS, SCHEMA, SIZES, TABLES
 
 DEADLINE_SECONDS = 240.0
 PATIENCE_SECONDS = 15

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from demo_server import DemoServer
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+
+from tests.support.demo_server import DemoServer
 
 PHONE = {"width": 360, "height": 740}
 DESKTOP = {"width": 1100, "height": 800}

@@ -16,13 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
-from service_support import SCHEMA, write_clinic
 
 from privlearn.planning.synthetic import synthetic_table
 from privlearn.service.keys import create_key
 from privlearn.service.settings import Owner
 from privlearn.service.store import open_store
-from raw_store import counted, execute
+from tests.support.raw_store import counted, execute
+from tests.support.service_support import SCHEMA, write_clinic
 
 READY_SECONDS = 60.0
 
