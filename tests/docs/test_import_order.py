@@ -13,7 +13,7 @@ LAYERS = (
     "errors", "relation", "guarantee", "randomness", "listening", "data", "features", "erm", "accounting",
     "mechanisms", "bounds", "release", "storage", "ledger", "splitting", "discovery",
     "estimators", "selection", "planning", "sessions", "multiparty", "audit", "reproduce",
-    "service", "client", "cli",
+    "study", "service", "client", "cli",
 )  # fmt: skip
 PACKAGE = ROOT / "src" / "privlearn"
 ABOVE_ALL = {"__init__", "__main__"}

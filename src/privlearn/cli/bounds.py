@@ -10,7 +10,7 @@ import typer
 from privlearn.cli.options import Force, check_writable
 
 if TYPE_CHECKING:
-    from privlearn.cli.bounds_table import Case
+    from privlearn.study.bounds_table import Case
 
 
 def bounds(
@@ -38,7 +38,7 @@ def bounds(
       privlearn bounds --rows 36000 --lambda 1e-3 --kernel rbf --gamma 2 \\
         --columns 104 --epsilon 1 --out bounds.svg
     """
-    from privlearn.cli.bounds_table import Case, table
+    from privlearn.study.bounds_table import Case, table
 
     case = Case(rows, regularization, kernel, columns, gamma, epsilon, delta, accuracy, failure)
     lines = table(case)
@@ -52,9 +52,9 @@ def bounds(
 
 
 def _draw(case: Case, out: Path, force: bool) -> None:
-    from privlearn.cli.bounds_figure import draw_bounds
-    from privlearn.cli.figure import kind_of_image
     from privlearn.release.atomic import write_atomically
+    from privlearn.study.bounds_figure import draw_bounds
+    from privlearn.study.drawing import kind_of_image
 
     kind = kind_of_image(out)
     check_writable(out, force)

@@ -31,11 +31,11 @@ def compare(
       privlearn compare census.csv --schema census.schema.yaml \\
         --epsilons 0.1,1,10 --out compare.html
     """
-    from privlearn.cli.comparison import compare_mechanisms, fits_needed
-    from privlearn.cli.figure import require_matplotlib
-    from privlearn.cli.page import write_page
     from privlearn.data import Schema, read_table
     from privlearn.release.atomic import write_atomically
+    from privlearn.study.comparison import compare_mechanisms, fits_needed
+    from privlearn.study.comparison_page import write_page
+    from privlearn.study.drawing import require_matplotlib
 
     require_matplotlib()
     check_writable(out, force)

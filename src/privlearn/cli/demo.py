@@ -141,8 +141,8 @@ def _run(context: typer.Context, *arguments: object, quiet: bool = False) -> Non
 
 
 def _print_errors(files: _Files, schema: Schema, truth: object) -> None:
-    from privlearn.cli.comparison import error_rate
     from privlearn.data import read_table
+    from privlearn.study.comparison import error_rate
 
     def error(epsilon: str) -> float:
         return error_rate(schema, truth, read_table(files.predictions(epsilon))["prediction"])

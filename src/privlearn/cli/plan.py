@@ -88,9 +88,9 @@ def _described(schema: Path | None, columns: int | None, classes: int, model: st
 
 
 def _draw(made: Plan, out: Path, force: bool) -> None:
-    from privlearn.cli.figure import kind_of_image
-    from privlearn.cli.plan_figure import draw_plan
     from privlearn.release.atomic import write_atomically
+    from privlearn.study.drawing import kind_of_image
+    from privlearn.study.plan_figure import draw_plan
 
     kind = kind_of_image(out)
     check_writable(out, force)

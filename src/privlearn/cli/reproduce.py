@@ -46,8 +46,8 @@ def reproduce(
     if name is None:
         _list()
         return
-    from privlearn.cli.figure import require_matplotlib
     from privlearn.reproduce import experiment
+    from privlearn.study.drawing import require_matplotlib
 
     chosen, matplotlib = experiment(name), require_matplotlib()
     out.mkdir(parents=True, exist_ok=True)
@@ -89,8 +89,8 @@ def _tracked(name: str, parts: Sequence[Any]) -> Iterator[Any]:
 
 
 def _write(result: Result, paths: dict[str, Path], matplotlib: Any, quick: bool) -> None:
-    from privlearn.cli.figure import STYLE, image_of
     from privlearn.release.atomic import write_atomically
+    from privlearn.study.drawing import STYLE, image_of
 
     write_atomically(paths["csv"], result.csv().encode())
     write_atomically(paths["txt"], f"{result.title}\n\n{result.agreement}\n".encode())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from privlearn import __version__
-from privlearn.cli.comparison import METHODS, Array, Comparison
-from privlearn.cli.figure import draw
+from privlearn.study.comparison import METHODS, Array, Comparison
+from privlearn.study.comparison_figure import draw
 
 _CSS = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; }

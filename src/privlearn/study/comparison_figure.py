@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from privlearn.cli.comparison import METHODS, Comparison
-from privlearn.errors import InvalidParameter, PrivlearnError
+from privlearn.study.comparison import METHODS, Comparison
+from privlearn.study.drawing import STYLE, image_of, require_matplotlib
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; markers say the same once more.
 _COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#8A7A00", "#D55E00", "#E69F00", "#CC79A7")
 _MARKERS = "osD^vPX"
-STYLE = {
-    "font.size": 10,
-    "font.family": "sans-serif",
-    "svg.fonttype": "none",  # text stays text: it can be read aloud, searched and copied
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
-_NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-_KINDS = ("svg", "png", "pdf")
 
 
 def draw(comparison: Comparison, model: str) -> str:
@@ -37,30 +26,6 @@ def draw(comparison: Comparison, model: str) -> str:
         figure.legend(loc="outside lower center", ncols=1, frameon=False, fontsize=9, handlelength=3)
         svg = image_of(figure, "svg").decode()
     return _inline(svg, _described(comparison, model))
-
-
-def require_matplotlib() -> Any:
-    try:
-        import matplotlib
-        import matplotlib.figure
-    except ImportError:
-        raise PrivlearnError("drawing needs matplotlib: pip install 'privlearn[plots]'") from None
-    return matplotlib
-
-
-def image_of(figure: Any, kind: str) -> bytes:
-    """A drawing as the content of a file of that kind, the same bytes at every run."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, metadata=_NO_METADATA if kind == "svg" else None, dpi=150)
-    return buffer.getvalue()
-
-
-def kind_of_image(path: Path) -> str:
-    """svg, png or pdf, by the name's ending."""
-    kind = path.suffix.removeprefix(".").lower()
-    if kind not in _KINDS:
-        raise InvalidParameter(f"--out must end in .{', .'.join(_KINDS)}, not {path.name!r}")
-    return kind
 
 
 def _draw_curves(axes: Any, comparison: Comparison, model: str) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from privlearn.cli.bounds_table import Case
-from privlearn.cli.figure import STYLE, image_of, require_matplotlib
+from privlearn.study.bounds_table import Case
+from privlearn.study.drawing import STYLE, image_of, require_matplotlib
 
 POINTS = 200
 

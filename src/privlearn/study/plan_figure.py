@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from privlearn.cli.figure import STYLE, image_of, require_matplotlib
 from privlearn.planning import Plan
 from privlearn.planning.foretold import LEAST_EPSILON, MOST_EPSILON, MOST_ROWS
 from privlearn.planning.verdict import LARGEST_RATIO
+from privlearn.study.drawing import STYLE, image_of, require_matplotlib
 
 POINTS = 25
 _REACH = 30.0  # how far around what was asked for

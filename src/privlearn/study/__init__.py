@@ -1,0 +1,1 @@
+"""Studies that one looks at: methods compared, bounds tabulated, plans drawn."""
