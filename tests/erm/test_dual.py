@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from privlearn.erm import (
-    LOSSES,
-    RESIDUAL_LOSSES,
     Hinge,
     HuberHinge,
     KernelProblem,
@@ -23,6 +21,8 @@ from privlearn.erm import (
     Problem,
     certified_kernel_distance,
     default_gap,
+    loss_from_name,
+    losses_of,
     minimise,
     minimise_kernel,
 )
@@ -30,6 +30,8 @@ from privlearn.erm.kernel_gap import WeightedLoss, gradient_gap, hinge_gap
 from privlearn.erm.kernel_gram import SignedGram
 from privlearn.errors import InvalidParameter, SolverError
 from tests.support.erm_problems import simulate
+
+LOSSES = losses_of("margin")
 
 Vector = NDArray[np.float64]
 EVERY_LOSS = pytest.mark.parametrize("name", LOSSES)
@@ -325,11 +327,11 @@ def test_refuses_a_gap_of_nothing() -> None:
         minimise_kernel(KernelProblem(np.eye(1), np.ones(1), Hinge(), 1.0, 1), gap=0.0)
 
 
-@pytest.mark.parametrize("name", RESIDUAL_LOSSES)
+@pytest.mark.parametrize("name", losses_of("residual"))
 def test_regression_gives_the_linear_machine_too(name: str) -> None:
     features, _ = simulate(90, 4)
     targets = features @ np.array([1.0, -2.0, 0.5, 0.0]) + 0.3 * np.random.default_rng(3).normal(size=90)
-    loss = RESIDUAL_LOSSES[name]()
+    loss = loss_from_name(name)
     linear = minimise(Problem(features, np.ones(90), loss, 0.01, 90, offsets=targets))
     problem = KernelProblem(features @ features.T, np.ones(90), loss, 0.01, 90, offsets=targets)
     found = minimise_kernel(problem)

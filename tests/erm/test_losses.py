@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privlearn.erm.losses import DERIVATIVE_ROUNDING, LOSSES, Loss, loss_from_dict, loss_from_name
+from privlearn.erm.losses import DERIVATIVE_ROUNDING, Loss, loss_from_dict, loss_from_name, losses_of
 from privlearn.errors import InvalidParameter
+
+LOSSES = losses_of("margin")
 
 ROUNDED = ("huber_hinge", "smoothed_hinge")
 SMOOTH = tuple(name for name in LOSSES if name != "hinge")

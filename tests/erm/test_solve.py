@@ -16,12 +16,12 @@ from scipy import optimize, sparse
 from sklearn.linear_model import LogisticRegression
 
 from privlearn.erm import (
-    LOSSES,
     Logistic,
     Loss,
     Problem,
     certified_distance,
     loss_from_name,
+    losses_of,
     minimise,
     unused_columns,
 )
@@ -29,6 +29,8 @@ from privlearn.erm import solve as solve_module
 from privlearn.erm.objective import Objective
 from privlearn.errors import InvalidParameter, SolverError
 from tests.support.erm_problems import exact_gradient_norm, simulate
+
+LOSSES = losses_of("margin")
 
 SMOOTH = [loss_from_name(name) for name in LOSSES if math.isfinite(loss_from_name(name).smoothness)]
 SMOOTH_IDS = [loss.name for loss in SMOOTH]

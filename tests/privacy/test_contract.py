@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from privlearn import PrivateLogisticRegression, PrivateSVC
 from privlearn.data import BoundedRows, Schema
-from privlearn.erm import LOSSES, HuberHinge, loss_from_name
+from privlearn.erm import LOSSES, HuberHinge, loss_from_name, losses_of
 from privlearn.errors import InvalidParameter
 from privlearn.estimators import ESTIMATORS
 from privlearn.guarantee import Guarantee
@@ -24,12 +24,8 @@ Array = NDArray[np.float64]
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(80, 3))
 Y = (X[:, 0] + 0.3 * RNG.normal(size=80) > 0).astype(int) + (X[:, 1] > 1.0)
-OWNERS = {name: e for e in ESTIMATORS for name in e._losses}
-LAWFUL = [
-    (estimator, loss)
-    for loss, estimator in OWNERS.items()
-    if loss in LOSSES  # the multinomial loss has a test of its own
-]
+OWNERS = {name: e for e in ESTIMATORS for name, kind in LOSSES.items() if e._takes(kind)}
+LAWFUL = [(estimator, loss) for loss, estimator in OWNERS.items() if loss in losses_of("margin")]
 
 
 def fitted(estimator: Any, **parameters: Any) -> Any:

@@ -13,17 +13,19 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from privlearn.erm import (
-    LOSSES,
     Hinge,
     HuberHinge,
     Logistic,
     Multinomial,
     Problem,
     certified_distance,
+    losses_of,
     minimise,
     minimise_multinomial,
 )
 from privlearn.mechanisms import Task
+
+LOSSES = losses_of("margin")
 
 Array = NDArray[np.float64]
 LONGEST = 1.0 - 1e-12

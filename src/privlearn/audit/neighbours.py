@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.erm.losses import RESIDUAL_LOSSES
 from privlearn.mechanisms import Task
 
 Array = NDArray[np.float64]
@@ -42,7 +41,7 @@ class Pair:
 
 def worst_pairs(task: Task) -> list[Pair]:
     """Neighbours under the task's relation, in its dimension; at most as many records as it has."""
-    if task.loss.name in RESIDUAL_LOSSES:
+    if task.loss.sees == "residual":
         return _residual_pairs(task)
     return _line_pairs(task) if task.dimension == 1 else _plane_pairs(task)
 

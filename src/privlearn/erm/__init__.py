@@ -4,7 +4,6 @@ from privlearn.erm.dual import certified_kernel_distance, default_gap, minimise_
 from privlearn.erm.kernel_problem import KernelProblem, KernelSolution
 from privlearn.erm.losses import (
     LOSSES,
-    RESIDUAL_LOSSES,
     ClippedSquare,
     Hinge,
     Huber,
@@ -16,6 +15,7 @@ from privlearn.erm.losses import (
     SmoothedHinge,
     loss_from_dict,
     loss_from_name,
+    losses_of,
 )
 from privlearn.erm.multinomial import minimise_multinomial
 from privlearn.erm.problem import Problem, Progress, Solution
@@ -23,7 +23,6 @@ from privlearn.erm.solve import certified_distance, minimise
 
 __all__ = [
     "LOSSES",
-    "RESIDUAL_LOSSES",
     "ClippedSquare",
     "Hinge",
     "Huber",
@@ -43,6 +42,7 @@ __all__ = [
     "default_gap",
     "loss_from_dict",
     "loss_from_name",
+    "losses_of",
     "minimise",
     "minimise_kernel",
     "minimise_multinomial",

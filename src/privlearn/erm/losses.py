@@ -1,16 +1,17 @@
-"""Margin losses ``l(z)``, ``z = sign * <w, x>``: value, derivatives, and the constants the theorems need.
+"""Losses: value, derivatives, and every fact that theorems and models take from them. One list, `LOSSES`.
 
-Every loss here is convex and non-increasing, with slope in [-1, 0]; all but the hinge have bounded curvature.
-The smoothed hinges are written in ``t = (1 - z) / width`` clipped to [-1, 1]: polynomials in factored form,
-so that each is computed to a few rounding errors (`DERIVATIVE_ROUNDING`) whatever the width.
+A margin loss sees ``z = sign * <w, x>``; here it is non-increasing with slope in [-1, 0]. A loss of residuals sees
+``z = <w, x> - target``. The multinomial loss sees the scores of all classes at once. All are convex, and all but the
+hinge have bounded curvature. The smoothed hinges are written in ``t = (1 - z) / width`` clipped to [-1, 1]: polynomials
+in factored form, so that each is computed to a few rounding errors (`DERIVATIVE_ROUNDING`) whatever the width.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +24,21 @@ Array = NDArray[np.float64]
 DERIVATIVE_ROUNDING = 16 * 2.0**-53
 """Bound on the absolute rounding error of ``derivative`` at a given float, for every loss listed here."""
 
+Sees = Literal["margin", "residual", "classes"]
+
 
 class LossFacts(Protocol):
-    """What the theorems need to know of a loss.
+    """What theorems and models need to know of a loss; none of it has a default.
 
     Attributes
     ----------
     name : str
         Key in `LOSSES`.
+    sees : {"margin", "residual", "classes"}
+        What it is a function of: a signed score, a score minus its target, or the scores of all classes, learnt
+        together in one problem.
+    link : {"none", "logistic", "softmax"}
+        How its scores become probabilities.
     lipschitz : float
         Largest absolute slope.
     smoothness : float
@@ -40,6 +48,8 @@ class LossFacts(Protocol):
     """
 
     name: ClassVar[str]
+    sees: ClassVar[Sees]
+    link: ClassVar[str]
     lipschitz: ClassVar[float]
     monotone: ClassVar[bool]
 
@@ -62,9 +72,11 @@ class Loss(LossFacts, Protocol):
 
 
 class _UnitSlope:
-    """What all losses of this file share."""
+    """What the margin losses of this file share."""
 
     name: ClassVar[str]
+    sees: ClassVar[Sees] = "margin"
+    link: ClassVar[str] = "none"
     lipschitz: ClassVar[float] = 1.0
     monotone: ClassVar[bool] = True
 
@@ -77,6 +89,7 @@ class Logistic(_UnitSlope):
     """``log(1 + exp(-z))``."""
 
     name: ClassVar[str] = "logistic"
+    link: ClassVar[str] = "logistic"
 
     @property
     def smoothness(self) -> float:
@@ -180,7 +193,9 @@ class Hinge(_UnitSlope):
 class Huber(_RoundedHinge):
     """Of a residual: its square over ``2 width`` near zero, the absolute value beyond, joined smoothly."""
 
+    width: float = 0.2
     name: ClassVar[str] = "huber"
+    sees: ClassVar[Sees] = "residual"
     monotone: ClassVar[bool] = False
 
     @property
@@ -202,7 +217,7 @@ class Huber(_RoundedHinge):
 class ClippedSquare(Huber):
     """Half the square of a residual, its slope clipped at ``width``: the squared loss with a bounded gradient."""
 
-    width: float = 1.0
+    width: float = 0.5
     name: ClassVar[str] = "clipped_square"
 
     @property
@@ -228,6 +243,8 @@ class Multinomial(_UnitSlope):
     """
 
     name: ClassVar[str] = "multinomial"
+    sees: ClassVar[Sees] = "classes"
+    link: ClassVar[str] = "softmax"
     lipschitz: ClassVar[float] = math.sqrt(
         2.0
     )  # largest norm of that difference, whatever the number of classes
@@ -238,26 +255,55 @@ class Multinomial(_UnitSlope):
         return 0.5  # largest eigenvalue of diag(p) - p p'
 
 
-LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Logistic, HuberHinge, SmoothedHinge, Hinge)}
-RESIDUAL_LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Huber, ClippedSquare)}
+LOSSES: dict[str, type[LossFacts]] = {}
+
+Kind = TypeVar("Kind", bound=type[LossFacts])
 
 
-def loss_from_name(name: str, width: float | None = None) -> Loss:
+def register_loss(kind: Kind) -> Kind:
+    """Make a loss known by its name, everywhere at once; what is registered must be as steep as it says."""
+    if kind.name in LOSSES:
+        raise InvalidParameter(f"there is a loss {kind.name!r} already: take another name")
+    LOSSES[kind.name] = kind
+    return kind
+
+
+for _kind in (Logistic, HuberHinge, SmoothedHinge, Hinge, Huber, ClippedSquare, Multinomial):
+    register_loss(_kind)
+
+
+def losses_of(sees: Sees) -> dict[str, type[Loss]]:
+    """Those that see margins, or residuals, and can be computed one score at a time."""
+    return {name: cast(type[Loss], kind) for name, kind in LOSSES.items() if kind.sees == sees}
+
+
+def loss_from_name(name: str, width: float | None = None) -> Any:
     """The listed loss of that name; ``width`` only for those that have one."""
-    known = LOSSES | RESIDUAL_LOSSES
-    if name not in known:
-        raise InvalidParameter(f"loss must be one of {', '.join(known)}, not {name!r}")
-    kind: Any = known[name]
+    if name not in LOSSES:
+        raise InvalidParameter(f"loss must be one of {', '.join(LOSSES)}, not {name!r}")
+    kind: Any = LOSSES[name]
     if width is None:
-        return kind()  # type: ignore[no-any-return]
-    if not issubclass(kind, _RoundedHinge):
+        return kind()
+    if "width" not in {field.name for field in fields(kind)}:
         raise InvalidParameter(f"the {name} loss has no width: leave it out, or take huber_hinge")
-    made: Loss = kind(width=width)
-    return made
+    return kind(width=width)
+
+
+def choose_loss(asked: Any, takes: Callable[[type[LossFacts]], bool], default: str) -> Any:
+    """The loss asked for, by name or as a value, if it is listed and one of those that a learner takes."""
+    if asked is None:
+        return loss_from_name(default)
+    # A foreign class could bear a listed name and have steeper slopes than its constants say.
+    kind: Any = LOSSES.get(asked) if isinstance(asked, str) else type(asked)
+    if kind not in LOSSES.values() or not takes(kind):
+        names = sorted(
+            (name for name, kind in LOSSES.items() if takes(kind)), key=lambda name: name != default
+        )
+        raise InvalidParameter(f"loss must be one of {', '.join(names)} (or such a Loss), not {asked!r}")
+    return kind() if isinstance(asked, str) else asked
 
 
 def loss_from_dict(record: Mapping[str, Any]) -> LossFacts:
     """Inverse of ``to_dict``."""
-    if record["name"] == Multinomial.name:
-        return Multinomial()
-    return loss_from_name(record["name"], record.get("width"))
+    found: LossFacts = loss_from_name(record["name"], record.get("width"))
+    return found

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privlearn.data import BoundedRows, Schema
-from privlearn.erm import LOSSES, LossFacts, Multinomial, loss_from_name
-from privlearn.erm.losses import RESIDUAL_LOSSES
+from privlearn.erm import LossFacts
+from privlearn.erm.losses import choose_loss
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.inputs import EncodedRows, check_array_shape, target_column
 from privlearn.estimators.work import Work, charged
@@ -34,7 +34,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     ``class_weight``.
     """
 
-    _losses: ClassVar[tuple[str, ...]] = ()
+    _default_loss: ClassVar[str]
     _declared: ClassVar[tuple[str, ...]] = ("norm_bound",)
     """Parameters that describe plain arrays; a schema takes their place."""
     _instead_of_weights: ClassVar[str] = ""
@@ -80,6 +80,11 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             return y
         return np.array(target_column(self.schema, X, None)[1].to_pylist())
 
+    @classmethod
+    @abstractmethod
+    def _takes(cls, loss: type[LossFacts]) -> bool:
+        """Whether such a loss makes a model of this kind."""
+
     @abstractmethod
     def _read_table(self, schema: Schema, X: Any, y: Any) -> Any:
         """Rows of a table under the schema."""
@@ -101,19 +106,9 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """What is released."""
 
     def _chosen_loss(self) -> LossFacts:
-        """The loss asked for, of this library's own."""
-        asked = self._losses[0] if self.loss is None else self.loss
-        name = asked if isinstance(asked, str) else getattr(asked, "name", None)
-        # A foreign class could bear a listed name and have steeper slopes than its constants say.
-        ours = isinstance(asked, str) or type(asked) in (*(LOSSES | RESIDUAL_LOSSES).values(), Multinomial)
-        if name not in self._losses or not ours:
-            raise InvalidParameter(
-                f"loss must be one of {', '.join(self._losses)} (or such a Loss), not {self.loss!r}"
-            )
-        return self._loss_of_name(asked) if isinstance(asked, str) else asked
-
-    def _loss_of_name(self, name: str) -> LossFacts:
-        return Multinomial() if name == Multinomial.name else loss_from_name(name)
+        """The loss asked for, one of the listed."""
+        chosen: LossFacts = choose_loss(self.loss, self._takes, self._default_loss)
+        return chosen
 
     def _chosen_mechanism(self) -> tuple[str, str]:
         return self.mechanism, self.noise

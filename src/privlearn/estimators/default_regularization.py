@@ -7,7 +7,6 @@ import math
 from scipy.optimize import brentq
 
 from privlearn.accounting import gaussian_ratio
-from privlearn.erm.losses import RESIDUAL_LOSSES
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.mechanisms import Task
@@ -66,7 +65,7 @@ def session_regularization(task: Task, guarantee: Guarantee | None) -> float:
         return _PLAIN / task.total
     ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)
     noise = math.sqrt(task.problems) * task.gradient_sensitivity / ratio
-    if task.loss.name in RESIDUAL_LOSSES:
+    if task.loss.sees == "residual":
         balance = _SESSION_NUMBERS * math.sqrt(noise * task.total * task.loss.smoothness)
     else:
         balance = _SESSION_CLASSES * noise

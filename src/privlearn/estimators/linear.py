@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from privlearn.data import BoundedRows, Schema
-from privlearn.erm import LossFacts, Multinomial
+from privlearn.erm import LossFacts
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.inputs import TrainingSet, check_class_weight, read_arrays, read_table
 from privlearn.estimators.training import Progress, solver
@@ -19,7 +19,6 @@ from privlearn.mechanisms import Task
 from privlearn.mechanisms.output import Fit
 from privlearn.release import Certificate, LinearModel
 from privlearn.release.encoders import Encoder
-from privlearn.release.model import LINK_OF_LOSS
 
 Array = NDArray[np.float64]
 
@@ -146,7 +145,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
 
     def _task(self, loss: LossFacts, rows: TrainingSet) -> Task:
         weights, count, dimension = self._class_weights(rows), len(rows.classes), rows.features.shape[1]
-        together = loss.name == Multinomial.name
+        together = loss.sees == "classes"
         return self._task_of(
             loss,
             rows,
@@ -164,7 +163,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
     def _model_of(
         self, loss: LossFacts, rows: TrainingSet, encoder: Encoder, coefficients: Array
     ) -> LinearModel:
-        return LinearModel(encoder, coefficients, rows.classes, LINK_OF_LOSS.get(loss.name, "none"))
+        return LinearModel(encoder, coefficients, rows.classes, loss.link)
 
     def publish(self, model: Any, certificate: Certificate) -> None:
         super().publish(model, certificate)
@@ -191,7 +190,11 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     (epsilon = 1, delta = 1e-06)-differential privacy, neighbours: replace_one
     """
 
-    _losses = ("logistic", "multinomial")
+    _default_loss = "logistic"
+
+    @classmethod
+    def _takes(cls, loss: type[LossFacts]) -> bool:
+        return loss.link != "none"
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, in the order of ``classes_``."""

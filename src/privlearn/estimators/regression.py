@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from privlearn.data import BoundedRows, Schema
-from privlearn.erm import LossFacts, loss_from_name
+from privlearn.erm import LossFacts
 from privlearn.estimators.kernel_choice import KernelChoice
 from privlearn.estimators.targets import (
     RegressionSet,
@@ -28,7 +28,6 @@ from privlearn.release.encoders import Encoder
 
 Array = NDArray[np.float64]
 
-DEFAULT_WIDTHS = {"huber": 0.2, "clipped_square": 0.5}
 """For targets in [-1, 1]. The noise reaches the coefficients divided by the data's curvature. For Huber's loss that is
 P(|residual| < width) / width, within a sixth of its best as soon as the width is at most the residuals' spread; a width
 far below it only costs slack. Useful models leave a spread of 0.1 to 0.4. Whoever asks for the square wants means, not
@@ -70,7 +69,7 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
     True
     """
 
-    _losses: ClassVar[tuple[str, ...]] = tuple(DEFAULT_WIDTHS)
+    _default_loss = "huber"
     _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "target_bounds")
 
     def __init__(
@@ -131,8 +130,9 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
         model: RegressionModel = self._model(X)
         return model.predict(X)
 
-    def _loss_of_name(self, name: str) -> LossFacts:
-        return loss_from_name(name, DEFAULT_WIDTHS[name])
+    @classmethod
+    def _takes(cls, loss: type[LossFacts]) -> bool:
+        return loss.sees == "residual"
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Coefficient of determination, R^2; with a schema ``y`` may be left out, as in `fit`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -10,17 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.data.target_scale import from_unit
-from privlearn.erm import LOSSES, Loss, loss_from_name
-from privlearn.erm.losses import RESIDUAL_LOSSES
+from privlearn.erm import Loss
+from privlearn.erm.losses import choose_loss
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.inputs import EncodedRows, TrainingSet, check_class_weight, read_arrays, read_table
-from privlearn.estimators.regression import DEFAULT_WIDTHS
 from privlearn.estimators.targets import RegressionSet, read_target_arrays, read_target_table
 from privlearn.estimators.training import class_signs, row_weights
 
 Array = NDArray[np.float64]
-
-CLASS_LOSSES = ("huber_hinge", "smoothed_hinge", "logistic", "hinge")
 
 
 class Goal(Protocol):
@@ -128,19 +125,10 @@ def predicts_numbers(learner: Any) -> bool:
 
 
 def loss_of(learner: Any) -> Loss:
-    """The loss asked for, of this library's own: a foreign one could be steeper than its constants say."""
-    numbers = predicts_numbers(learner)
-    names = tuple(DEFAULT_WIDTHS) if numbers else CLASS_LOSSES
-    asked: Any = names[0] if learner.loss is None else learner.loss
-    if isinstance(asked, str) and asked in names:
-        return loss_from_name(asked, DEFAULT_WIDTHS.get(asked))
-    known: Mapping[str, Any] = RESIDUAL_LOSSES if numbers else LOSSES
-    if type(asked) not in known.values():
-        raise InvalidParameter(
-            f"loss must be one of {', '.join(names)} (or such a Loss) to predict "
-            f"{'a number' if numbers else 'classes'}, not {asked!r}"
-        )
-    return asked  # type: ignore[no-any-return]
+    """The loss asked for, one of the listed."""
+    sees, default = ("residual", "huber") if predicts_numbers(learner) else ("margin", "huber_hinge")
+    chosen: Loss = choose_loss(learner.loss, lambda kind: kind.sees == sees, default)
+    return chosen
 
 
 def read_goal(learner: Any, X: Any, y: Any) -> Goal:

@@ -60,7 +60,11 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
     True
     """
 
-    _losses = ("huber_hinge", "smoothed_hinge", "hinge")
+    _default_loss = "huber_hinge"
+
+    @classmethod
+    def _takes(cls, loss: type[LossFacts]) -> bool:
+        return loss.sees == "margin" and loss.link == "none"
 
     def __init__(
         self,

@@ -57,7 +57,7 @@ def solver(
             found.append(minimise(problem, tolerance=tolerance, progress=counted).coefficients)
         return np.array(found)
 
-    return solve_multinomial if loss.name == "multinomial" else solve_margins
+    return solve_multinomial if loss.sees == "classes" else solve_margins
 
 
 def regression_solver(

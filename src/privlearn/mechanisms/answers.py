@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from privlearn.erm.losses import RESIDUAL_LOSSES, Loss, Multinomial
+from privlearn.erm.losses import Loss
 from privlearn.erm.solve import certified_distance
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.features.feature_map import shorten
@@ -23,9 +23,9 @@ Array = NDArray[np.float64]
 _LONGEST = 1.0 + 1e-6  # norm of a probe that rounding, of float32 features too, can explain
 
 
-def refuse_multinomial(task: Task) -> str | None:
-    """JT13's learners ask one number a point; the multinomial loss has one a class, and one w over all of them."""
-    return "it has no proof for the multinomial loss" if task.loss.name == Multinomial.name else None
+def refuse_joint(task: Task) -> str | None:
+    """JT13's learners ask one number per point; a loss of all classes has one per class, and one w over all of them."""
+    return f"it has no proof for the {task.loss.name} loss" if task.loss.sees == "classes" else None
 
 
 def whole_number(value: Any, name: str) -> int:
@@ -48,9 +48,9 @@ def ball_radius(task: Task) -> float:
     the residual of a target in [-1, 1]; this wins by far when Lambda is small.
     """
     by_gradient = task.loss.lipschitz * task.weight_bound / task.regularization
-    if task.loss.name == Multinomial.name:
+    if task.loss.sees == "classes":
         return by_gradient
-    farthest = 1.0 if task.loss.name in RESIDUAL_LOSSES else 0.0
+    farthest = 1.0 if task.loss.sees == "residual" else 0.0
     at_zero = float(cast(Loss, task.loss).value(np.array([farthest]))[0])
     return min(by_gradient, math.sqrt(at_zero * task.weight_bound / task.regularization))
 

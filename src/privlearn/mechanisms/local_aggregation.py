@@ -10,7 +10,7 @@ from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
 from privlearn.accounting.compose import pure_renyi
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.answers import ball_radius, refuse_multinomial, solver_distance, whole_number
+from privlearn.mechanisms.answers import ball_radius, refuse_joint, solver_distance, whole_number
 from privlearn.mechanisms.output import check_combination
 from privlearn.mechanisms.summed import Array, Ask, Noise, SummedMechanism, grid_ratio
 from privlearn.mechanisms.task import Task
@@ -78,7 +78,7 @@ class LocalAggregation(SummedMechanism):
     @classmethod
     def explain_refusal(cls, task: Task, noise: str) -> str | None:
         """Why the theorem does not cover this task; ``None`` if it does."""
-        return refuse_multinomial(task)
+        return refuse_joint(task)
 
     @property
     def sensitivity(self) -> float:

@@ -109,11 +109,9 @@ class NoisyDescent(SummedMechanism):
         """Why the theorem does not cover this task; ``None`` if it does."""
         if not math.isfinite(task.loss.smoothness):
             return f"descent needs a smooth loss, and the {task.loss.name} is not"
-        return (
-            "its gradients are not summed for the multinomial loss"
-            if task.loss.name == "multinomial"
-            else None
-        )
+        if task.loss.sees == "classes":
+            return f"its gradients are not summed for the {task.loss.name} loss"
+        return None
 
     @property
     def curvature_noise_scale(self) -> float:

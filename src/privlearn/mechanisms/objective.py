@@ -98,8 +98,8 @@ class ObjectivePerturbation:
         """Why the theorem does not cover this task; ``None`` if it does."""
         if not math.isfinite(task.loss.smoothness):
             return f"it needs a smooth loss, and the {task.loss.name} is not"
-        if task.loss.name == "multinomial":
-            return "it has no proof for the multinomial loss"
+        if task.loss.sees == "classes":
+            return f"it has no proof for the {task.loss.name} loss"
         if noise == "gaussian" and task.free_directions is None:
             return "its Gaussian noise is proven for tables with one row a person only"
         return None

@@ -98,7 +98,7 @@ class Task:
         for a residual: 1 direction if a record is zeroed out, 2 if it is replaced. A person with several rows, or
         the multinomial loss, has more.
         """
-        if self.rows_per_person > 1 or self.averaged or self.loss.name == "multinomial":
+        if self.rows_per_person > 1 or self.averaged or self.loss.sees == "classes":
             return None
         if self.loss.monotone:
             return 0

@@ -17,7 +17,7 @@ from privlearn.mechanisms.answers import (
     ball_radius,
     check_probes,
     least_squares_in_ball,
-    refuse_multinomial,
+    refuse_joint,
     solver_distance,
     whole_number,
 )
@@ -81,7 +81,7 @@ class TestDataDependentLearner:
     @classmethod
     def explain_refusal(cls, task: Task, noise: str) -> str | None:
         """Why the theorem does not cover this task; ``None`` if it does."""
-        return refuse_multinomial(task)
+        return refuse_joint(task)
 
     @property
     def effective_regularization(self) -> float:

@@ -15,7 +15,7 @@ from privlearn.mechanisms.answers import (
     answer_sensitivity,
     ball_radius,
     check_probes,
-    refuse_multinomial,
+    refuse_joint,
     solver_distance,
     whole_number,
 )
@@ -97,7 +97,7 @@ class TestDataIndependentLearner:
     @classmethod
     def explain_refusal(cls, task: Task, noise: str) -> str | None:
         """Why the theorem does not cover this task; ``None`` if it does."""
-        return refuse_multinomial(task)
+        return refuse_joint(task)
 
     @property
     def effective_regularization(self) -> float:

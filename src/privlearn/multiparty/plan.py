@@ -192,7 +192,8 @@ class MultipartyPlan(PublicModel):
 
     @cached_property
     def smooth_loss(self) -> Loss:
-        return loss_from_name(self.loss, self.width)
+        found: Loss = loss_from_name(self.loss, self.width)
+        return found
 
     @cached_property
     def mechanism(self) -> MultipartyMechanism:

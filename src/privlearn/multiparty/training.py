@@ -15,7 +15,6 @@ from privlearn.multiparty.trusted_sum import TrustedSum
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release import Certificate, LinearModel, Release
 from privlearn.release.encoders import describe_encoding
-from privlearn.release.model import LINK_OF_LOSS
 
 Progress = Callable[[Question], None]
 """Called before each question is asked."""
@@ -69,7 +68,7 @@ def coordinate(
     mechanism, features = plan.mechanism, plan.features
     coefficients = features.released(mechanism.run(ask if progress is None else _shown(ask, progress)))
     target: Any = plan.table_schema.target
-    link = LINK_OF_LOSS.get(plan.loss, "none")
+    link = plan.mechanism.task.loss.link
     model = LinearModel(features.encoder, coefficients, np.array(target.classes), link)
     certificate = Certificate.issue(mechanism, randomness, describe_encoding(features.encoder))
     return Release(model, certificate)

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from privlearn.erm import Loss, LossFacts
-from privlearn.erm.losses import RESIDUAL_LOSSES, Logistic, Multinomial
+from privlearn.erm.losses import Logistic
 
 Array = NDArray[np.float64]
 
@@ -42,10 +42,10 @@ class TypicalProblem:
 
 def typical_problem(loss: LossFacts) -> TypicalProblem:
     """The problem as the loss sees it: scores drawn from a normal law, labels or targets drawn given them."""
-    if loss.name in RESIDUAL_LOSSES:
+    if loss.sees == "residual":
         spread, slope = TARGET_SPREAD, _regression_slope(cast(Loss, loss))
     else:
-        margin_loss: Any = Logistic() if loss.name == Multinomial.name else loss
+        margin_loss: Any = Logistic() if loss.sees == "classes" else loss
         spread, slope = LOG_ODDS_SPREAD, _classification_slope(margin_loss)
     best = float(brentq(slope, 0.0, 100.0))
     return TypicalProblem(margin=best * spread, curvature=-slope(0.0) / (best * spread**2))

@@ -139,8 +139,8 @@ def _check_agreement(model: Model, certificate: Certificate) -> None:
     )
     agree = (
         fits
-        and (task.problems == len(model.coefficients) or task.loss.name == "multinomial")
-        and model.is_learnt_by(task.loss.name)
+        and (task.problems == len(model.coefficients) or task.loss.sees == "classes")
+        and model.is_learnt_by(task.loss)
         and certificate.encoding == describe_encoding(model.encoder)
         and np.isfinite(model.coefficients).all()
     )

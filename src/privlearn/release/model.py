@@ -10,14 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from privlearn.erm.losses import RESIDUAL_LOSSES
+from privlearn.erm.losses import LOSSES, LossFacts
 from privlearn.errors import InvalidParameter, ReleaseError
 from privlearn.release.encoders import Encoder, encoder_from_dict, encoder_to_dict, points_array
 
 Array = NDArray[np.float64]
-
-LINK_OF_LOSS = {"logistic": "logistic", "multinomial": "softmax"}
-LINKS = ("none", *LINK_OF_LOSS.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +79,9 @@ class LinearModel(ScoredFeatures):
         odds = expit(scores) + np.finfo(float).tiny  # all-negative scores underflow together
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
-    def is_learnt_by(self, loss: str) -> bool:
-        """Whether a model of this kind comes from the loss of that name."""
-        return loss not in RESIDUAL_LOSSES and self.link == LINK_OF_LOSS.get(loss, "none")
+    def is_learnt_by(self, loss: LossFacts) -> bool:
+        """Whether a model of this kind comes from such a loss."""
+        return loss.sees != "residual" and self.link == loss.link
 
     def to_dict(self) -> dict[str, Any]:
         """The public part, for a release's manifest; the coefficients travel as an array."""
@@ -102,6 +99,7 @@ class LinearModel(ScoredFeatures):
         encoder = encoder_from_dict(record["encoder"], arrays.get("public_points"), kernel)
         model = cls(encoder, arrays["coefficients"], np.array(record["classes"]), record["link"])
         rows = 1 if len(model.classes) == 2 and model.link != "softmax" else len(model.classes)
-        if model.link not in LINKS or model.coefficients.shape != (rows, encoder.dimension):
+        known = {loss.link for loss in LOSSES.values()}
+        if model.link not in known or model.coefficients.shape != (rows, encoder.dimension):
             raise ReleaseError("the model's arrays do not fit its description")
         return model

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.data.target_scale import Bounds, from_unit
-from privlearn.erm.losses import RESIDUAL_LOSSES
+from privlearn.erm.losses import LossFacts
 from privlearn.errors import ReleaseError
 from privlearn.release.encoders import base_of, encoder_from_dict, encoder_to_dict
 from privlearn.release.model import LinearModel, ScoredFeatures
@@ -35,9 +35,9 @@ class RegressionModel(ScoredFeatures):
     def predict(self, data: Any) -> Array:
         return from_unit(self._scores(data)[:, 0], self.target_bounds)
 
-    def is_learnt_by(self, loss: str) -> bool:
-        """Whether a model of this kind comes from the loss of that name."""
-        return loss in RESIDUAL_LOSSES
+    def is_learnt_by(self, loss: LossFacts) -> bool:
+        """Whether a model of this kind comes from such a loss."""
+        return loss.sees == "residual"
 
     def to_dict(self) -> dict[str, Any]:
         """The public part, for a release's manifest; the coefficients travel as an array."""

@@ -18,7 +18,6 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from privlearn.data.datasets import load_kdd2010_algebra, load_newsgroups
 from privlearn.erm import Loss, loss_from_name
-from privlearn.estimators.regression import DEFAULT_WIDTHS
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import Task, TestDataDependentLearner
 from privlearn.randomness import SeededRandomness
@@ -35,7 +34,7 @@ POINTS = 300
 LOSS: Loss = loss_from_name("clipped_square", 1.0)
 """Half the square for residuals up to half the targets' range, so that gradients are at most 1."""
 _SQUARE: Loss = loss_from_name("clipped_square", 8.0)  # never clipped: least squares
-_OUR_LOSS: Loss = loss_from_name("clipped_square", DEFAULT_WIDTHS["clipped_square"])
+_OUR_LOSS: Loss = loss_from_name("clipped_square")
 _COLUMNS = 2**17
 _TOLERANCE = 1e-8  # the noise in so many columns is too long a vector for rounding to allow less
 
