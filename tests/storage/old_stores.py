@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import psycopg
+import pytest
 
 from postgresql_cluster import Cluster
 from privlearn.service.settings import Owner
@@ -42,3 +43,14 @@ def old_postgresql_server(folder: Path, server: Cluster) -> Owner:
     with psycopg.connect(address) as connection:
         connection.execute(gzip.decompress((FIXTURES / "server.sql.gz").read_bytes()))
     return holder(FIXTURES, folder, address)
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Everything that was known of old is there, and equal; scores up to the rounding of another processor."""
+    if isinstance(expected, dict):
+        return all(name in found and same(found[name], value) for name, value in expected.items())
+    if isinstance(expected, list):
+        return len(found) == len(expected) and all(map(same, found, expected))
+    if isinstance(expected, float):
+        return bool(found == pytest.approx(expected, rel=1e-9, abs=1e-12))
+    return bool(found == expected)

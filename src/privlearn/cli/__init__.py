@@ -29,6 +29,7 @@ from privlearn.cli.serve import serve
 from privlearn.cli.simulate import simulate
 from privlearn.cli.terminal import explain_errors
 from privlearn.cli.train import train
+from privlearn.cli.upgrade import upgrade
 from privlearn.cli.verify import verify
 
 __all__ = ["main"]
@@ -79,6 +80,7 @@ app.command()(inspect)
 app.command()(audit)
 app.add_typer(budget, name="budget")
 app.add_typer(ask, name="ask")
+app.command()(upgrade)
 app.command()(restored)
 app.command()(identity)
 app.command()(coordinate)
