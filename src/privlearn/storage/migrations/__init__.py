@@ -10,6 +10,7 @@ tables are append-only, version 0.1 looks at them too, and so refuses what it do
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,7 @@ def _steps(connection: Connection, store: str) -> Steps:
     return steps
 
 
+@cache
 def _scripts() -> ScriptDirectory:
     from alembic.script import ScriptDirectory
 
