@@ -9,11 +9,24 @@ from pathlib import Path
 import pytest
 
 TOOL = Path(__file__).parents[2] / "tools" / "house.py"
+BOTTOM = '''def one():
+    """Long.
+
+    Text.
+    """
+    return 1
+
+
+def two():
+    import small.top
+
+    return 2
+'''
 SOURCES = {
     "__init__.py": "",
     "top.py": "import small.middle\nfrom small.bottom import (\n    one,\n    two,\n)\n",
     "middle.py": "from small import bottom\n\nif TYPE_CHECKING:\n    from small import top\n",
-    "bottom.py": 'def one():\n    """Long.\n\n    Text.\n    """\n    return 1\n\n\ndef two():\n    import small.top\n\n    return 2\n',
+    "bottom.py": BOTTOM,
 }
 
 
@@ -44,7 +57,7 @@ def test_what_is_counted(package: Path) -> None:
 
 
 def test_a_circle_is_noticed(package: Path) -> None:
-    (package / "bottom.py").write_text("import small.top\n")
+    (package / "bottom.py").write_text("import small.top\n" + SOURCES["bottom.py"])
     assert measured(package)["longest chain of imports"] == "cyclic"
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from privlearn import __version__
+from privlearn._version import __version__
 from privlearn.cli.ask import ask
 from privlearn.cli.audit import audit
 from privlearn.cli.bounds import bounds

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any, ClassVar, Self
 
-from privlearn import __version__
+from privlearn._version import __version__
 from privlearn.data import Purchase
 from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
