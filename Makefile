@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow check format docs bench mutants clean
+.PHONY: demo test test-slow coverage check format docs bench mutants house clean
 
 demo: $(VENV)/ready
 	$(BIN)/privlearn demo --out demo-output --force
@@ -15,6 +15,10 @@ test: $(VENV)/ready
 
 test-slow: $(VENV)/ready
 	$(BIN)/pytest -m slow $(ARGS)
+
+# Which lines and branches no test reaches: a table, and pages in htmlcov/.
+coverage: $(VENV)/ready
+	$(BIN)/pytest -n 3 --dist loadfile -m "not slow" --cov --cov-report=term --cov-report=html $(ARGS)
 
 check: $(VENV)/ready
 	$(BIN)/ruff check .
@@ -35,6 +39,9 @@ bench: $(VENV)/ready
 mutants: $(VENV)/ready
 	$(BIN)/python benchmarks/mutants.py
 
+house: $(VENV)/ready
+	$(BIN)/python tools/house.py
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -47,4 +54,4 @@ $(VENV)/docs-ready: $(VENV)/ready
 	@touch $@
 
 clean:
-	rm -rf $(VENV) docs/_build demo-output
+	rm -rf $(VENV) docs/_build demo-output htmlcov .coverage

@@ -31,6 +31,7 @@ WHOLE_RUNS = ("../audit/test_whole_runs.py",)
 LEDGERS = ("../ledger/test_arithmetic.py", "../ledger/test_store.py")
 ACCOUNTS = ("../ledger/test_accounts.py",)
 SHARED = ("../ledger/test_postgresql_store.py", "../ledger/test_processes.py")
+UPGRADES = ("../storage",)
 QUESTIONS = ("../mechanisms/test_tddl.py", "../mechanisms/test_tdil.py")
 TURNS = ("../sessions/test_shared_session.py",)
 STATES = ("../sessions/test_state.py",)
@@ -314,6 +315,15 @@ MUTANTS = [
     Mutant("service: a key for one data set opens all", "service/datasets.py", "(caller.datasets is not None and name not in caller.datasets)", "False", KEYS),
     Mutant("settled ones not counted", "ledger/statement.py", 'entries.c.kind == "cancelled")', 'entries.c.kind != "reserved")', LEDGERS),
     Mutant("equal costs counted once", "ledger/statement.py", " for _ in range(row.times)]", "]", LEDGERS),
+    Mutant("upgrade: a format that is not recorded", "storage/migrations/__init__.py", "PARTS[name].record(connection, _format_of(script))", "pass", UPGRADES),
+    Mutant("upgrade: scripts in the wrong place", "storage/migrations/__init__.py", "(part.newest, version))", "(part.newest, part.newest))", UPGRADES),
+    Mutant("upgrade: a newer store is rewritten", "storage/formats.py", "version > self.newest:", "False:", UPGRADES),
+    Mutant("upgrade: an older store is used as it is", "storage/formats.py", "if version < self.newest:", "if False:", UPGRADES),
+    Mutant("upgrade: those under way are not waited for", "storage/store.py", "            backend.exclude_readers(connection, MARKS & set(inspect(connection).get_table_names()))\n", "", UPGRADES),
+    Mutant("upgrade: not in one transaction", "storage/store.py", "            yield connection\n            backend.check_rebuilt(connection)", "            yield connection.execution_options(isolation_level='AUTOCOMMIT')\n            backend.check_rebuilt(connection)", UPGRADES),
+    Mutant("upgrade: two at the same time", "storage/store.py", "        announce_writing(connection)\n        with connection.begin():\n            backend.exclude_others(connection, \"tables\")", "        with connection.begin():", UPGRADES),
+    Mutant("upgrade: a table that others refer to is lost", "storage/sqlite.py", 'driver.execute("PRAGMA foreign_keys = OFF")', "del driver", UPGRADES),
+    Mutant("a note that is not recorded", "ledger/ledger.py", "                note=self.note,\n            )", "            )", UPGRADES),
     Mutant("PostgreSQL without the lock", "storage/postgresql.py", "connection.execute(select(func.pg_advisory_xact_lock(key)))", "assert key is not None", SHARED),
     Mutant("PostgreSQL reads from before the lock", "storage/postgresql.py", "READ COMMITTED, READ WRITE", "REPEATABLE READ, READ WRITE", SHARED),
     Mutant("PostgreSQL commits before the disk has it", "storage/postgresql.py", "ELSE 'on' END", "ELSE current_setting('synchronous_commit') END", SHARED),

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from privlearn import __version__
+from privlearn._version import __version__
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from privlearn._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from privlearn.data import Schema, SchemaDraft, SchemaEncoder
     from privlearn.discovery import discover
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
     from privlearn.selection import PrivateGridSearch
     from privlearn.sessions import InteractivePredictor
     from privlearn.splitting import BudgetSplit
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BudgetExceeded",

@@ -50,6 +50,7 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
         "budget",
         "ask",
         "restored",
+        "upgrade",
         "identity",
         "coordinate",
         "party",

@@ -17,6 +17,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
 from privlearn.ledger import store as stores
 from privlearn.ledger.statement import amounts, read_counted
+from privlearn.storage import LEDGER
 from privlearn.storage.store import MARKS
 from tests.support.raw_store import Refused, execute, is_file
 
@@ -92,10 +93,10 @@ CHANGES = [
 ]
 FILE_CHANGES = [
     "REPLACE INTO budgets SELECT dataset, 1000, delta, neighbours, composition, NULL, NULL FROM budgets",
-    "REPLACE INTO entries SELECT id, dataset, reservation, kind, time, 1e-9, 0, NULL, '', '', '' FROM entries",
-    "REPLACE INTO entries SELECT NULL, dataset, reservation, kind, time, 1e-9, 0, NULL, '', '', '' FROM entries"
+    "REPLACE INTO entries SELECT id, dataset, reservation, kind, time, 1e-9, 0, NULL, '', '', '', '', '' FROM entries",
+    "REPLACE INTO entries SELECT NULL, dataset, reservation, kind, time, 1e-9, 0, NULL, '', '', '', '', '' FROM entries"
     " WHERE kind = 'reserved'",
-    "REPLACE INTO entries SELECT NULL, dataset, reservation, 'cancelled', time, NULL, NULL, NULL, '', '', ''"
+    "REPLACE INTO entries SELECT NULL, dataset, reservation, 'cancelled', time, NULL, NULL, NULL, '', '', '', '', ''"
     " FROM entries WHERE kind = 'committed'",
 ]
 SERVER_CHANGES = [
@@ -199,7 +200,7 @@ def test_a_database_of_another_program_is_left_alone(store: str) -> None:
 
 
 def test_a_newer_format_is_refused(ledger: Ledger) -> None:
-    execute(ledger.store, "INSERT INTO ledger_format VALUES (3)")
+    execute(ledger.store, f"INSERT INTO ledger_format VALUES ({LEDGER.newest + 1})")
     attempts = (
         ledger.statement,
         lambda: ledger.reserve(COST, "a test"),
@@ -214,7 +215,9 @@ def test_an_older_format_is_refused_and_says_what_to_do(store: str) -> None:
     execute(store, "CREATE TABLE ledger_format (version INTEGER)")
     execute(store, "INSERT INTO ledger_format VALUES (1)")
     for attempt in (lambda: Ledger.open(store, "census"), lambda: Ledger.create(store, "census", TOTAL)):
-        with pytest.raises(LedgerError, match=r"older privlearn \(format 1\).*create a ledger of that total"):
+        with pytest.raises(
+            LedgerError, match=r"older than 0.1 \(ledger format 1\).*create a ledger of that total"
+        ):
             attempt()
 
 

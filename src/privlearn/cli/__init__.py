@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from privlearn import __version__
+from privlearn._version import __version__
 from privlearn.cli.ask import ask
 from privlearn.cli.audit import audit
 from privlearn.cli.bounds import bounds
@@ -29,6 +29,7 @@ from privlearn.cli.serve import serve
 from privlearn.cli.simulate import simulate
 from privlearn.cli.terminal import explain_errors
 from privlearn.cli.train import train
+from privlearn.cli.upgrade import upgrade
 from privlearn.cli.verify import verify
 
 __all__ = ["main"]
@@ -79,6 +80,7 @@ app.command()(inspect)
 app.command()(audit)
 app.add_typer(budget, name="budget")
 app.add_typer(ask, name="ask")
+app.command()(upgrade)
 app.command()(restored)
 app.command()(identity)
 app.command()(coordinate)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from privlearn.ledger.composition import Amount
 
 _BAR_WIDTH = 30
+_TOLD = {"account": "account", "file_name": "file", "note": "note"}
+"""What an entry may say, and the heading of its column."""
 
 budget = typer.Typer(
     help="Create and show the budget of a data set.\n\n\b\nExample:\n  privlearn budget --ledger budgets.db",
@@ -117,16 +119,16 @@ def _bar(start: float, stop: float) -> str:
 
 
 def _entries(statement: Statement) -> Table:
-    """With a column for accounts if there are any."""
-    accounts = any(entry.account for entry in statement.entries)
+    """With columns for accounts, files and notes if there are any."""
+    told = [name for name in _TOLD if any(getattr(entry, name) for entry in statement.entries)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for heading in ("at (UTC)", "state", "epsilon", "delta", *["account"] * accounts, "purpose"):
+    for heading in ("at (UTC)", "state", "epsilon", "delta", *(_TOLD[name] for name in told), "purpose"):
         justify: Any = "right" if heading in ("epsilon", "delta") else "left"
         table.add_column(heading, justify=justify, overflow="fold")
     for entry in statement.entries:
         time = entry.reserved_at.replace("T", " ")[:16]
-        account = [Text(entry.account)] * accounts
-        table.add_row(time, entry.state, *_numbers(entry.amount), *account, Text(entry.purpose))
+        facts = [Text(getattr(entry, name)) for name in told]
+        table.add_row(time, entry.state, *_numbers(entry.amount), *facts, Text(entry.purpose))
     return table
 
 

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from privlearn.cli.ledgers import ChargedDataset, ChargedLedger, open_ledger, say_what_is_left
+from privlearn.cli.ledgers import ChargedDataset, ChargedLedger, Note, open_ledger, say_what_is_left
 from privlearn.cli.options import Force, Neighbouring, SchemaFile, TableFile, check_writable
 from privlearn.cli.terminal import LateProgress, output, warn
 from privlearn.cli.words import listed
@@ -30,6 +30,7 @@ def discover(
     neighbours: Neighbouring = "replace_one",
     ledger: ChargedLedger = None,
     dataset: ChargedDataset = None,
+    note: Note = None,
     seed: Annotated[
         int | None, typer.Option(help="For tests only: the schema says 'not private'.", show_default=False)
     ] = None,
@@ -53,7 +54,7 @@ def discover(
     is_yaml(out)  # refuses names that a schema cannot have
     check_writable(out, force)
     draft = SchemaDraft.load(schema)
-    budget = open_ledger(ledger, dataset, draft.stand_in.name)
+    budget = open_ledger(ledger, dataset, draft.stand_in.name, out=out, note=note)
     with LateProgress(f"reading {table}") as progress:
         rows = read_table(table, draft.stand_in)
         progress.describe("buying")

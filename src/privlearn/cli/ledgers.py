@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,15 +28,32 @@ ChargedDataset = Annotated[
 ]
 
 
-def open_ledger(store: str | None, dataset: str | None, schema_name: str) -> Ledger | None:
-    """The ledger asked for, under the schema's name unless another is given."""
+Note = Annotated[
+    str | None,
+    typer.Option(
+        "--note", help="A line for the ledger: what this is for. Never private.", show_default=False
+    ),
+]
+
+
+def open_ledger(
+    store: str | None,
+    dataset: str | None,
+    schema_name: str,
+    *,
+    out: Path | None = None,
+    note: str | None = None,
+) -> Ledger | None:
+    """The ledger asked for, under the schema's name unless another is given; entries say which file is paid for."""
     if store is None:
-        if dataset is not None:
-            raise InvalidParameter("--dataset names a budget: say where it is, with --ledger PATH")
+        for option, given in (("--dataset names a budget", dataset), ("--note is for a ledger", note)):
+            if given is not None:
+                raise InvalidParameter(f"{option}: say where it is, with --ledger PATH")
         return None
     from privlearn.ledger import Ledger
 
-    return Ledger.open(store, schema_name if dataset is None else dataset)
+    ledger = Ledger.open(store, schema_name if dataset is None else dataset)
+    return ledger.with_note(note or "", file_name="" if out is None else out.name)
 
 
 def check_room(ledger: Ledger | None, total: Guarantee) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privlearn.cli.buying import Split, budget_plan, buy
-from privlearn.cli.ledgers import ChargedDataset, ChargedLedger, open_ledger, say_what_is_left
+from privlearn.cli.ledgers import ChargedDataset, ChargedLedger, Note, open_ledger, say_what_is_left
 from privlearn.cli.models import Gamma, KernelName, LossName, ModelName
 from privlearn.cli.options import Force, Neighbouring, SchemaFile, TableFile, check_writable
 from privlearn.cli.searching import (
@@ -66,6 +66,7 @@ def train(
     split: Split = None,
     ledger: ChargedLedger = None,
     dataset: ChargedDataset = None,
+    note: Note = None,
     sign: Annotated[
         Path | None, typer.Option(metavar="KEY.pem", help="Sign with this Ed25519 key.", show_default=False)
     ] = None,
@@ -96,7 +97,7 @@ def train(
     _check_target(description, target)
     grid = read_grid(search, public_validation)
     key = None if sign is None else read_private_key(sign)
-    budget = open_ledger(ledger, dataset, description.name)
+    budget = open_ledger(ledger, dataset, description.name, out=out, note=note)
     total = Guarantee(epsilon, delta, neighbours)
     plan = budget_plan(draft, split, total, searched=search is not None)
     learning = plan.guarantee("selection", "fit")

@@ -44,6 +44,8 @@ class Ledger:
         On whose behalf it reserves, see `of_account`.
     share : Guarantee, optional
         What all releases of the account together may cost.
+    file_name, note : str, default=""
+        Recorded with every entry, see `with_note`.
 
     Examples
     --------
@@ -62,8 +64,14 @@ class Ledger:
     dataset: str
     account: str = ""
     share: Guarantee | None = None
+    file_name: str = ""
+    note: str = ""
 
     def __post_init__(self) -> None:
+        if self.file_name:
+            _check_text("the file's name", self.file_name, longest=255)
+        if self.note:
+            _check_text("the note", self.note)
         if self.account:
             _check_text("the account's name", self.account)
         elif self.share is not None:
@@ -126,6 +134,18 @@ class Ledger:
         """
         return replace(self, account=account, share=share)
 
+    def with_note(self, note: str = "", *, file_name: str = "") -> Ledger:
+        """The same budget, with a note to be recorded with every entry.
+
+        Parameters
+        ----------
+        note : str, optional
+            A line of at most 200 characters; stored, so never private.
+        file_name : str, optional
+            Name of the file that is paid for, without its folder.
+        """
+        return replace(self, note=note, file_name=file_name)
+
     def reserve(
         self, cost: Cost, purpose: str, schema_digest: str = "", *, id: str | None = None
     ) -> Reservation:
@@ -172,6 +192,8 @@ class Ledger:
                 purpose=purpose,
                 schema_digest=schema_digest,
                 account=self.account,
+                file_name=self.file_name,
+                note=self.note,
             )
         return reservation
 

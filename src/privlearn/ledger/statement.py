@@ -32,6 +32,8 @@ class Entry:
     purpose, schema_digest : str
     account : str
         Who asked for it; empty if the budget is not shared out.
+    file_name, note : str
+        What it paid for and why, in the words of whoever reserved it; empty if nothing was said.
     reserved_at, settled_at : str
         UTC; ``settled_at`` is empty while reserved.
     """
@@ -42,6 +44,8 @@ class Entry:
     purpose: str
     schema_digest: str
     account: str
+    file_name: str
+    note: str
     reserved_at: str
     settled_at: str
 
@@ -189,6 +193,8 @@ def _entry(reserved: Row[Any], settled: Row[Any] | None) -> Entry:
         purpose=reserved.purpose,
         schema_digest=reserved.schema_digest,
         account=reserved.account,
+        file_name=reserved.file_name or "",
+        note=reserved.note or "",
         reserved_at=reserved.time,
         settled_at=settled.time if settled else "",
     )

@@ -19,17 +19,17 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
-    insert,
 )
 
-from privlearn.storage import protect
+from privlearn.storage import LEDGER, protect
 
-FORMAT = 2
 State = Literal["reserved", "committed", "cancelled"]
 
 _metadata = MetaData()
 
-formats = Table("ledger_format", _metadata, Column("version", Integer, primary_key=True, autoincrement=False))
+formats = Table(
+    LEDGER.formats.name, _metadata, Column("version", Integer, primary_key=True, autoincrement=False)
+)
 
 budgets = Table(
     "budgets",
@@ -64,6 +64,8 @@ entries = Table(
     Column("purpose", String(200)),
     Column("schema_digest", String(200)),
     Column("account", String(200), CheckConstraint("account IS NOT NULL OR kind <> 'reserved'")),
+    Column("file_name", String(255)),
+    Column("note", String(200)),
     sqlite_autoincrement=True,
 )
 
@@ -86,4 +88,4 @@ def create_all(connection: Connection) -> None:
     """Creates the tables, and has the database itself refuse to change or remove a row."""
     _metadata.create_all(connection)
     protect(connection, _SAME_ROW)
-    connection.execute(insert(formats).values(version=FORMAT))
+    LEDGER.record(connection, LEDGER.newest)

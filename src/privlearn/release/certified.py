@@ -11,6 +11,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any, ClassVar, Self
 
+from privlearn._version import __version__
 from privlearn.data import Purchase
 from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
@@ -22,7 +23,7 @@ from privlearn.release.receipts import check_receipt, read_receipts
 _BOUGHT = (
     " Of the schema, what was bought from the records is not public: it cost its own price, stated beside it."
 )
-_VERSIONED = ("privlearn", "numpy", "scipy", "opendp", "dp-accounting")
+_DEPENDED_ON = ("numpy", "scipy", "opendp", "dp-accounting")
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,8 @@ class Certified(ABC):
 @cache
 def installed_versions() -> Mapping[str, str]:
     """Of what a result depends on."""
-    return {name: version(name) for name in _VERSIONED} | {"python": platform.python_version()}
+    others = {name: version(name) for name in _DEPENDED_ON}
+    return {"privlearn": __version__} | others | {"python": platform.python_version()}
 
 
 def in_words(value: Any) -> str:

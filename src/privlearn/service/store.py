@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy import Connection, func, inspect, select
+from sqlalchemy import inspect
 
 from privlearn.errors import LedgerError
 from privlearn.ledger import Ledger
 from privlearn.service import tables
 from privlearn.service.settings import DataSet, Owner
-from privlearn.storage import creating
+from privlearn.storage import SERVICE, creating
 
 
 def open_store(owner: Owner) -> str:
@@ -28,7 +28,7 @@ def open_store(owner: Owner) -> str:
     with creating(store) as connection:
         if not inspect(connection).has_table(tables.formats.name):
             tables.create_all(connection)
-        _check_format(connection, store)
+        SERVICE.check(connection, store)
     return store
 
 
@@ -52,11 +52,3 @@ def _open_budget(store: str, name: str, dataset: DataSet) -> None:
                 f"datasets.{name}: the ledger says {recorded.total}, {recorded.composition} composition, and a budget "
                 "cannot be changed: write these numbers, or serve the table under another name"
             ) from None
-
-
-def _check_format(connection: Connection, store: str) -> None:
-    version = connection.scalar(select(func.max(tables.formats.c.version)))
-    if version != tables.FORMAT:
-        raise LedgerError(
-            f"{store} was written by another privlearn (service format {version}): install that version"
-        )

@@ -24,12 +24,9 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    insert,
 )
 
-from privlearn.storage import protect
-
-FORMAT = 1
+from privlearn.storage import SERVICE, protect
 
 _metadata = MetaData()
 
@@ -46,13 +43,17 @@ def _time(name: str) -> Column[Any]:
     return Column(name, String(40), nullable=False, default="")
 
 
+def _word(name: str) -> Column[Any]:
+    return Column(name, String(20), nullable=False)
+
+
 def _one_of(name: str, *values: str) -> Column[Any]:
     allowed = ", ".join(f"'{value}'" for value in values)
     return Column(name, String(20), CheckConstraint(f"{name} IN ({allowed})"), nullable=False)
 
 
 formats = Table(
-    "service_format", _metadata, Column("version", Integer, primary_key=True, autoincrement=False)
+    SERVICE.formats.name, _metadata, Column("version", Integer, primary_key=True, autoincrement=False)
 )
 
 keys = Table(
@@ -82,9 +83,9 @@ jobs = Table(
     _id(),
     _name("analyst"),
     _name("dataset"),
-    _one_of("kind", "release", "session"),
+    _word("kind"),  # those that there are, the code knows
     _name("learner"),
-    _one_of("mechanism", "model", "function_release", "pinp"),
+    _word("mechanism"),
     Column("epsilon", Double, nullable=False),
     Column("delta", Double, nullable=False),
     Column("neighbours", String(20), nullable=False),
@@ -142,4 +143,4 @@ _APPEND_ONLY = {formats: "version = NEW.version", events: "id = NEW.id"}
 def create_all(connection: Connection) -> None:
     _metadata.create_all(connection)
     protect(connection, _APPEND_ONLY)
-    connection.execute(insert(formats).values(version=FORMAT))
+    SERVICE.record(connection, SERVICE.newest)

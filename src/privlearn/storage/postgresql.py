@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Collection
 from hashlib import sha256
 from typing import Any
 
@@ -93,6 +94,20 @@ def exclude_others(connection: Connection, what: str) -> None:
     """Wait until no other transaction holds this name; it is held until the end of this one."""
     key = int.from_bytes(sha256(f"privlearn ledger: {what}".encode()).digest()[:8], "big", signed=True)
     connection.execute(select(func.pg_advisory_xact_lock(key)))
+
+
+def allow_rebuilding(connection: Connection) -> None:
+    """Nothing to do: tables are changed in place."""
+
+
+def exclude_readers(connection: Connection, tables: Collection[str]) -> None:
+    """Wait until every transaction that has looked at these tables has ended; new ones wait for this one."""
+    for name in sorted(tables):
+        connection.exec_driver_sql(f"LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE")
+
+
+def check_rebuilt(connection: Connection) -> None:
+    """Nothing to do: references are kept all along."""
 
 
 def _begin(connection: Connection) -> None:

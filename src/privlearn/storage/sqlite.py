@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from functools import lru_cache
 from sqlite3 import Connection as SQLiteConnection
 from urllib.parse import quote
@@ -56,6 +57,22 @@ def engine(path: str) -> Engine:
 
 def exclude_others(connection: Connection, what: str) -> None:
     """Nothing to do: BEGIN IMMEDIATE has excluded every other writer of the file."""
+
+
+def allow_rebuilding(connection: Connection) -> None:
+    """A table that others refer to can be replaced, until the transaction that does it has ended."""
+    # Not through SQLAlchemy, which would begin a transaction, in which this has no effect.
+    driver: SQLiteConnection = connection.connection.dbapi_connection  # type: ignore[assignment]
+    driver.execute("PRAGMA foreign_keys = OFF")
+
+
+def exclude_readers(connection: Connection, tables: Collection[str]) -> None:
+    """Nothing to do: SQLite commits when nobody reads."""
+
+
+def check_rebuilt(connection: Connection) -> None:
+    if connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
+        raise LedgerError("rows would have lost what they refer to, so nothing was changed: ask for help")
 
 
 def _configure(connection: SQLiteConnection, _record: object) -> None:

@@ -1,4 +1,4 @@
-"""Where a store is, and the three kinds of transaction on it.
+"""Where a store is, and the kinds of transaction on it.
 
 A store holds the budgets of data sets and whatever belongs to them, in tables of several parts of privlearn. Its
 errors are `LedgerError`: without the store nothing can be paid, so nothing may be released.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -37,6 +37,9 @@ class Backend(Protocol):
     def prepare(self, store: str, /) -> None: ...
     def engine(self, store: str, /) -> Engine: ...
     def exclude_others(self, connection: Connection, what: str, /) -> None: ...
+    def allow_rebuilding(self, connection: Connection, /) -> None: ...
+    def exclude_readers(self, connection: Connection, tables: Collection[str], /) -> None: ...
+    def check_rebuilt(self, connection: Connection, /) -> None: ...
 
 
 def locate(store: str | Path) -> str:
@@ -96,6 +99,20 @@ def creating(store: str) -> Iterator[Connection]:
                 f"{store} is not a ledger: give another one, or create it with `privlearn budget create`"
             )
         yield connection
+
+
+@contextmanager
+def rebuilding(store: str) -> Iterator[Connection]:
+    """A transaction that changes tables, while no other one that has looked at their format is under way."""
+    backend = _backend(store)
+    with connected(store) as connection:
+        backend.allow_rebuilding(connection)
+        announce_writing(connection)
+        with connection.begin():
+            backend.exclude_others(connection, "tables")
+            backend.exclude_readers(connection, MARKS & set(inspect(connection).get_table_names()))
+            yield connection
+            backend.check_rebuilt(connection)
 
 
 @contextmanager

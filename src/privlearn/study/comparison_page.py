@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from privlearn import __version__
+from privlearn._version import __version__
 from privlearn.study.comparison import METHODS, Array, Comparison
 from privlearn.study.comparison_figure import draw
 

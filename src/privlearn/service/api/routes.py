@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
-from privlearn import __version__
+from privlearn._version import __version__
 from privlearn.service.api import datasets, estimates, jobs, operations, people, releases, sessions
 from privlearn.service.api.bodies import REF
 from privlearn.service.api.problems import Problem

@@ -10,7 +10,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from privlearn import __version__
+from privlearn._version import __version__
 from privlearn.service.keys import Caller
 from privlearn.service.pages import words
 from privlearn.service.pages.figures import meter

@@ -1,4 +1,4 @@
-"""Takes the documentation's screenshots: python docs/screenshots/take.py (needs Chromium and the test extra)."""
+"""Takes the documentation's screenshots: python tools/screenshots.py (needs Chromium and the test extra)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parents[1] / "tests" / "browser"))
+ROOT = Path(__file__).resolve().parents[1]
+PICTURES = ROOT / "docs" / "screenshots"
+sys.path.insert(0, str(ROOT / "tests" / "browser"))
 
 from tests.support.demo_server import DemoServer  # noqa: E402 - found only now
 from tests.support.visitors import PHONE, visiting  # noqa: E402
@@ -85,7 +86,7 @@ def keep(page: Page, name: str, part: Any = None) -> None:
     """A few colours are enough for text and lines, and a file of a third."""
     page.wait_for_load_state("load")
     taken = Image.open(io.BytesIO((part or page).screenshot())).convert("RGB")
-    taken.quantize(_COLOURS, dither=Image.Dither.NONE).save(HERE / f"{name}.png", optimize=True)
+    taken.quantize(_COLOURS, dither=Image.Dither.NONE).save(PICTURES / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":

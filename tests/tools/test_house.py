@@ -1,0 +1,65 @@
+"""The numbers of the house, on a house whose numbers are known."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).parents[2] / "tools" / "house.py"
+BOTTOM = '''def one():
+    """Long.
+
+    Text.
+    """
+    return 1
+
+
+def two():
+    import small.top
+
+    return 2
+'''
+SOURCES = {
+    "__init__.py": "",
+    "top.py": "import small.middle\nfrom small.bottom import (\n    one,\n    two,\n)\n",
+    "middle.py": "from small import bottom\n\nif TYPE_CHECKING:\n    from small import top\n",
+    "bottom.py": BOTTOM,
+}
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    (tmp_path / "small").mkdir()
+    for name, text in SOURCES.items():
+        (tmp_path / "small" / name).write_text(text)
+    return tmp_path / "small"
+
+
+def measured(*packages: Path) -> dict[str, str]:
+    words = [sys.executable, str(TOOL), *map(str, packages)]
+    told = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    rows = [line.strip("| ").split(" | ") for line in told.splitlines()[2:]]
+    return {row[0]: row[1] for row in rows}
+
+
+def test_what_is_counted(package: Path) -> None:
+    found = measured(package)
+    assert found["files"] == "4"
+    assert found["lines"] == "21"
+    assert found["lines of a file, median and largest"] == "4, 12"
+    assert found["lines of a function, median and 90th percentile"] == "3, 4"
+    assert found["share of lines that are imports"] == "38.1 %"  # 8 of 21
+    assert found["longest chain of imports"] == "3"
+    assert found["modules with one importer"] == "1"
+
+
+def test_a_circle_is_noticed(package: Path) -> None:
+    (package / "bottom.py").write_text("import small.top\n" + SOURCES["bottom.py"])
+    assert measured(package)["longest chain of imports"] == "cyclic"
+
+
+def test_this_house_has_no_circle() -> None:
+    assert measured()["longest chain of imports"].isdigit()
