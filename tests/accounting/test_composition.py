@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -16,6 +17,7 @@ from privlearn.accounting import (
     GaussianCurve,
     GaussianObjectiveCurve,
     PureCurve,
+    compose,
     composed_delta,
     gaussian_ratio,
     renyi_divergence,
@@ -120,6 +122,45 @@ def test_the_transform_errs_by_less_than_is_counted(times: int, seed: int) -> No
             wanted[(place - 40 * times) % period] += float(value)
         errors = found - wanted
     assert 1e-19 < np.linalg.norm(errors) < counted < 1e-11
+
+
+@pytest.mark.parametrize("times", [2, 10])
+@pytest.mark.parametrize("half_period", [16, 256])
+def test_a_period_too_short_costs_and_never_saves(
+    times: int, half_period: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compose, "_half_period", lambda spread, times: half_period)
+    for ratio, epsilon in ((0.1, 0.5), (0.5, 1.0), (0.02, 0.3)):
+        exact = float(GaussianCurve(ratio * math.sqrt(times)).delta(epsilon))
+        assert composed_delta(GaussianCurve(ratio), times, epsilon) >= exact * (1.0 - 1e-11)
+
+
+def test_the_transforms_error_is_part_of_delta(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = composed_delta(GaussianCurve(0.1), 3, 1.0)
+
+    def worse(law: Any, times: int, period: int) -> tuple[Any, float]:
+        sums, error = _convolved(law, times, period)
+        return sums, error + 1e-2
+
+    monkeypatch.setattr(compose, "_convolved", worse)
+    assert composed_delta(GaussianCurve(0.1), 3, 1.0) > 1.01 * honest
+
+
+class LeakyResponse(PureCurve):
+    """Randomised response that tells everything with a small probability."""
+
+    leak = 1e-3
+
+    def delta(self, epsilon: Any) -> Any:
+        at = np.asarray(epsilon, dtype=float)
+        return self.leak + (1.0 - self.leak) * super().delta(at)
+
+
+@pytest.mark.parametrize("times", [2, 5])
+def test_losses_without_bound_are_counted(times: int) -> None:
+    pure, epsilon, kept = 0.5, 0.6, (1.0 - LeakyResponse.leak) ** times
+    exact = 1.0 - kept * (1.0 - responses_together(pure, times, epsilon))
+    assert composed_delta(LeakyResponse(pure), times, epsilon) == pytest.approx(exact, rel=1e-6)
 
 
 @pytest.mark.parametrize("slack", [0.01, 0.3])
