@@ -22,6 +22,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 NOISE = ("test_calibrated_noise.py", "test_noise.py")
+EXACT = ("test_exact_noise.py",)
+CHOICES = ("../mechanisms/test_selection.py",)
 LAWS = ("test_calibrated_noise.py", "test_exact_privacy_loss.py", "test_sensitivity.py")
 DEFECTS = ("test_known_defects.py", "test_contract.py")
 RELEASE = ("test_certificates.py", "test_release_file.py")
@@ -139,7 +141,9 @@ def _noise_scales() -> Iterator[Mutant]:
     drawn = "@scale / step@, values.size))"
     yield from _scaled("drawn gaussian noise", NOISES, f"randomness.discrete_gaussian({drawn}")
     yield from _scaled("drawn laplace noise", NOISES, f"randomness.discrete_laplace({drawn}")
-    yield from _scaled("drawn norm-Gamma noise", NOISES, "@math.fsum(exponentials)@ * scale")
+    yield from _scaled(
+        "drawn norm-Gamma noise", NOISES, "stretch = @scale * gamma(uniforms[:dimension])@ /", EXACT
+    )
     yield from _scaled("perturbation of the objective", OBJECTIVE, "fit(@perturbation@ / self.task.total")
     yield from _scaled(
         "descent scale",
@@ -212,13 +216,23 @@ MUTANTS = [
     Mutant("tolerance's delta counted twice", OBJECTIVE, "delta = self._main_delta() + self._tolerance_delta()", "delta = self._main_delta()", RELEASE),
     Mutant("main delta not reduced", OBJECTIVE, "main_delta = self.guarantee.delta * (1.0 - TOLERANCE_SHARE)", "main_delta = self.guarantee.delta", LAWS),
     Mutant("one draw for all classes", NOISES, "return _add_integers(values, step, randomness.discrete_gaussian(scale / step, values.size))", "one = randomness.discrete_gaussian(scale / step, values.shape[-1])\n    return _add_integers(values, step, np.broadcast_to(one, values.shape))", DEFECTS),
-    Mutant("one norm-Gamma draw for all classes", NOISES, "noisy = np.array([row + _norm_gamma(row.size, scale, randomness) for row in np.atleast_2d(values)])", "noisy = np.atleast_2d(values) + _norm_gamma(values.shape[-1], scale, randomness)", DEFECTS),
+    Mutant("one norm-Gamma draw for all classes", NOISES, "for row in np.atleast_2d(values)]", "for row in [np.atleast_2d(values)[0]]] * len(np.atleast_2d(values))", DEFECTS),
     Mutant("noise a class for the multinomial loss", OUTPUT, "minimisers.reshape(self.task.problems, self.task.dimension)", "minimisers", NOISE),
-    Mutant("values not rounded to the grid", NOISES, "return np.rint(values / step) * step + draws", "return values + draws", NOISE),
-    Mutant("norm-Gamma not rounded to the grid", NOISES, "(np.rint(noisy / step) * step)", "noisy", NOISE),
+    Mutant("values not rounded to the grid", NOISES, "return _from_grid(sums, step).reshape(values.shape)\n\n\ndef _from_grid", "return values + step * draws.reshape(values.shape)\n\n\ndef _from_grid", NOISE),
+    Mutant("norm-Gamma noise on a lattice of its own", NOISES, "step = grid_step(scale, GAMMA_GRID_BITS)\n", "step = grid_step(scale, GAMMA_GRID_BITS)\n    values = np.rint(values / step) * step\n", EXACT),
+    Mutant("norm-Gamma sum rounded to a finer grid", NOISES, "(value + stretch * part) / step for", "(value + stretch * part) / (step / 2) for", EXACT),
+    Mutant("a draw rounded before it is added", NOISES, "sums = (int(steps) + drawn for", "sums = (int(steps) + int(float(drawn)) for", NOISE),
+    Mutant("the ball's middle for the real number", "mechanisms/exact_reals.py", "return arb((2 * digits + 1, -bits - 1), (1, -bits - 1))", "return arb((2 * digits + 1, -bits - 1))", EXACT),
+    Mutant("the interval's lower end for the real number", "mechanisms/exact_reals.py", "return arb((2 * digits + 1, -bits - 1), (1, -bits - 1))", "return arb((digits, -bits))", EXACT),
+    Mutant("new reals where more bits were needed", "mechanisms/exact_reals.py", "known = [digits << more | randomness.bits(more) for digits in known]", "known = [randomness.bits(bits + more) for _ in known]", EXACT),
+    Mutant("rounded down, not to the nearest", "mechanisms/exact_reals.py", "_HALF = arb(0.5)", "_HALF = arb(0)", EXACT),
+    Mutant("the lower half of the ball taken", "mechanisms/selection.py", "if height <= 0 or exponential < excess:", "if exponential < excess:", CHOICES),
+    Mutant("every proposed point taken", "mechanisms/selection.py", "if height <= 0 or exponential < excess:", "if height <= 0 or exponential < 0:", CHOICES),
+    Mutant("a point taken before it is clear", "mechanisms/selection.py", "    if not (height > 0 and exponential >= excess):\n        return None\n", "", CHOICES),
+    Mutant("old files said to be exact", "release/certificate.py", 'if "python-flint" not in self.versions and sampler', "if False and sampler", RELEASE),
     Mutant("grid as coarse as the noise", NOISES, "GRID_BITS = 44\n", "GRID_BITS = 1\n", NOISE),
-    Mutant("norm of an exponential, not of a Gamma", NOISES, "math.fsum(exponentials)", "exponentials[0]", NOISE),
-    Mutant("direction from a cube", NOISES, "direction / np.linalg.norm(direction)", "direction / np.max(np.abs(direction))", NOISE),
+    Mutant("norm of an exponential, not of a Gamma", NOISES, "gamma(uniforms[:dimension])", "gamma(uniforms[:1])", NOISE),
+    Mutant("direction from a cube", NOISES, "/ norm(direction)", "/ max(map(abs, direction))", NOISE),
     Mutant("seeded generator called secure", "randomness.py", 'for tests and experiments only"\n    secure = False', 'for tests and experiments only"\n    secure = True', NOISE),
     Mutant("secure draws from a seed", "randomness.py", "        return SecureRandomness()\n", "        return SeededRandomness(0)\n", NOISE),
     Mutant("ledger charged after", WORK, "with owner.ledger.reserve(", "early = compute()\n    with owner.ledger.reserve(", DEFECTS),
@@ -243,10 +257,20 @@ MUTANTS = [
     Mutant("bombs opened", ARTIFACT, "if not stored or sum(entry.file_size for entry in entries) > len(raw):", "if False:", RELEASE),
     Mutant("certificate of another model", ARTIFACT, "    if not agree:\n", "    if False:\n", RELEASE),
     Mutant("negative radius squared", OBJECTIVE, "quantile = max(radius, 0.0) / self.noise_scale", "quantile = radius / self.noise_scale", LAWS),
-    Mutant("hockey stick of half the distance", CURVES, "half, far = self.ratio / 2.0, at / self.ratio\n        return np.clip", "half, far = self.ratio / 4.0, at / self.ratio\n        return np.clip", ACCOUNTING),
-    Mutant("slack added, not subtracted", CURVES, "delta(np.abs(at) - self.slack)", "delta(np.abs(at) + self.slack)", ACCOUNTING),
-    Mutant("chord dropped", CURVES, "np.where(np.abs(at) < self.slack, chord,", "np.where(np.abs(at) < 0.0, chord,", ACCOUNTING),
-    Mutant("composition of one", COMPOSE, "single.self_compose(times)", "single.self_compose(1)", ACCOUNTING),
+    Mutant("hockey stick of half the distance", CURVES, "dtype=float) - self.ratio**2 / 2.0) / self.ratio", "dtype=float) - self.ratio**2 / 4.0) / self.ratio", ACCOUNTING),
+    Mutant("cancellation again", CURVES, "if self.ratio <= _NARROW:", "if False:", ACCOUNTING),
+    Mutant("cancellation far out", CURVES, "np.where(x > _FAR,", "np.where(x > 1e9,", ACCOUNTING),
+    Mutant("curves not rounded upwards", CURVES, "return np.minimum(found + exponent + _ROUNDING, 0.0)", "return np.minimum(found, 0.0)", ACCOUNTING),
+    Mutant("epsilon rounded downwards", "accounting/epsilon.py", "float(found) + 4.0 * precision", "float(found) - 4.0 * precision", ACCOUNTING),
+    Mutant("slack added, not subtracted", CURVES, "np.maximum(np.abs(at) - self.slack, 0.0)", "np.maximum(np.abs(at) + self.slack, 0.0)", ACCOUNTING),
+    Mutant("chord dropped", CURVES, "np.where(np.abs(at) < self.slack, self._chord(at),", "np.where(np.abs(at) < 0.0, self._chord(at),", ACCOUNTING),
+    Mutant("composition of one", COMPOSE, "power = _power(spectrum, times)", "power = _power(spectrum, 1)", ACCOUNTING),
+    Mutant("composition without the tilt", COMPOSE, "return low, *moments(low)[1:]", "return 0.0, *moments(0.0)[1:]", ACCOUNTING),
+    Mutant("the transform's error not counted", COMPOSE, "float(np.sum(weights * chances)) + error * _length(weights)", "float(np.sum(weights * chances))", ACCOUNTING),
+    Mutant("infinite losses for free", COMPOSE, "return min(1.0, lost + _finite_part", "return min(1.0, _finite_part", ACCOUNTING),
+    Mutant("losses beyond the period for free", COMPOSE, "found += math.exp(min(times", "found += 0.0 * math.exp(min(times", ACCOUNTING),
+    Mutant("losses without their mirror image", COMPOSE, "negative = positive * np.exp", "negative = 0.0 * positive * np.exp", ACCOUNTING),
+    Mutant("deltas below the grid", CALIBRATE, "if times > 1 and delta < LEAST_COMPOSED_DELTA:", "if False:", ACCOUNTING),
     Mutant("Renyi without the order", COMPOSE, "math.log(order * (order - 1.0) * area)", "math.log(order * area)", ACCOUNTING),
     Mutant("search from the unsafe side", CALIBRATE, "        low, high = (middle, high) if holds(middle) else (low, middle)\n    return low", "        low, high = (middle, high) if holds(middle) else (low, middle)\n    return high", ACCOUNTING),
     Mutant("validation rows trained on", SEARCH_WAYS, "take(work, parts[place]), take(work, last)", "take(work, np.append(parts[place], last)), take(work, last)", SEARCH),
@@ -270,7 +294,7 @@ MUTANTS = [
     Mutant("the choice at half its price", "accounting/stopping.py", "chosen = 2.0 * (", "chosen = 1.0 * (", ACCOUNTING),
     Mutant("pure choices at twice an epsilon", "accounting/stopping.py", "STOPPED_PURE = 3.0", "STOPPED_PURE = 2.0", ACCOUNTING),
     Mutant("ra12 as Procedure 3 prints it", CALIBRATE, "math.sqrt(quantile**2 + 2.0 * epsilon)", "math.sqrt(quantile + 2.0 * epsilon)", ACCOUNTING),
-    Mutant("composition off by one", COMPOSE, "single.self_compose(times)", "single.self_compose(max(times - 1, 1))", ACCOUNTING),
+    Mutant("composition off by one", COMPOSE, "power = _power(spectrum, times)", "power = _power(spectrum, max(times - 1, 1))", ACCOUNTING),
     Mutant("composition off by one, tddl", TDDL, "return self.task.problems * self.probes_count", "return self.task.problems * self.probes_count - 1", QUESTIONS),
     Mutant("composition off by one, tdil", TDIL, "self.task.problems * self.rounds * (selection", "self.task.problems * (self.rounds - 1) * (selection", QUESTIONS),
     Mutant("composition off by one, pinp", PINP, "self.updates * (self.test_epsilon**2", "(self.updates - 1) * (self.test_epsilon**2", SESSIONS),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from scipy import stats
 
 from privlearn.accounting import Curve, GaussianCurve, GaussianObjectiveCurve, PureCurve
 from privlearn.accounting.curves import FreeGaussianCurve
+from privlearn.accounting.epsilon import gaussian_epsilon
 
 CURVES = [
     PureCurve(0.3),
@@ -50,6 +52,65 @@ def test_free_gaussian_curve_is_its_integral(ratio: float, directions: int, epsi
     assert curve.delta(epsilon) >= GaussianCurve(ratio).delta(epsilon)
 
 
+def gaussian_in_eighty_digits(epsilon: mpmath.mpf, ratio: mpmath.mpf) -> mpmath.mpf:
+    half, far = ratio / 2, epsilon / ratio
+    return mpmath.ncdf(half - far) - mpmath.exp(epsilon) * mpmath.ncdf(-half - far)
+
+
+def free_in_eighty_digits(epsilon: mpmath.mpf, ratio: mpmath.mpf, directions: int) -> mpmath.mpf:
+    start = max((epsilon - ratio**2 / 2) / ratio, mpmath.mpf(0))
+    tail = mpmath.exp(epsilon) * mpmath.ncdf(-start - ratio)
+    if directions == 1:
+        return 2 * (mpmath.ncdf(-start) - tail)
+    density = mpmath.exp(-(start**2) / 2) - mpmath.exp(epsilon - (start + ratio) ** 2 / 2)
+    return density + mpmath.sqrt(2 * mpmath.pi) * ratio * tail
+
+
+def chord_in_eighty_digits(epsilon: mpmath.mpf, ratio: mpmath.mpf, slack: mpmath.mpf) -> mpmath.mpf:
+    corner = gaussian_in_eighty_digits(mpmath.mpf(0), ratio)
+    opposite = 1 - mpmath.exp(-slack) + mpmath.exp(-slack) * corner
+    share = mpmath.expm1(epsilon + slack) / mpmath.expm1(2 * slack)
+    return (1 - share) * opposite + share * corner
+
+
+RATIOS = st.floats(-12.0, 2.0).map(lambda power: 10.0**power)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    RATIOS, st.one_of(st.just(0.0), st.floats(0.0, 37.0)), st.booleans(), st.floats(-15.0, 3.0), st.booleans()
+)
+def test_no_digits_cancel(
+    ratio: float, deviations: float, beyond: bool, power: float, any_size: bool
+) -> None:
+    """Never below eighty digits, and at most 1e-11 above: tiny epsilons, tiny ratios, tiny deltas."""
+    epsilon = 10.0**power if any_size else ratio * (deviations + beyond * ratio / 2.0)
+    with mpmath.workdps(80):
+        at, m = mpmath.mpf(epsilon), mpmath.mpf(ratio)
+        pairs = [(GaussianCurve(ratio), gaussian_in_eighty_digits(at, m))]
+        pairs += [(FreeGaussianCurve(ratio, k), free_in_eighty_digits(at, m, k)) for k in (1, 2)]
+        for curve, true in pairs:
+            if true > 1e-290:
+                assert 0 <= mpmath.mpf(float(curve.delta(epsilon))) / true - 1 < 1e-11
+
+
+@settings(max_examples=100, deadline=None)
+@given(RATIOS, st.floats(-9.0, 0.0), st.floats(0.0, 0.999999))
+def test_no_digits_cancel_on_the_chord(ratio: float, power: float, share: float) -> None:
+    slack = 10.0**power
+    with mpmath.workdps(80):
+        true = chord_in_eighty_digits(mpmath.mpf(share * slack), mpmath.mpf(ratio), mpmath.mpf(slack))
+        found = mpmath.mpf(float(GaussianObjectiveCurve(ratio, slack).delta(share * slack)))
+        assert 0 <= found / true - 1 < 1e-11
+
+
+@pytest.mark.parametrize(("ratio", "delta"), [(1e-12, 1e-15), (1e-9, 1e-12), (0.3, 1e-6), (5.0, 1e-3)])
+def test_epsilon_of_given_noise_is_rounded_upwards(ratio: float, delta: float) -> None:
+    epsilon = gaussian_epsilon(ratio, delta)
+    assert GaussianCurve(ratio).delta(epsilon) <= delta
+    assert GaussianCurve(ratio).delta(epsilon * (1.0 - 1e-9)) > delta
+
+
 @pytest.mark.parametrize("pure", [0.01, 1.0, 6.0])
 @pytest.mark.parametrize("epsilon", [-7.0, -0.5, 0.0, 0.5, 0.999, 1.0, 5.0, 7.0])
 def test_pure_curve_is_that_of_randomised_response(pure: float, epsilon: float) -> None:
@@ -69,7 +130,7 @@ def test_objective_curve_is_a_privacy_curve(ratio: float, slack: float) -> None:
     at = np.unique(np.exp(np.round(points, 12)))
     epsilon = np.log(at)
     delta = curve.delta(epsilon)
-    rounding = 1e-14 / np.diff(at)
+    rounding = 1e-12 / np.diff(at)
     slopes = np.diff(delta) / np.diff(at)
     assert (slopes <= rounding).all()
     assert (np.diff(slopes) >= -(rounding[1:] + rounding[:-1])).all()

@@ -7,14 +7,16 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
 from privlearn.audit.samplers import HeightLaw
-from privlearn.mechanisms.noise import GAMMA_GRID_BITS
-from privlearn.mechanisms.selection import choose_in_ball, choose_row
+from privlearn.mechanisms import exact_reals
+from privlearn.mechanisms.exact_reals import FIRST_BITS
+from privlearn.mechanisms.selection import POINT_GRID_BITS, choose_in_ball, choose_row, propose_in_ball
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
 
 Array = NDArray[np.float64]
@@ -74,48 +76,29 @@ def test_the_rest_is_uniform_in_its_slice(dimension: int) -> None:
         assert abs(float(signs)) < stats.norm.isf(ALARM) * math.sqrt(len(along))
 
 
-class Scripted:
-    """Proposes one given height, with one given exponential draw; a second proposal means the first was refused."""
-
-    description, secure = "scripted", False
-
-    def __init__(self, proposed: float, exponential: float, axis: Array) -> None:
-        across = np.append(np.zeros(len(axis) + 1), math.sqrt(1.0 - proposed**2))
-        self.normals = [np.append(proposed * axis, (0.0, 0.0)) + across]
-        self.exponential = exponential
-
-    def discrete_gaussian(self, scale: float, size: int) -> NDArray[np.int64]:
-        if not self.normals:
-            raise EOFError
-        return np.rint(scale * self.normals.pop()).astype(np.int64)
-
-    def discrete_laplace(self, scale: float, size: int) -> NDArray[np.int64]:
-        return np.array([round(scale * self.exponential)])
-
-    def bits(self, count: int) -> int:
-        return 1
-
-
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 @pytest.mark.parametrize("concentration", [0.5, 6.0, 100.0])
 def test_rejection_leaves_exactly_the_wanted_density(dimension: int, concentration: float) -> None:
     """Proposal density times acceptance over the target's density is the same everywhere: no statistics needed."""
-    axis = np.ones(dimension) / math.sqrt(dimension)
+    axis = [dimension**-0.5] * dimension
 
-    def height(proposed: float, exponential: float = 700.0) -> float:
-        return float(axis @ choose_in_ball(axis, concentration, Scripted(proposed, exponential, axis)))
+    def point(proposed: float, exponential: float) -> list[arb]:
+        """From a normal vector at the proposed angle; a nearly unit axis stands in for a unit one."""
+        normal = [arb(proposed * part) for part in axis] + [arb(0), arb(1 - proposed**2).sqrt()]
+        found = propose_in_ball(axis, concentration, normal, arb(exponential))
+        assert found is not None
+        return found
+
+    def height(proposed: float) -> float:
+        return float(
+            sum((part * unit for part, unit in zip(point(proposed, 700.0), axis, strict=True)), arb(0))
+        )
 
     def log_acceptance(proposed: float) -> float:
-        def accepts(exponential: float) -> bool:
-            try:
-                return height(proposed, exponential) > 0
-            except EOFError:
-                return False
-
         low, high = 0.0, 700.0
         for _ in range(50):
             middle = (low + high) / 2
-            low, high = (low, middle) if accepts(middle) else (middle, high)
+            low, high = (low, middle) if point(proposed, middle) else (middle, high)
         return -high
 
     def constant(proposed: float) -> float:
@@ -124,8 +107,23 @@ def test_rejection_leaves_exactly_the_wanted_density(dimension: int, concentrati
         proposal = power * math.log(1 - proposed**2) - math.log(slope)
         return proposal + log_acceptance(proposed) - power * math.log(1 - t * t) - concentration * t
 
-    constants = [constant(proposed) for proposed in (0.01, 0.1, 0.3, 0.6, 0.9)]
+    with ctx.workprec(FIRST_BITS):
+        constants = [constant(proposed) for proposed in (0.01, 0.1, 0.3, 0.6, 0.9)]
     assert np.ptp(constants) < 1e-5
+
+
+def test_points_below_the_middle_and_unclear_ones() -> None:
+    """The lower half is refused, whatever the exponential draw; a ball across the border says nothing yet."""
+    normal = [arb(-0.9), arb(0), arb(0), arb(0.1)]
+    assert propose_in_ball([1.0, 0.0], 0.5, normal, arb(700)) == []
+    assert propose_in_ball([1.0, 0.0], 6.0, [arb(0.5), arb(0), arb(0), arb(0.5)], arb(0.5, 0.5)) is None
+    assert propose_in_ball([1.0, 0.0], 0.0, [arb(0, 1e-9), arb(0), arb(1), arb(0)], arb(700)) is None
+
+
+def test_bits_read_in_small_pieces_follow_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_reals, "FIRST_BITS", 3)
+    _, along = heights(2, 6.0, DRAWS, SeededRandomness(9))
+    assert stats.kstest(np.abs(along), HeightLaw(2, 6.0).cdf).pvalue > ALARM
 
 
 @pytest.mark.parametrize("wrong", [0.5, 2.0])
@@ -146,7 +144,7 @@ def test_points_are_in_the_ball_and_on_the_grid(dimension: int, rate: float, see
     point = choose_in_ball(vector, rate, SeededRandomness(seed))
     assert point @ point <= 1.0
     if np.linalg.norm(point) < 1.0 - 1e-9:  # those at the rim are shortened after rounding
-        assert np.array_equal(np.rint(np.ldexp(point, GAMMA_GRID_BITS)), np.ldexp(point, GAMMA_GRID_BITS))
+        assert np.array_equal(np.rint(np.ldexp(point, POINT_GRID_BITS)), np.ldexp(point, POINT_GRID_BITS))
 
 
 sources = pytest.mark.parametrize(

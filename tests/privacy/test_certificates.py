@@ -12,6 +12,8 @@ import pytest
 
 from privlearn import Certificate, VerificationError
 from privlearn.erm import Hinge, HuberHinge, Logistic, Multinomial, SmoothedHinge
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.randomness import SecureRandomness, SeededRandomness
 from tests.support.combinations import PLANS, Plan, every_plan
 
@@ -221,3 +223,48 @@ def test_missing_part_is_refused(plan: Plan) -> None:
 def test_strange_epsilon_is_refused(epsilon: Any) -> None:
     with pytest.raises(VerificationError):
         Certificate.from_dict(changed(certificate(PLANS[0]), ("claim", "epsilon"), epsilon))
+
+
+FLOATING_POINT_OF_0_1 = {
+    "norm_gamma": "no exact sampler is known: combined from exact draws in floating point, result rounded to a public "
+    "grid of 2^-40 of the noise scale; the guarantee holds for the ideal law",
+    "gaussian": "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee",
+    "laplace": "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee",
+}
+
+
+@every_plan
+def test_files_of_version_0_1_say_what_they_said(plan: Plan) -> None:
+    """Their norm-Gamma noise was not drawn exactly. They had no python-flint, and cannot be taken for newer ones."""
+    record = certificate(plan)
+    old = changed(record, ("floating_point",), FLOATING_POINT_OF_0_1[plan.noise])
+    del old["versions"]["python-flint"]
+    assert Certificate.from_dict(old).to_dict() == old
+    if plan.noise == "norm_gamma":
+        for half in ({"versions": record["versions"]}, {"floating_point": record["floating_point"]}):
+            with pytest.raises(VerificationError):
+                Certificate.from_dict(old | half)
+
+
+SCALES_OF_0_1 = [
+    # classes, epsilon, delta, effective regularization, noise, tolerance's noise, noise of output perturbation
+    (1, 1.0, 1e-6, 0.01, 8.53935254277211, 8.247289831759845e-06, 0.0281646104924847),
+    (1, 0.1, 1e-8, 0.01, 93.55351693217925, 9.170275227388438e-05, 0.30624998723742364),
+    (3, 1.0, 1e-6, 0.01, 14.81369542658328, 1.4284917145494974e-05, 0.04878253634843163),
+    (3, 0.1, 1e-8, 0.01, 164.7105543902512, 0.0001588580498908439, 0.5304405377197078),
+    (10, 1.0, 1e-6, 0.01, 27.166505220004893, 2.6081261791972557e-05, 0.08906431856805531),
+    (10, 0.1, 1e-8, 0.01, 316.55213966458075, 0.00029012816545796873, 0.9684474931064211),
+]
+
+
+@pytest.mark.parametrize("scales", SCALES_OF_0_1, ids=str)
+def test_scales_calibrated_by_version_0_1_still_keep_their_promise(scales: tuple[Any, ...]) -> None:
+    """It composed otherwise, and rounded nothing upwards; its margin pays for the difference."""
+    problems, epsilon, delta, *chosen, output = scales
+    task = Task(
+        loss=Logistic(), total=30_000, dimension=50, problems=problems, regularization=0.01, tolerance=1e-10,
+        neighbours="replace_one",
+    )  # fmt: skip
+    promise = Guarantee(epsilon, delta)
+    assert ObjectivePerturbation(task, promise, "gaussian", "tight", *chosen).spends() <= promise
+    assert OutputPerturbation(task, promise, "gaussian", "tight", output).spends() <= promise

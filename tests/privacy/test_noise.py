@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from privlearn.audit import samplers
 from privlearn.audit.samplers import SAMPLERS, audit_samplers
 from privlearn.errors import InvalidParameter
 from privlearn.mechanisms.noise import (
     ADD_NOISE,
     GAMMA_GRID_BITS,
     GRID_BITS,
+    add_laplace,
+    add_norm_gamma,
     grid_step,
 )
 from privlearn.randomness import Integers, Randomness, SecureRandomness, SeededRandomness, randomness_from
@@ -59,7 +62,12 @@ def test_every_sampler_of_the_seeded_source_follows_its_law() -> None:
 
 @pytest.mark.parametrize("wrong", [0.5, 0.9, 1.1, 2.0])
 @pytest.mark.parametrize("name", [name for name in SAMPLERS if "noise" in name or "gaussian process" in name])
-def test_these_tests_notice_a_wrong_scale(wrong: float, name: str) -> None:
+def test_these_tests_notice_a_wrong_scale(wrong: float, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(  # it is made of bits, which have no scale
+        samplers,
+        "add_norm_gamma",
+        lambda values, scale, source: add_norm_gamma(values, wrong * scale, source),
+    )
     assert min(SAMPLERS[name](Rescaled(wrong), DRAWS).values()) < ALARM
 
 
@@ -88,6 +96,20 @@ def test_values_shift_the_noise_and_do_not_shape_it(name: str) -> None:
     assert shifted - values == pytest.approx(noise, abs=2.0**-39)
 
 
+class FarOut(Rescaled):
+    """A draw that no double holds: one in 10^111."""
+
+    def discrete_laplace(self, scale: float, size: int) -> Integers:
+        return np.full(size, 2**55 + 1)
+
+
+def test_rare_draws_are_added_before_anything_is_rounded() -> None:
+    """Rounded first, the draw would leave the value's own last digits in the sum."""
+    step = grid_step(1.0)
+    noisy = add_laplace(np.array([-(2.0**53)]) * step, 1.0, FarOut(1.0))
+    assert noisy[0] == float(2**55 + 1 - 2**53) * step
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1.0, math.nextafter(2.0, 0.0), 3.0, 1e300])
 def test_grid_step_is_a_power_of_two_and_fine_enough(scale: float) -> None:
     step = grid_step(scale)
@@ -95,7 +117,7 @@ def test_grid_step_is_a_power_of_two_and_fine_enough(scale: float) -> None:
     assert scale * 2.0 ** -(GRID_BITS + 1) < step <= scale * 2.0**-GRID_BITS
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, math.nan])
+@pytest.mark.parametrize("scale", [0.0, 1e-310, -1.0, math.inf, math.nan])
 @pytest.mark.parametrize("name", ADD_NOISE)
 def test_no_noise_is_refused(name: str, scale: float) -> None:
     with pytest.raises(InvalidParameter, match="noise scale"):

@@ -16,6 +16,9 @@ MARGIN = 2.0**-30
 """Relative share of epsilon and delta kept back. It pays for the bisection's last digit and for sampling the
 discrete Gaussian instead of the rounded continuous one (docs/theory/noise.md)."""
 
+LEAST_COMPOSED_DELTA = 1e-30
+"""Below it the losses that `composed_delta` takes for infinite would be most of delta."""
+
 
 def gaussian_ratio(
     epsilon: float, delta: float, *, slack: float = 0.0, times: int = 1, free_directions: int = 0
@@ -25,6 +28,10 @@ def gaussian_ratio(
     With ``slack`` and ``free_directions`` it is the noise of objective perturbation (`GaussianObjectiveCurve`), with
     ``times`` that of several runs with independent noise. Without any it is the calibration of Balle and Wang (2018).
     """
+    if times > 1 and delta < LEAST_COMPOSED_DELTA:
+        raise InvalidParameter(
+            f"several classes need a delta of at least {LEAST_COMPOSED_DELTA:g}: ask for a larger one"
+        )
     epsilon, delta = epsilon * (1.0 - MARGIN), delta * (1.0 - MARGIN)
     return largest(
         lambda ratio: (
@@ -55,8 +62,8 @@ def largest(holds: Callable[[float], bool]) -> float:
     low, high = 1e-12, 1.0
     if not holds(low):
         raise InvalidParameter(
-            "no amount of Gaussian noise keeps this promise: ask for a larger epsilon or delta "
-            "(several classes need delta above 1e-14), or a stronger regularization"
+            "no amount of Gaussian noise keeps this promise: ask for a larger epsilon or delta, or a stronger "
+            "regularization"
         )
     while holds(high):
         low, high = high, high * 2.0

@@ -8,8 +8,13 @@ from privlearn.accounting.curves import GaussianCurve
 
 
 def gaussian_epsilon(ratio: float, delta: float) -> float:
-    """Smallest epsilon, to nine digits, at which Gaussian noise of this sensitivity / scale has at most ``delta``."""
+    """Smallest epsilon at which Gaussian noise of this sensitivity / scale has at most ``delta``, rounded upwards."""
     curve = GaussianCurve(ratio)
     if curve.delta(0.0) <= delta:
         return 0.0
-    return float(brentq(lambda epsilon: float(curve.delta(epsilon)) - delta, 0.0, curve.reach(), rtol=1e-9))
+    reach = curve.reach()
+    precision = 2.0**-40 * reach
+    found = brentq(
+        lambda epsilon: float(curve.delta(epsilon)) - delta, 0.0, reach, xtol=precision, rtol=2.0**-40
+    )
+    return float(found) + 4.0 * precision

@@ -20,7 +20,8 @@ from privlearn.audit.neighbours import Records, worst_pairs
 from privlearn.audit.recording import RecordingFit, RecordingRandomness
 from privlearn.audit.report import Finding, judged
 from privlearn.mechanisms import Task
-from privlearn.mechanisms.noise import GRID_BITS, grid_step
+from privlearn.mechanisms.exact_reals import FIRST_BITS
+from privlearn.mechanisms.noise import grid_step, uniforms_of_norm_gamma
 from privlearn.mechanisms.output import Fit
 
 Array = NDArray[np.float64]
@@ -103,11 +104,13 @@ def _same_draws(mechanism: Any, runs: list[Any]) -> Finding:
 
 
 def _enough_draws(mechanism: Any, run: Run) -> Finding:
-    """As many integers as numbers are protected, at the certificate's scales."""
+    """As many integers as numbers are protected, at the certificate's scales; of norm-Gamma noise, uniform reals."""
     drawn: Counter[tuple[str, float]] = Counter()
     for kind, *parameters in run.draws:
-        if kind != "bits":  # those choose, they are not noise
+        if kind != "bits":
             drawn[kind, parameters[0]] += parameters[1]
+        elif mechanism.noise == "norm_gamma":  # elsewhere bits choose, they are not noise
+            drawn[kind, parameters[0]] += 1
     return judged(
         CHECK,
         "noise draws against the certificate's scales, as many as numbers are protected",
@@ -126,9 +129,8 @@ def _expected_draws(mechanism: Any) -> Counter[tuple[str, float]]:
         scales.append(mechanism.tolerance_noise_scale)
     expected: Counter[tuple[str, float]] = Counter()
     for scale in scales:
-        if mechanism.noise == "norm_gamma":  # a direction and a length, at a scale of their own
-            expected["discrete_gaussian", 2.0**GRID_BITS] += size
-            expected["discrete_laplace", 2.0**GRID_BITS] += size
+        if mechanism.noise == "norm_gamma":
+            expected["bits", FIRST_BITS] += task.problems * uniforms_of_norm_gamma(task.dimension)
         else:
             expected[f"discrete_{mechanism.noise}", scale / grid_step(scale)] += size
     return expected

@@ -3,20 +3,24 @@
 Laplace and Gaussian noise is drawn exactly, on a grid of width 2**-44 of its scale (a power of two): the protected
 vector is rounded to the grid, an exact integer draw is added, and what leaves is a function of that sum alone, so no
 gap between floating-point numbers depends on the data. The rounding raises the sensitivity by at most one grid step a
-coordinate; the calibrations in `output` and `objective` pay for it. See docs/theory/noise.md.
+coordinate; the calibrations in `output` and `objective` pay for it.
 
-The norm-Gamma vector of CMS11 has no exact sampler. It is combined from exact draws in floating point, and its sum
-with the protected vector is rounded to a public grid of 2**-40 of its scale; certificates say so.
+The norm-Gamma vector of CMS11 is drawn exactly too, as real numbers (`exact_reals`): what leaves is the sum of the
+protected vector and the real noise, rounded to a grid of 2**-40 of its scale. Rounding comes last, so it costs
+nothing. See docs/theory/noise.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
 from privlearn.errors import InvalidParameter
+from privlearn.mechanisms.exact_reals import exactly, gamma, norm, normals, rounded
 from privlearn.randomness import Randomness
 
 Array = NDArray[np.float64]
@@ -24,11 +28,13 @@ Array = NDArray[np.float64]
 GRID_BITS = 44
 GAMMA_GRID_BITS = 40
 
+_LEAST_SCALE = 1e-300  # its grid's step is a floating-point number still
+
 
 def grid_step(scale: float, bits: int = GRID_BITS) -> float:
     """The power of two at most ``scale * 2**-bits``."""
-    if not 0 < scale < math.inf:
-        raise InvalidParameter(f"a noise scale must be finite and above 0, not {scale!r}")
+    if not _LEAST_SCALE <= scale < math.inf:
+        raise InvalidParameter(f"a noise scale must be finite and at least {_LEAST_SCALE:g}, not {scale!r}")
     return math.ldexp(1.0, math.frexp(scale)[1] - 1 - bits)
 
 
@@ -45,26 +51,46 @@ def add_laplace(values: Array, scale: float, randomness: Randomness) -> Array:
 
 
 def add_norm_gamma(values: Array, scale: float, randomness: Randomness) -> Array:
-    """Each row of ``values`` plus a vector b of density proportional to exp(-|b| / scale) (CMS11, eq. 7).
+    """Each row of ``values`` plus a vector b of density proportional to exp(-|b| / scale) (CMS11, eq. 7), rounded.
 
-    |b| is Gamma distributed with the dimension as shape, a sum of exponentials; its direction is uniform, that of a
-    Gaussian vector.
+    **Theorem** (docs/theory/noise.md). b is a draw from the continuous law, known to as many digits as it takes to
+    round the exact sum to the grid. So the release is post-processing of the sum itself: two rows at distance D cost
+    epsilon = D / scale, and neither the grid nor floating point adds anything.
     """
+    if not np.isfinite(values).all():
+        raise InvalidParameter("noise can only be added to finite numbers")
     step = grid_step(scale, GAMMA_GRID_BITS)
-    noisy = np.array([row + _norm_gamma(row.size, scale, randomness) for row in np.atleast_2d(values)])
-    return (np.rint(noisy / step) * step).reshape(values.shape)
+    sums = [_rounded_sum(row.tolist(), scale, step, randomness) for row in np.atleast_2d(values)]
+    return _from_grid((steps for row in sums for steps in row), step).reshape(values.shape)
+
+
+def uniforms_of_norm_gamma(dimension: int) -> int:
+    """How many uniform reals one vector is made of: one for each exponential, two for each two normals."""
+    return dimension + 2 * math.ceil(dimension / 2)
+
+
+def _rounded_sum(row: list[float], scale: float, step: float, randomness: Randomness) -> list[int]:
+    """(row + b) / step, to the nearest integers. |b| is Gamma distributed, its direction a normal vector's."""
+    dimension = len(row)
+
+    def in_steps(uniforms: Sequence[arb]) -> list[int] | None:
+        direction = normals(uniforms[dimension:])[:dimension]
+        stretch = scale * gamma(uniforms[:dimension]) / norm(direction)
+        return rounded([(value + stretch * part) / step for value, part in zip(row, direction, strict=True)])
+
+    return exactly(uniforms_of_norm_gamma(dimension), randomness, in_steps)
 
 
 def _add_integers(values: Array, step: float, draws: NDArray[np.int64]) -> Array:
-    # Both terms are exact multiples of the step; IEEE addition rounds their exact sum, which is post-processing.
-    return np.rint(values / step) * step + draws.reshape(values.shape) * step
+    whole = np.rint(values / step).ravel().tolist()
+    sums = (int(steps) + drawn for steps, drawn in zip(whole, draws.tolist(), strict=True))
+    return _from_grid(sums, step).reshape(values.shape)
 
 
-def _norm_gamma(dimension: int, scale: float, randomness: Randomness) -> Array:
-    unit = math.ldexp(1.0, GRID_BITS)
-    direction = randomness.discrete_gaussian(unit, dimension) / unit
-    exponentials = np.abs(randomness.discrete_laplace(unit, dimension)) / unit
-    return np.asarray(direction / np.linalg.norm(direction) * math.fsum(exponentials) * scale)
+def _from_grid(sums: Iterable[int], step: float) -> Array:
+    """Exact sums, in steps, as floating-point numbers: rounded once, a function of the sum alone."""
+    numerator, denominator = step.as_integer_ratio()  # a power of two
+    return np.array([steps * numerator / denominator for steps in sums])
 
 
 def coordinate_deviation(noise: str, scale: float, dimension: int) -> float:

@@ -48,8 +48,8 @@ class PrivateSGD(SummedMechanism):
     chosen_constants: ClassVar[tuple[str, ...]] = ("parties", "shares", "rounds", "limit_epsilon")
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"ra12": ("norm_gamma",)}
     floating_point: ClassVar[str] = (
-        "no exact sampler is known for the noise drawn anew: combined from exact draws in floating point, rounded to a "
-        "public grid of 2^-40 of its scale; the guarantee holds for the ideal law"
+        "noise drawn anew: exactly from its continuous law, sums rounded last, to a grid of 2^-40 of its scale, which "
+        "costs nothing; rounding of the gradients' sums is inside the guarantee"
     )
 
     @classmethod

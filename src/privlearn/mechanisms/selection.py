@@ -2,19 +2,21 @@
 
 Over the rows of a finite net the draw is exact: the computed weights are dyadic rationals, and integers decide between
 them, so only the weights' own rounding has to be paid for (`SELECTION_ROUNDING`). Over the unit ball the law is
-continuous; it is combined from exact draws in floating point and rounded to a public grid of 2**-40, as the
-norm-Gamma noise is, and the guarantee holds for the ideal law. See docs/theory/tdil.md.
+continuous; a real point is drawn from it exactly (`exact_reals`) and then rounded to a public grid of 2**-40, which is
+post-processing. See docs/theory/tdil.md.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
+from flint import arb
 from numpy.typing import NDArray
 
 from privlearn.features.feature_map import shorten
-from privlearn.mechanisms.noise import GAMMA_GRID_BITS, GRID_BITS
+from privlearn.mechanisms.exact_reals import exactly, gamma, norm, normals, rounded
 from privlearn.randomness import Randomness
 
 Array = NDArray[np.float64]
@@ -25,7 +27,7 @@ within 2**-40 (700 roundings of 2**-52 at most, and numpy's exp), twice two of t
 
 _DEEPEST = -700.0  # exp of it is a normal number still; scores cut there move no faster than uncut ones
 _MANTISSA_BITS = 53
-_UNIT = math.ldexp(1.0, GRID_BITS)
+POINT_GRID_BITS = 40
 
 
 def choose_row(scores: Array, randomness: Randomness) -> int:
@@ -46,28 +48,48 @@ def choose_row(scores: Array, randomness: Randomness) -> int:
 
 
 def choose_in_ball(vector: Array, rate: float, randomness: Randomness) -> Array:
-    """A point z of the unit ball with density proportional to exp(rate |<z, vector>|).
+    """A point z of the unit ball with density proportional to exp(rate |<z, vector>|), rounded to the grid.
 
     The ball of R^d is the shadow of the sphere of R^(d+2): Archimedes' theorem. There t = <z, vector / |vector|> has
     density (1 - t^2)^((d-1)/2) exp(rate |vector| |t|), on each half that of a von Mises-Fisher point's height, for
     which Wood (1994) has a rejection sampler; given t the rest is uniform on a sphere.
     """
-    dimension, length = vector.size, float(np.linalg.norm(vector))
-    axis = np.append(vector / length if length else np.eye(dimension)[0], (0.0, 0.0))
-    concentration = rate * length
-    centre = 2.0 * concentration / (dimension + 1 + math.hypot(dimension + 1, 2.0 * concentration))
+    place, wanted = vector.tolist(), vector.size + 2
+
+    def on_grid(uniforms: Sequence[arb]) -> list[int] | None:
+        point = propose_in_ball(place, rate, normals(uniforms[1:])[:wanted], gamma(uniforms[:1]))
+        return None if point is None else rounded([value * 2**POINT_GRID_BITS for value in point])
+
     while True:
-        normals = randomness.discrete_gaussian(_UNIT, dimension + 2) / _UNIT
-        along = float(normals @ axis)
-        proposed = along / float(np.linalg.norm(normals))
-        tilt = 1.0 + centre * proposed
-        height = (proposed + centre) / tilt
-        excess = (dimension + 1) * (math.log(tilt) - (tilt - 1.0) / tilt)
-        if height > 0.0 and _exponential(randomness) >= excess:
-            break
-    across = normals - along * axis
-    point = height * axis + math.sqrt(1.0 - height**2) / float(np.linalg.norm(across)) * across
-    return _on_grid(point[:dimension] if randomness.bits(1) else -point[:dimension])
+        steps = exactly(1 + 2 * math.ceil(wanted / 2), randomness, on_grid)
+        if steps:
+            point = np.ldexp(np.array([steps], dtype=float), -POINT_GRID_BITS)
+            shorten(point)
+            return np.asarray(point[0] if randomness.bits(1) else -point[0])
+
+
+def propose_in_ball(
+    vector: Sequence[float], rate: float, normal: Sequence[arb], exponential: arb
+) -> list[arb] | None:
+    """The point of the half <z, vector> > 0 that a normal vector of d + 2 coordinates and an exponential draw lead to.
+
+    Empty if it is refused; ``None`` if the balls do not tell.
+    """
+    length, power = norm([arb(value) for value in vector]), len(vector) + 1
+    axis = [value / length for value in vector] if any(vector) else [arb(1)] + [arb(0)] * (power - 2)
+    concentration = rate * length
+    centre = 2 * concentration / (power + (power**2 + 4 * concentration**2).sqrt())
+    along = sum((part * unit for part, unit in zip(normal, axis, strict=False)), arb(0))
+    tilt = 1 + centre * along / norm(normal)
+    height = (along / norm(normal) + centre) / tilt
+    excess = power * (tilt.log() - (tilt - 1) / tilt)
+    if height <= 0 or exponential < excess:
+        return []
+    if not (height > 0 and exponential >= excess):
+        return None
+    across = [part - along * unit for part, unit in zip(normal, [*axis, arb(0), arb(0)], strict=True)]
+    stretch = (1 - height**2).sqrt() / norm(across)
+    return [height * unit + stretch * part for unit, part in zip(axis, across, strict=False)]
 
 
 def _choose_share(shares: list[int], randomness: Randomness) -> int:
@@ -85,14 +107,3 @@ def draw_below(bound: int, randomness: Randomness) -> int:
         drawn = randomness.bits((bound - 1).bit_length())
         if drawn < bound:
             return drawn
-
-
-def _exponential(randomness: Randomness) -> float:
-    return float(abs(randomness.discrete_laplace(_UNIT, 1)[0]) / _UNIT)
-
-
-def _on_grid(point: Array) -> Array:
-    step = math.ldexp(1.0, -GAMMA_GRID_BITS)
-    rounded = np.rint(point[np.newaxis] / step) * step
-    shorten(rounded)
-    return np.asarray(rounded[0])

@@ -67,8 +67,7 @@ class TestDataIndependentLearner:
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"tight": ("gaussian",)}
     floating_point: ClassVar[str] = (
         "answers and draws from a net: exact discrete samplers; rounding is inside the guarantee. Draws from the unit "
-        "ball: no exact sampler is known: combined from exact draws in floating point, rounded to a public grid of "
-        "2^-40; there the guarantee holds for the ideal law"
+        "ball: exactly from the continuous law, rounded last, to a grid of 2^-40, which costs nothing"
     )
     __test__: ClassVar[bool] = False  # pytest: the name begins with Test, the class is none
 

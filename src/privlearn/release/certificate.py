@@ -26,9 +26,19 @@ _COVERS = (
 _FLOATING_POINT = {
     "gaussian": "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee",
     "laplace": "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee",
+    "norm_gamma": "noise drawn exactly from its continuous law; the sum is rounded last, to a grid of 2^-40 of the "
+    "noise scale, which costs nothing",
+}
+_SAID_BEFORE_FLINT = {
     "norm_gamma": "no exact sampler is known: combined from exact draws in floating point, result rounded to a public "
     "grid of 2^-40 of the noise scale; the guarantee holds for the ideal law",
+    "psgd": "no exact sampler is known for the noise drawn anew: combined from exact draws in floating point, rounded "
+    "to a public grid of 2^-40 of its scale; the guarantee holds for the ideal law",
+    "tdil": "answers and draws from a net: exact discrete samplers; rounding is inside the guarantee. Draws from the "
+    "unit ball: no exact sampler is known: combined from exact draws in floating point, rounded to a public grid of "
+    "2^-40; there the guarantee holds for the ideal law",
 }
+"""Of a mechanism or a noise whose reals version 0.1 drew in floating point. Its files keep saying so."""
 _TITLES = {
     "objective": "objective perturbation",
     "output": "output perturbation",
@@ -104,7 +114,12 @@ class Certificate(Certified):
 
     def _floating_point(self) -> str:
         """What is exact in the mechanism's own sampler, where it has one, or in its noise's."""
-        return getattr(self.mechanism, "floating_point", _FLOATING_POINT[self.mechanism.noise])
+        mechanism: Any = self.mechanism
+        own = hasattr(mechanism, "floating_point")
+        sampler = mechanism.name if own else mechanism.noise
+        if "python-flint" not in self.versions and sampler in _SAID_BEFORE_FLINT:
+            return _SAID_BEFORE_FLINT[sampler]
+        return str(mechanism.floating_point) if own else _FLOATING_POINT[sampler]
 
     def _title(self) -> str:
         mechanism = self.mechanism

@@ -23,7 +23,7 @@ from privlearn.release.receipts import check_receipt, read_receipts
 _BOUGHT = (
     " Of the schema, what was bought from the records is not public: it cost its own price, stated beside it."
 )
-_DEPENDED_ON = ("numpy", "scipy", "opendp", "dp-accounting")
+_DEPENDED_ON = ("numpy", "scipy", "opendp", "dp-accounting", "python-flint")
 
 
 @dataclass(frozen=True)
