@@ -20,10 +20,10 @@ from scipy import linalg
 from privlearn.erm.losses import Array
 from privlearn.erm.objective import SAFETY, UNDERFLOW, gamma
 from privlearn.erm.problem import Problem, Progress, Solution
-from privlearn.erm.rows import Rows
+from privlearn.erm.rows import Rows, product_chain
 from privlearn.errors import InvalidParameter, SolverError
 
-GAP_TOLERANCE = 1e-12  # public: it bounds the distance to the minimiser, whatever the data
+GAP_TOLERANCE = 1e-12  # asked for by default; public: it bounds the distance to the minimiser, whatever the data
 DIMENSION_LIMIT = 4000
 MAX_ITERATIONS = 200
 TO_THE_BOUNDARY = 0.995
@@ -48,13 +48,44 @@ class _State:
         )
 
 
-def minimise_hinge(problem: Problem, progress: Progress | None = None) -> Solution:
-    """Minimise until the duality gap is certified to be at most `GAP_TOLERANCE`."""
+@dataclass(frozen=True)
+class GapRounding:
+    """What rounding may add to the duality gap, from numbers that say little or nothing of the rows.
+
+    ``mass`` is the sum of the rows' weights over N; the other names are those of `objective.Rounding`.
+    """
+
+    regularization: float
+    dimension: int
+    chain: int
+    mass: float
+    norm_bound: float
+    linear_norm: float
+
+    def margin_error(self, size: float) -> float:
+        """Of a computed ``margin - 1`` at coefficients of that norm."""
+        return SAFETY * gamma(product_chain(self.dimension) + 2) * (self.norm_bound * size + 1.0)
+
+    def apart_error(self, size: float) -> float:
+        """Of the computed ``|w - w(alpha)|``."""
+        pull = (self.norm_bound * self.mass + self.linear_norm) / self.regularization
+        return SAFETY * gamma(self.chain + 8) * (pull + size)
+
+    def bound(self, size: float) -> float:
+        """The certified gap where the computed one is zero, if every row lies at the corner."""
+        apart = 0.5 * self.regularization * self.apart_error(size) ** 2
+        return SAFETY * (self.mass * self.margin_error(size) + apart) + UNDERFLOW
+
+
+def minimise_hinge(
+    problem: Problem, gap: float = GAP_TOLERANCE, progress: Progress | None = None
+) -> Solution:
+    """Minimise until the duality gap is certified to be at most ``gap``."""
     if problem.features.shape[1] > DIMENSION_LIMIT:
         raise InvalidParameter(
             f"the hinge loss is solved for up to {DIMENSION_LIMIT} features: take loss='huber_hinge' for more"
         )
-    return _InteriorPoint(problem).solve(progress)
+    return _InteriorPoint(problem).solve(gap, progress)
 
 
 class _InteriorPoint:
@@ -67,44 +98,47 @@ class _InteriorPoint:
         linear = np.zeros(self._rows.dimension) if problem.linear is None else problem.linear
         self._shift = problem.total * linear
         self._problem = problem
+        self._rounding = GapRounding(
+            regularization=problem.regularization,
+            dimension=self._rows.dimension,
+            chain=self._rows.chain,
+            mass=float(np.sum(weights)) / problem.total,
+            norm_bound=problem.norm_bound,
+            linear_norm=float(np.linalg.norm(linear)),
+        )
 
-    def solve(self, progress: Progress | None) -> Solution:
+    def solve(self, goal: float, progress: Progress | None) -> Solution:
         state = self._start()
         for iteration in range(MAX_ITERATIONS):
             gap = self.certified_gap(state)
             if progress is not None:
                 progress(iteration, gap)
-            if gap <= GAP_TOLERANCE:
+            if gap <= goal:
                 distance = math.sqrt(2.0 * gap / self._problem.regularization)
                 norm = self._problem.regularization * distance
                 return Solution(state.coefficients, norm, distance, iteration)
             state = self._advance(state)
         raise SolverError(
-            f"the minimiser could not certify a duality gap of {GAP_TOLERANCE:g} for the hinge loss: "
+            f"the minimiser could not certify a duality gap of {goal:g} for the hinge loss: "
             "ask for a stronger regularization or take loss='huber_hinge'"
         )
 
     def certified_gap(self, state: _State) -> float:
         """Upper bound on ``J(w) - min J``: a sum of non-negative terms, so that rounding stays relative."""
-        rows, total = self._rows, self._problem.total
+        total = self._problem.total
         alpha = np.clip(state.alpha, 0.0, self._bounds)
         size = float(np.linalg.norm(state.coefficients))
         excess = self._margins(state.coefficients) - 1.0
         low, high = self._bounds - alpha, alpha
-        margin_error = SAFETY * gamma(rows.longest_row + 2) * (self._problem.norm_bound * size + 1.0)
+        margin_error = self._rounding.margin_error(size)
         slopes = np.where(
             excess < -margin_error, low, np.where(excess > margin_error, high, np.maximum(low, high))
         )
         terms = low * np.maximum(-excess, 0.0) + high * np.maximum(excess, 0.0) + slopes * margin_error
         apart = float(np.linalg.norm(state.coefficients - self._from_alpha(alpha)))
-        apart += self._rounding_from_alpha(size)
+        apart += self._rounding.apart_error(size)
         gap = float(np.sum(terms)) / total + 0.5 * self._problem.regularization * apart**2
         return SAFETY * gap + UNDERFLOW
-
-    def _rounding_from_alpha(self, size: float) -> float:
-        """Bound on the rounding error of ``w - w(alpha)``."""
-        pull = self._problem.norm_bound * float(np.sum(self._bounds)) + float(np.linalg.norm(self._shift))
-        return SAFETY * gamma(self._rows.chain + 8) * (pull / self._kappa + size)
 
     def _start(self) -> _State:
         alpha = 0.5 * self._bounds
