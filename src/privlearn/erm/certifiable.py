@@ -16,7 +16,10 @@ from privlearn.erm.losses import RESIDUAL_LOSSES, Loss, LossFacts, Multinomial
 from privlearn.erm.objective import Rounding
 from privlearn.erm.rows import longest_chain
 
-ROOM = 4.0  # tolerances above the bound on rounding errors: three are left for the solver
+ROOM = 4.0  # tolerances over the bound on rounding errors: three parts are left for the solver
+GAP_ROOM = 10.0  # the same for the hinge, whose method is more easily disturbed
+MOST_GROWTH = 0.05  # of a relative rounding error on its way to the minimiser, in the worst of conditions
+LEAST_FOR_HINGE = 1e-9  # Lambda over the weight bound; below, the interior point method was seen to fail
 
 
 def longest_minimiser(
@@ -78,7 +81,7 @@ def least_tolerance(
     # The point returned is up to tolerance / Lambda longer than the minimiser, and the bound is affine in its length.
     needed = ROOM * rounding.bound(longest)
     growth = ROOM * (rounding.bound(1.0) - rounding.bound(0.0)) / regularization
-    return needed / (1.0 - growth) if growth < 0.5 else math.inf
+    return needed / (1.0 - growth) if growth < MOST_GROWTH else math.inf
 
 
 def least_gap(regularization: float, *, dimension: int, weight_bound: float = 1.0) -> float:
@@ -93,8 +96,8 @@ def least_gap(regularization: float, *, dimension: int, weight_bound: float = 1.
     )
     # A gap of at most J(0) <= weight puts w within sqrt(2 weight / Lambda) of the minimiser.
     longest = (1.0 + math.sqrt(2.0)) * math.sqrt(weight_bound / regularization)
-    needed = ROOM * rounding.bound(longest)
-    return needed if needed <= weight_bound else math.inf
+    needed = GAP_ROOM * rounding.bound(longest)
+    return needed if regularization >= LEAST_FOR_HINGE * weight_bound else math.inf
 
 
 def _at_zero(loss: LossFacts, dimension: int) -> float:
