@@ -30,9 +30,10 @@ def longest_minimiser(
     weight_bound: float = 1.0,
     linear_norm: float = 0.0,
 ) -> float:
-    """No exact minimiser w over rows of norm at most 1 is longer. From its vanishing gradient, and from comparing it with 0.
+    """No exact minimiser w over rows of norm at most 1 is longer.
 
-    Lambda w is minus the linear term b and a mean of gradients, each of norm at most weight L. And strong convexity gives
+    Its gradient vanishes: Lambda w is minus the linear term b and a mean of gradients, each of norm at most weight L.
+    And it is better than 0: strong convexity gives
     J(0) >= J(w) + Lambda |w|^2 / 2 >= Lambda |w|^2 - |b| |w|, where J(0) <= weight l(0) for a margin loss, weight l(1)
     for the residual of a target in [-1, 1], and weight log K for K classes; this wins by far when Lambda is small.
     """
@@ -50,7 +51,7 @@ def least_tolerance(
     weight_bound: float = 1.0,
     linear_norm: float = 0.0,
 ) -> float:
-    """The gradient norm that `minimise` proves for any rows of norm at most 1; infinite if float64 holds no such number.
+    """The gradient norm that `minimise` proves for any rows of norm at most 1; infinite if there is none in float64.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def least_tolerance(
 
 
 def least_gap(regularization: float, *, dimension: int, weight_bound: float = 1.0) -> float:
-    """The same for the hinge: the duality gap that `minimise` proves for any rows of norm at most 1, without a linear term."""
+    """The same for the hinge, without a linear term: the duality gap that `minimise` proves."""
     rounding = GapRounding(
         regularization=regularization,
         dimension=dimension,

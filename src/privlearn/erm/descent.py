@@ -16,7 +16,9 @@ from privlearn.erm.objective import Point
 from privlearn.erm.problem import Progress, Solution
 from privlearn.errors import SolverError
 
-MAX_ITERATIONS = 1_000  # many times what the worst table known takes: slow is better than to tell two tables apart
+MAX_ITERATIONS = (
+    10_000  # many times what the worst table known takes: slow is better than to tell two tables apart
+)
 MAX_TRIALS = 100  # step lengths along one direction
 MAX_HALVINGS = 30  # step lengths that are compared by the gradient
 SUFFICIENT = 0.8  # a full step is kept if it leaves at most this part of the slope along it
@@ -65,7 +67,9 @@ def descend(
         if certified <= tolerance:
             distance = certified / objective.regularization
             return Solution(point.coefficients, certified, distance, iteration)
-        if point.norm <= objective.rounding(point):  # then no tolerance of `certifiable.least_tolerance` is left
+        if point.norm <= objective.rounding(
+            point
+        ):  # then no tolerance of `certifiable.least_tolerance` is left
             break
         after = _step(objective, point, directions.propose(point))
         directions.learn(point, after)
@@ -90,7 +94,11 @@ def _step(objective: Smooth, point: Point, direction: Array) -> Point:
         return full
     length = _exact_length(objective, point, direction, full.margins - point.margins)
     after = objective.at(point.coefficients + length * direction)
-    return after if after.value < point.value - rounding else _smaller_gradient(objective, point, direction, after)
+    return (
+        after
+        if after.value < point.value - rounding
+        else _smaller_gradient(objective, point, direction, after)
+    )
 
 
 def _smaller_gradient(objective: Smooth, point: Point, direction: Array, otherwise: Point) -> Point:

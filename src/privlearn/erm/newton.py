@@ -71,7 +71,7 @@ class FactorisedHessian:
 
 
 def cholesky(gram: Array, ridge: float) -> tuple[Any, float]:
-    """Factor of ``gram + ridge I``, and the ridge: where rounding has made the sum indefinite, a larger one cures it."""
+    """Factor of ``gram + ridge I``, and the ridge; a larger one cures a sum that rounding has made indefinite."""
     while True:
         system = gram.copy()
         system[np.diag_indices_from(system)] += ridge

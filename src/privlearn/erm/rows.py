@@ -90,7 +90,7 @@ def longest_chain() -> int:
 
 
 def row_products(block: Any, vectors: Array) -> Array:
-    """``block @ vectors``, long rows in pieces of `PIECE` terms whose sums are then added up: fewer roundings in a chain."""
+    """``block @ vectors``, long rows in pieces of `PIECE` terms: fewer roundings in a chain."""
     if _is_sparse(block):
         return _sparse_products(block, vectors)
     product: Array = block[:, :PIECE] @ vectors[:PIECE]
