@@ -93,7 +93,14 @@ def minimise_hinge(
         raise InvalidParameter(
             f"the hinge loss is solved for up to {DIMENSION_LIMIT} features: take loss='huber_hinge' for more"
         )
-    return _InteriorPoint(problem).solve(gap, progress)
+    state, reached, iterations = _InteriorPoint(problem).solve(gap, progress)
+    distance = math.sqrt(2.0 * reached / problem.regularization)
+    return Solution(state.coefficients, problem.regularization * distance, distance, iterations)
+
+
+def minimise_dual(problem: Problem, gap: float) -> Array:
+    """The same for as many features as there may be: the dual variables, one for each row of positive weight."""
+    return _InteriorPoint(problem).solve(gap, None)[0].alpha
 
 
 class _InteriorPoint:
@@ -115,7 +122,8 @@ class _InteriorPoint:
             linear_norm=float(np.linalg.norm(linear)),
         )
 
-    def solve(self, goal: float, progress: Progress | None) -> Solution:
+    def solve(self, goal: float, progress: Progress | None) -> tuple[_State, float, int]:
+        """A point whose gap is certified, that gap, and the number of iterations."""
         for share in TO_THE_BOUNDARY:
             state = self._start()
             for iteration in range(MAX_ITERATIONS):
@@ -123,9 +131,7 @@ class _InteriorPoint:
                 if progress is not None:
                     progress(iteration, gap)
                 if gap <= goal:
-                    distance = math.sqrt(2.0 * gap / self._problem.regularization)
-                    norm = self._problem.regularization * distance
-                    return Solution(state.coefficients, norm, distance, iteration)
+                    return state, gap, iteration
                 state = self._advance(state, share)
         raise SolverError(
             f"the minimiser could not certify a duality gap of {goal:g} for the hinge loss: "
