@@ -16,6 +16,7 @@ from privlearn.erm.losses import DERIVATIVE_ROUNDING, Array, Loss, LossFacts
 from privlearn.erm.objective import SAFETY, UNDERFLOW, gamma
 
 ROOM = 4.0  # what the solver is left over the bound on rounding errors, as in `certifiable`
+MOST_GAP = 1e-3  # relative to the weight bound, which is about J(0): beyond, a proof would say nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ def hinge_gap(gram: SignedGram, weights: Array, total: float, alpha: Array) -> f
 def least_kernel_gap(
     loss: LossFacts, regularization: float, *, rows: int, weight_bound: float = 1.0, gram_error: float = 0.0
 ) -> float:
-    """The gap that `minimise_kernel` proves for any rows with k(x, x) <= 1, from public numbers alone.
+    """The gap that `minimise_kernel` proves for any rows with k(x, x) <= 1, from public numbers alone; or infinity.
 
     Every dual coefficient is at most L weight / (N Lambda), so that their absolute sum, and every margin, is at most
     L weight_bound / Lambda.
@@ -101,9 +102,11 @@ def least_kernel_gap(
     if math.isinf(loss.smoothness):
         at_corner = SAFETY * error + gamma(2) * (1.0 + margin)
         apart = (gamma(4) * weight_bound) ** 2 * largest / regularization
-        return ROOM * SAFETY * (weight_bound * at_corner + apart) + UNDERFLOW
-    error = _slope_error(loss, error, margin + 1.0) + gamma(4) * 2.0 * loss.lipschitz
-    return SAFETY * (ROOM * weight_bound * error) ** 2 * largest / (2.0 * regularization) + UNDERFLOW
+        least = ROOM * SAFETY * (weight_bound * at_corner + apart) + UNDERFLOW
+    else:
+        error = _slope_error(loss, error, margin + 1.0) + gamma(4) * 2.0 * loss.lipschitz
+        least = SAFETY * (ROOM * weight_bound * error) ** 2 * largest / (2.0 * regularization) + UNDERFLOW
+    return least if least <= MOST_GAP * weight_bound else math.inf
 
 
 def rough_hinge_gap(weights: Array, total: float, alpha: Array, margins: Array) -> float:

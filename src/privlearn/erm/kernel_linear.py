@@ -50,4 +50,8 @@ def linear_start(gram: SignedGram, losses: WeightedLoss, total: float) -> Array:
 def _rows_of_root(gram: SignedGram) -> Array:
     values, vectors = np.linalg.eigh(gram.block(np.arange(gram.count)))
     kept = values > NEGLIGIBLE * np.sum(values)
-    return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept])) if kept.any() else np.zeros((gram.count, 1))
+    return (
+        np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
+        if kept.any()
+        else np.zeros((gram.count, 1))
+    )
