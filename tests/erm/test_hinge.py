@@ -90,12 +90,10 @@ def test_two_solutions_of_one_problem_lie_within_their_distances(
     regularization = 10.0**exponent
     problem = Problem(features, signs, Hinge(), regularization, rows)
     found = minimise(problem)
-    bound = certified_distance(Hinge(), regularization, 1e-10)
+    bound = certified_distance(Hinge(), regularization, 1e-10, hinge_module.GAP_TOLERANCE)
     assert found.distance <= bound == math.sqrt(2 * hinge_module.GAP_TOLERANCE / regularization)
     assert found.gradient_norm == regularization * found.distance
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hinge_module, "GAP_TOLERANCE", 1e-6)
-        rough = minimise(problem)
+    rough = minimise(problem, gap=1e-6)
     assert value(problem, rough.coefficients) - value(problem, found.coefficients) <= 1e-6 + 1e-12
     assert np.linalg.norm(found.coefficients - rough.coefficients) <= found.distance + rough.distance
 
@@ -119,11 +117,10 @@ def test_the_certified_gap_is_primal_minus_dual_value() -> None:
         assert exact <= gap <= 1.02 * exact
 
 
-def test_refuses_what_it_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refuses_what_it_cannot_do() -> None:
     wide = sparse.csr_array((2, hinge_module.DIMENSION_LIMIT + 1))
     with pytest.raises(InvalidParameter, match="huber_hinge"):
         minimise(Problem(wide, np.ones(2), Hinge(), 1.0, 2))
     features, signs = simulate(60, 3)
-    monkeypatch.setattr(hinge_module, "GAP_TOLERANCE", 1e-30)
     with pytest.raises(SolverError, match="stronger regularization"):
-        minimise(Problem(features, signs, Hinge(), 0.1, 60))
+        minimise(Problem(features, signs, Hinge(), 0.1, 60), gap=1e-30)

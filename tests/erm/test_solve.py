@@ -74,7 +74,7 @@ def test_agrees_with_scipy(loss: Loss, kind: str, solver: str, monkeypatch: pyte
     found = minimise(replace(plain, features=KINDS[kind](features)))
     np.testing.assert_allclose(found.coefficients, by_scipy(plain), atol=1e-8)
     assert found.gradient_norm <= 1e-10
-    assert found.distance <= certified_distance(loss, 0.02, 1e-10) == 1e-10 / 0.02
+    assert found.distance <= certified_distance(loss, 0.02, 1e-10, 1e-12) == 1e-10 / 0.02
 
 
 @pytest.mark.parametrize("regularization", [1e-1, 1e-3, 1e-5])

@@ -54,7 +54,7 @@ def solve(task: Any, records: Records, regularization: float, linear: Array | No
         linear=linear,
         offsets=records.offsets,
     )
-    return minimise(problem, tolerance=task.tolerance).coefficients
+    return minimise(problem, tolerance=task.tolerance, gap=task.gap).coefficients
 
 
 def gradient_sum(task: Any, records: Records, points: Array) -> Array:

@@ -1,6 +1,7 @@
 """Regularised empirical risk minimisation; there is no privacy inside."""
 
 from privlearn.erm.dual import certified_kernel_distance, default_gap, minimise_kernel
+from privlearn.erm.kernel_gap import least_kernel_gap
 from privlearn.erm.kernel_problem import KernelProblem, KernelSolution
 from privlearn.erm.losses import (
     LOSSES,
@@ -40,6 +41,7 @@ __all__ = [
     "certified_distance",
     "certified_kernel_distance",
     "default_gap",
+    "least_kernel_gap",
     "loss_from_dict",
     "loss_from_name",
     "losses_of",

@@ -16,9 +16,11 @@ from privlearn.erm.objective import Point
 from privlearn.erm.problem import Progress, Solution
 from privlearn.errors import SolverError
 
-MAX_ITERATIONS = 500
-STALLED = 12  # iterations without a smaller gradient near the rounding level: more will not help
+MAX_ITERATIONS = (
+    10_000  # many times what the worst table known takes: slow is better than to tell two tables apart
+)
 MAX_TRIALS = 100  # step lengths along one direction
+MAX_HALVINGS = 30  # step lengths that are compared by the gradient
 SUFFICIENT = 0.8  # a full step is kept if it leaves at most this part of the slope along it
 
 
@@ -58,7 +60,6 @@ def descend(
 ) -> Solution:
     """Minimise; raise `SolverError` if ``tolerance`` cannot be certified."""
     point = objective.at(start)
-    best, since_best = np.inf, 0
     for iteration in range(MAX_ITERATIONS):
         certified = objective.certified_norm(point)
         if progress is not None:
@@ -66,8 +67,9 @@ def descend(
         if certified <= tolerance:
             distance = certified / objective.regularization
             return Solution(point.coefficients, certified, distance, iteration)
-        best, since_best = (certified, 0) if certified < best else (best, since_best + 1)
-        if since_best >= STALLED and best < max(1e-6, 10.0 * objective.rounding(point)):
+        if point.norm <= objective.rounding(
+            point
+        ):  # then no tolerance of `certifiable.least_tolerance` is left
             break
         after = _step(objective, point, directions.propose(point))
         directions.learn(point, after)
@@ -91,7 +93,24 @@ def _step(objective: Smooth, point: Point, direction: Array) -> Point:
     if full.value <= point.value + rounding and abs(full.gradient @ direction) <= SUFFICIENT * abs(slope):
         return full
     length = _exact_length(objective, point, direction, full.margins - point.margins)
-    return objective.at(point.coefficients + length * direction)
+    after = objective.at(point.coefficients + length * direction)
+    return (
+        after
+        if after.value < point.value - rounding
+        else _smaller_gradient(objective, point, direction, after)
+    )
+
+
+def _smaller_gradient(objective: Smooth, point: Point, direction: Array, otherwise: Point) -> Point:
+    """A step by the gradient's norm, where values are too close for rounding to compare them.
+
+    Along Newton's direction the norm falls at first, since the Hessian maps it to minus the gradient.
+    """
+    for halvings in range(MAX_HALVINGS):
+        after = objective.at(point.coefficients + 0.5**halvings * direction)
+        if after.norm < point.norm:
+            return after
+    return otherwise
 
 
 def _exact_length(objective: Smooth, point: Point, direction: Array, change: Array) -> float:

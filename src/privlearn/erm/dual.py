@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privlearn.erm.kernel_gap import WeightedLoss, gradient_gap
+from privlearn.erm.kernel_gap import WeightedLoss, gradient_gap, hinge_gap
 from privlearn.erm.kernel_gram import Rows, SignedGram
 from privlearn.erm.kernel_hinge import HingeDual
+from privlearn.erm.kernel_linear import linear_start
 from privlearn.erm.kernel_newton import DualPoint, newton_step
 from privlearn.erm.kernel_problem import KernelProblem, KernelSolution
 from privlearn.erm.losses import Array
@@ -93,15 +94,31 @@ def _minimise_hinge(
 ) -> _Found:
     dual = HingeDual(gram, losses.weights, total)
     reached = dual.minimise(gap, progress)
-    return _Found(dual.alpha, reached, dual.steps)
+    if reached <= gap:
+        return _Found(dual.alpha, reached, dual.steps)
+    alpha = np.clip(linear_start(gram, losses, total), 0.0, losses.weights)
+    return _Found(alpha, hinge_gap(gram, losses.weights, total, alpha), dual.steps)
 
 
 def _minimise_smooth(
     gram: SignedGram, losses: WeightedLoss, total: float, gap: float, progress: Progress | None
 ) -> _Found:
-    alpha = np.zeros(gram.count)
-    if gram.count >= FEWEST_ROWS:
-        alpha = _of_some_rows(gram, losses, total)
+    start = np.zeros(gram.count) if gram.count < FEWEST_ROWS else _of_some_rows(gram, losses, total)
+    found = _newton(gram, losses, total, gap, start, progress)
+    if found.gap <= gap:
+        return found
+    return _newton(gram, losses, total, gap, linear_start(gram, losses, total), progress)
+
+
+def _newton(
+    gram: SignedGram,
+    losses: WeightedLoss,
+    total: float,
+    gap: float,
+    alpha: Array,
+    progress: Progress | None = None,
+) -> _Found:
+    """Newton's method from ``alpha``: the best point that it comes by."""
     limits = losses.loss.lipschitz * losses.weights  # the minimiser is within, and so is what is returned
     best, since_best = _Found(alpha, math.inf, 0), 0
     for step in range(MAX_STEPS):
@@ -123,8 +140,9 @@ def _of_some_rows(gram: SignedGram, losses: WeightedLoss, total: float) -> Array
     rows = np.arange(0, gram.count, STRIDE)
     share = len(rows) / gram.count
     alpha = np.zeros(gram.count)
-    found = _minimise_smooth(gram.restricted(rows, share), losses.part(rows), share * total, ROUGH_GAP, None)
-    alpha[rows] = found.alpha / share
+    part, some = gram.restricted(rows, share), losses.part(rows)
+    start = np.zeros(part.count) if part.count < FEWEST_ROWS else _of_some_rows(part, some, share * total)
+    alpha[rows] = _newton(part, some, share * total, ROUGH_GAP, start).alpha / share
     return alpha
 
 

@@ -18,15 +18,23 @@ import numpy as np
 from scipy import linalg
 
 from privlearn.erm.losses import Array
+from privlearn.erm.newton import cholesky
 from privlearn.erm.objective import SAFETY, UNDERFLOW, gamma
 from privlearn.erm.problem import Problem, Progress, Solution
-from privlearn.erm.rows import Rows
+from privlearn.erm.rows import Rows, product_chain
 from privlearn.errors import InvalidParameter, SolverError
 
-GAP_TOLERANCE = 1e-12  # public: it bounds the distance to the minimiser, whatever the data
+GAP_TOLERANCE = (
+    1e-12  # asked for by default; public: it bounds the distance to the minimiser, whatever the data
+)
 DIMENSION_LIMIT = 4000
-MAX_ITERATIONS = 200
-TO_THE_BOUNDARY = 0.995
+MAX_ITERATIONS = 100
+TO_THE_BOUNDARY = (
+    0.995,
+    0.9,
+    0.5,
+    0.7,
+)  # part of the way that a step goes; the later ones where the first has failed
 LEAST = 1e-30  # no slack or relative dual variable is smaller
 
 
@@ -48,13 +56,51 @@ class _State:
         )
 
 
-def minimise_hinge(problem: Problem, progress: Progress | None = None) -> Solution:
-    """Minimise until the duality gap is certified to be at most `GAP_TOLERANCE`."""
+@dataclass(frozen=True)
+class GapRounding:
+    """What rounding may add to the duality gap, from numbers that say little or nothing of the rows.
+
+    ``mass`` is the sum of the rows' weights over N; the other names are those of `objective.Rounding`.
+    """
+
+    regularization: float
+    dimension: int
+    chain: int
+    mass: float
+    norm_bound: float
+    linear_norm: float
+
+    def margin_error(self, size: float) -> float:
+        """Of a computed ``margin - 1`` at coefficients of that norm."""
+        return SAFETY * gamma(product_chain(self.dimension) + 2) * (self.norm_bound * size + 1.0)
+
+    def apart_error(self, size: float) -> float:
+        """Of the computed ``|w - w(alpha)|``."""
+        pull = (self.norm_bound * self.mass + self.linear_norm) / self.regularization
+        return SAFETY * gamma(self.chain + 8) * (pull + size)
+
+    def bound(self, size: float) -> float:
+        """The certified gap where the computed one is zero, if every row lies at the corner."""
+        apart = 0.5 * self.regularization * self.apart_error(size) ** 2
+        return SAFETY * (self.mass * self.margin_error(size) + apart) + UNDERFLOW
+
+
+def minimise_hinge(
+    problem: Problem, gap: float = GAP_TOLERANCE, progress: Progress | None = None
+) -> Solution:
+    """Minimise until the duality gap is certified to be at most ``gap``."""
     if problem.features.shape[1] > DIMENSION_LIMIT:
         raise InvalidParameter(
             f"the hinge loss is solved for up to {DIMENSION_LIMIT} features: take loss='huber_hinge' for more"
         )
-    return _InteriorPoint(problem).solve(progress)
+    state, reached, iterations = _InteriorPoint(problem).solve(gap, progress)
+    distance = math.sqrt(2.0 * reached / problem.regularization)
+    return Solution(state.coefficients, problem.regularization * distance, distance, iterations)
+
+
+def minimise_dual(problem: Problem, gap: float) -> Array:
+    """The same for as many features as there may be: the dual variables, one for each row of positive weight."""
+    return _InteriorPoint(problem).solve(gap, None)[0].alpha
 
 
 class _InteriorPoint:
@@ -67,44 +113,47 @@ class _InteriorPoint:
         linear = np.zeros(self._rows.dimension) if problem.linear is None else problem.linear
         self._shift = problem.total * linear
         self._problem = problem
+        self._rounding = GapRounding(
+            regularization=problem.regularization,
+            dimension=self._rows.dimension,
+            chain=self._rows.chain,
+            mass=float(np.sum(weights)) / problem.total,
+            norm_bound=problem.norm_bound,
+            linear_norm=float(np.linalg.norm(linear)),
+        )
 
-    def solve(self, progress: Progress | None) -> Solution:
-        state = self._start()
-        for iteration in range(MAX_ITERATIONS):
-            gap = self.certified_gap(state)
-            if progress is not None:
-                progress(iteration, gap)
-            if gap <= GAP_TOLERANCE:
-                distance = math.sqrt(2.0 * gap / self._problem.regularization)
-                norm = self._problem.regularization * distance
-                return Solution(state.coefficients, norm, distance, iteration)
-            state = self._advance(state)
+    def solve(self, goal: float, progress: Progress | None) -> tuple[_State, float, int]:
+        """A point whose gap is certified, that gap, and the number of iterations."""
+        for share in TO_THE_BOUNDARY:
+            state = self._start()
+            for iteration in range(MAX_ITERATIONS):
+                gap = self.certified_gap(state)
+                if progress is not None:
+                    progress(iteration, gap)
+                if gap <= goal:
+                    return state, gap, iteration
+                state = self._advance(state, share)
         raise SolverError(
-            f"the minimiser could not certify a duality gap of {GAP_TOLERANCE:g} for the hinge loss: "
+            f"the minimiser could not certify a duality gap of {goal:g} for the hinge loss: "
             "ask for a stronger regularization or take loss='huber_hinge'"
         )
 
     def certified_gap(self, state: _State) -> float:
         """Upper bound on ``J(w) - min J``: a sum of non-negative terms, so that rounding stays relative."""
-        rows, total = self._rows, self._problem.total
+        total = self._problem.total
         alpha = np.clip(state.alpha, 0.0, self._bounds)
         size = float(np.linalg.norm(state.coefficients))
         excess = self._margins(state.coefficients) - 1.0
         low, high = self._bounds - alpha, alpha
-        margin_error = SAFETY * gamma(rows.longest_row + 2) * (self._problem.norm_bound * size + 1.0)
+        margin_error = self._rounding.margin_error(size)
         slopes = np.where(
             excess < -margin_error, low, np.where(excess > margin_error, high, np.maximum(low, high))
         )
         terms = low * np.maximum(-excess, 0.0) + high * np.maximum(excess, 0.0) + slopes * margin_error
         apart = float(np.linalg.norm(state.coefficients - self._from_alpha(alpha)))
-        apart += self._rounding_from_alpha(size)
+        apart += self._rounding.apart_error(size)
         gap = float(np.sum(terms)) / total + 0.5 * self._problem.regularization * apart**2
         return SAFETY * gap + UNDERFLOW
-
-    def _rounding_from_alpha(self, size: float) -> float:
-        """Bound on the rounding error of ``w - w(alpha)``."""
-        pull = self._problem.norm_bound * float(np.sum(self._bounds)) + float(np.linalg.norm(self._shift))
-        return SAFETY * gamma(self._rows.chain + 8) * (pull / self._kappa + size)
 
     def _start(self) -> _State:
         alpha = 0.5 * self._bounds
@@ -112,20 +161,20 @@ class _InteriorPoint:
         excess = self._margins(coefficients) - 1.0
         return _State(coefficients, alpha, np.maximum(excess, 0.0) + 1.0, np.maximum(-excess, 0.0) + 1.0)
 
-    def _advance(self, state: _State) -> _State:
+    def _advance(self, state: _State, share: float) -> _State:
         """One predictor step to see how far the centre may be moved, then the corrected step."""
         room = self._bounds - state.alpha
         weights = 1.0 / (state.above / state.alpha + state.below / room)
-        factor = self._factor(weights)
+        factor, _ = cholesky(self._rows.gram(weights), self._kappa)
         mean = self._complementarity(state)
         at_alpha, at_room = -state.alpha * state.above, -room * state.below
         predictor = self._direction(state, room, weights, factor, at_alpha, at_room)
-        reached = self._complementarity(state.moved(self._longest(state, predictor), predictor))
+        reached = self._complementarity(state.moved(min(1.0, self._longest(state, predictor)), predictor))
         centre = mean * (reached / mean) ** 3
         at_alpha = at_alpha + centre - predictor.alpha * predictor.above
         at_room = at_room + centre + predictor.alpha * predictor.below
         step = self._direction(state, room, weights, factor, at_alpha, at_room)
-        return self._inside(state.moved(min(1.0, TO_THE_BOUNDARY * self._longest(state, step)), step))
+        return self._inside(state.moved(min(1.0, share * self._longest(state, step)), step))
 
     def _inside(self, state: _State) -> _State:
         """Rounding may put a number that is nearly at its bound upon it: keep it off."""
@@ -147,23 +196,12 @@ class _InteriorPoint:
         below = (at_room + state.below * alpha) / room
         return _State(coefficients, alpha, above, below)
 
-    def _factor(self, weights: Array) -> Any:
-        """Cholesky factor; if rounding has made the system indefinite, a little more ridge cures it."""
-        gram = self._rows.gram(weights)
-        ridge = self._kappa
-        while True:
-            system = gram + ridge * np.eye(len(gram))
-            try:
-                return linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
-            except linalg.LinAlgError:
-                ridge = max(10.0 * ridge, 1e-16 * float(np.trace(gram)))
-
     def _complementarity(self, state: _State) -> float:
         products = state.alpha @ state.above + (self._bounds - state.alpha) @ state.below
         return float(products) / (2 * len(state.alpha))
 
     def _longest(self, state: _State, step: _State) -> float:
-        """Longest step, up to just over 1, that stays inside."""
+        """Longest step that stays inside."""
         pairs = (
             (state.alpha, step.alpha),
             (self._bounds - state.alpha, -step.alpha),
@@ -172,7 +210,7 @@ class _InteriorPoint:
         )
         with np.errstate(divide="ignore"):
             rates = [float(np.max(-change / value, initial=0.0)) for value, change in pairs]
-        return min(1.0 / TO_THE_BOUNDARY, 1.0 / max(*rates, 1e-300))
+        return 1.0 / max(*rates, 1e-300)
 
     def _margins(self, coefficients: Array) -> Array:
         return self._signs * self._rows.times(coefficients)

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privlearn.erm.kernel_gram import Rows, SignedGram
-from privlearn.erm.losses import DERIVATIVE_ROUNDING, Array, Loss
+from privlearn.erm.kernel_gram import Rows, SignedGram, extended_gamma
+from privlearn.erm.losses import DERIVATIVE_ROUNDING, Array, Loss, LossFacts
 from privlearn.erm.objective import SAFETY, UNDERFLOW, gamma
+
+ROOM = 4.0  # what the solver is left over the bound on rounding errors, as in `certifiable`
+MOST_GAP = 1e-3  # relative to the weight bound, which is about J(0): beyond, a proof would say nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +36,7 @@ class WeightedLoss:
     def slope_errors(self, margins: Array, margin_error: float) -> Array:
         """Bounds on the errors of ``slope``."""
         largest = float(np.max(np.abs(margins) + np.abs(self.offsets), initial=0.0))
-        error = SAFETY * (margin_error + gamma(2) * largest)
-        return self.weights * (
-            self.loss.smoothness * error + DERIVATIVE_ROUNDING + gamma(2) * self.loss.lipschitz
-        )
+        return self.weights * _slope_error(self.loss, margin_error, largest)
 
     def part(self, rows: Rows) -> WeightedLoss:
         return WeightedLoss(self.loss, self.weights[rows], self.offsets[rows])
@@ -76,6 +76,39 @@ def hinge_gap(gram: SignedGram, weights: Array, total: float, alpha: Array) -> f
     return SAFETY * (float(np.sum(terms)) + apart**2) / total + UNDERFLOW
 
 
+def least_kernel_gap(
+    loss: LossFacts, regularization: float, *, rows: int, weight_bound: float = 1.0, gram_error: float = 0.0
+) -> float:
+    """The gap that `minimise_kernel` proves for any rows with k(x, x) <= 1, from public numbers alone; or infinity.
+
+    Every dual coefficient is at most L weight / (N Lambda), so that their absolute sum, and every margin, is at most
+    L weight_bound / Lambda.
+
+    Parameters
+    ----------
+    loss : LossFacts
+    regularization : float
+    rows : int
+        The most rows that there may be.
+    weight_bound : float, default=1.0
+        The rows' weights add up to at most this times N.
+    gram_error : float, default=0.0
+        As in `KernelProblem`.
+    """
+    largest = 1.0 + 2.0 * gram_error
+    slopes = loss.lipschitz * weight_bound / regularization
+    margin = largest * slopes
+    error = SAFETY * ((extended_gamma(rows + 2) * largest + gram_error) * slopes + gamma(1) * margin)
+    if math.isinf(loss.smoothness):
+        at_corner = SAFETY * error + gamma(2) * (1.0 + margin)
+        apart = (gamma(4) * weight_bound) ** 2 * largest / regularization
+        least = ROOM * SAFETY * (weight_bound * at_corner + apart) + UNDERFLOW
+    else:
+        error = _slope_error(loss, error, margin + 1.0) + gamma(4) * 2.0 * loss.lipschitz
+        least = SAFETY * (ROOM * weight_bound * error) ** 2 * largest / (2.0 * regularization) + UNDERFLOW
+    return least if least <= MOST_GAP * weight_bound else math.inf
+
+
 def rough_hinge_gap(weights: Array, total: float, alpha: Array, margins: Array) -> float:
     """The same without proof, to steer by."""
     excess = margins - 1.0
@@ -94,6 +127,12 @@ def _gradient(
     errors = losses.slope_errors(margins, error) + gamma(4) * (np.abs(alpha) + np.abs(slopes))
     rounding = math.sqrt(gram.largest / gram.scale) * float(np.sum(errors))
     return math.sqrt(gram.square(alpha + slopes)), rounding
+
+
+def _slope_error(loss: LossFacts, margin_error: float, largest: float) -> float:
+    """Of a slope at a margin less its offset, both together at most ``largest``."""
+    error = SAFETY * (margin_error + gamma(2) * largest)
+    return loss.smoothness * error + DERIVATIVE_ROUNDING + gamma(2) * loss.lipschitz
 
 
 def _gap(root: float, total: float) -> float:

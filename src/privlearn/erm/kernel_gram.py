@@ -22,6 +22,11 @@ WORTH_CHOOSING = 0.6  # share of the rows up to which choosing them is quicker t
 Rows = NDArray[np.intp]
 
 
+def extended_gamma(operations: int) -> float:
+    """`objective.gamma` in extended precision."""
+    return operations * EXTENDED_ROUNDOFF / (1.0 - operations * EXTENDED_ROUNDOFF)
+
+
 class SignedGram:
     """The matrix Q of a `KernelProblem`."""
 
@@ -78,9 +83,8 @@ class SignedGram:
             some = rows[start : start + BLOCK]
             sums = self._gram[some][:, used].astype(np.longdouble) @ wide
             margins[start : start + BLOCK] = self.signs[some] * sums
-        operations = (len(used) + 2) * EXTENDED_ROUNDOFF
         rounding = gamma(1) * float(np.max(np.abs(margins), initial=0.0))  # of each sum to float64
-        return margins, SAFETY * (self._sum_error(operations / (1.0 - operations), dual) + rounding)
+        return margins, SAFETY * (self._sum_error(extended_gamma(len(used) + 2), dual) + rounding)
 
     def dual(self, alpha: Array) -> Array:
         """The coefficients of the function: ``f = sum_i dual_i k(x_i, .)``."""

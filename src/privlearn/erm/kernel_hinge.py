@@ -24,6 +24,7 @@ from privlearn.erm.losses import Array
 from privlearn.erm.problem import Progress
 
 MAX_ROUNDS = 60
+STALLED = 8  # rounds without a smaller gap: another method is needed
 MAX_CENTRES = 30  # proximal steps on one working set
 MAX_STEPS = 30  # Newton steps for one centre
 LEAST_WIDTH = 1e-5  # relative to the largest entry of Q: below, rounding spoils Newton's steps
@@ -71,11 +72,15 @@ class HingeDual:
         self.steps = 0
 
     def minimise(self, gap: float, progress: Progress | None = None) -> float:
-        """Improve `alpha` until the gap is proven to be at most ``gap``; infinite if the rounds are used up."""
+        """Improve `alpha` until the gap is proven to be at most ``gap``; infinite if the method gets stuck."""
         point = descend_in_pairs(self._gram, self._weights)
+        least, since_least = math.inf, 0
         for _ in range(MAX_ROUNDS):
             self.alpha = point.alpha
             reached = rough_hinge_gap(self._weights, self._total, point.alpha, point.margins)
+            least, since_least = (reached, 0) if reached < least else (least, since_least + 1)
+            if since_least == STALLED:
+                break
             provable = reached <= PROVABLE * gap
             if provable:
                 reached = hinge_gap(self._gram, self._weights, self._total, point.alpha)

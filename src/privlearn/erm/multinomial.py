@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from privlearn.erm.descent import descend
 from privlearn.erm.losses import Array, Multinomial
 from privlearn.erm.matrix_free import ConjugateGradients
-from privlearn.erm.objective import SAFETY, UNDERFLOW, UNIT_ROUNDOFF, Point, gamma
+from privlearn.erm.objective import Point, Rounding, gamma
 from privlearn.erm.problem import (
     Features,
     Progress,
@@ -25,7 +25,7 @@ from privlearn.erm.problem import (
     check_scalars,
     check_tolerance,
 )
-from privlearn.erm.rows import Rows, column_squares
+from privlearn.erm.rows import Rows, column_squares, pairwise_sum, row_products
 from privlearn.errors import InvalidParameter
 
 
@@ -94,21 +94,34 @@ class _Softmax:
         self.norm_bound = norm_bound
         self.linear: Array = np.zeros(n_classes * rows.dimension)
         self._shape = (n_classes, rows.dimension)
-        self._row_length = rows.mean_length(scales)
+        self._rounding = Rounding(
+            loss=Multinomial(),
+            regularization=regularization,
+            dimension=rows.dimension,
+            chain=rows.chain,
+            mass=float(np.sum(scales)),
+            norm_bound=norm_bound,
+            linear_norm=0.0,
+            largest_offset=0.0,
+            classes=n_classes,
+        )
 
     def at(self, coefficients: Array) -> Point:
         """Value, gradient and margins (n, K), in one pass over the rows."""
         matrix = coefficients.reshape(self._shape)
         margins = np.empty((self.rows.count, self._shape[0]))
-        gradient = np.zeros(self._shape)
-        value = 0.5 * self.regularization * float(coefficients @ coefficients)
-        for rows, block in self.rows:
-            margins[rows] = block @ matrix.T
-            losses, residuals = self._losses(margins[rows], rows)
-            value += float(self.scales[rows] @ losses)
-            gradient += (block.T @ (self.scales[rows, np.newaxis] * residuals)).T
-        flat = gradient.ravel() + self.regularization * coefficients
-        return Point(coefficients, margins, value, flat, float(np.linalg.norm(flat)))
+        values = [0.5 * self.regularization * float(coefficients @ coefficients)]
+
+        def gradients() -> Iterator[Array]:
+            for rows, block in self.rows:
+                margins[rows] = row_products(block, matrix.T)
+                losses, residuals = self._losses(margins[rows], rows)
+                values.append(float(self.scales[rows] @ losses))
+                yield (block.T @ (self.scales[rows, np.newaxis] * residuals)).T
+
+        gradient = pairwise_sum(gradients(), self._shape).ravel()
+        gradient += self.regularization * coefficients
+        return Point(coefficients, margins, sum(values), gradient, float(np.linalg.norm(gradient)))
 
     def _losses(self, margins: Array, rows: slice) -> tuple[Array, Array]:
         """Loss and its gradient in the margins, for each row."""
@@ -153,20 +166,14 @@ class _Softmax:
 
     def rounding(self, point: Point) -> float:
         """Upper bound on |computed gradient - exact gradient|."""
-        classes = self._shape[0]
-        size = float(np.linalg.norm(point.coefficients))
-        margins = gamma(self._row_length + 1) + UNIT_ROUNDOFF * (1.0 + math.sqrt(classes))
-        residual_error = Multinomial().smoothness * margins * self.norm_bound * size + gamma(classes + 16)
-        reach = self.norm_bound * float(np.sum(self.scales))
-        data_term = reach * (residual_error + gamma(self.rows.chain + 8) * Multinomial.lipschitz)
-        return SAFETY * (data_term + gamma(4) * self.regularization * size) + UNDERFLOW
+        return self._rounding.bound(float(np.linalg.norm(point.coefficients)))
 
 
 def _softmax(margins: Array) -> tuple[Array, Array]:
     """Probabilities (n, K) and the logarithm of each row's sum of exponentials."""
     largest = np.max(margins, axis=1, keepdims=True)
     powers = np.exp(margins - largest)
-    sums = np.sum(powers, axis=1, keepdims=True)
+    sums = row_products(powers, np.ones((powers.shape[1], 1)))
     return powers / sums, np.log(sums[:, 0]) + largest[:, 0]
 
 

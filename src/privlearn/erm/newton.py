@@ -48,21 +48,15 @@ class FactorisedHessian:
 
     def _factorise(self, point: Point) -> None:
         self._pairs = []
-        try:
-            self._factor = linalg.cho_factor(
-                self._hessian(point), lower=True, overwrite_a=True, check_finite=False
-            )
-        except linalg.LinAlgError:
-            if not self._single:
-                raise
+        gram = self._gram(point)
+        self._factor, ridge = cholesky(gram, self._objective.regularization)
+        if self._single and ridge > self._objective.regularization:
             self._single = False
             self._factorise(point)
 
-    def _hessian(self, point: Point) -> Array:
+    def _gram(self, point: Point) -> Array:
         kind = np.float32 if self._single else np.float64
-        hessian = self._objective.rows.gram(self._objective.curvatures(point), kind)
-        hessian[np.diag_indices_from(hessian)] += self._objective.regularization
-        return hessian
+        return self._objective.rows.gram(self._objective.curvatures(point), kind)
 
     def _apply_inverse(self, gradient: Array) -> Array:
         """Two-loop recursion of L-BFGS around the factorised Hessian."""
@@ -74,3 +68,14 @@ class FactorisedHessian:
         for (step, change), share in zip(self._pairs, reversed(shares), strict=True):
             vector += (share - float(change @ vector) / float(step @ change)) * step
         return vector
+
+
+def cholesky(gram: Array, ridge: float) -> tuple[Any, float]:
+    """Factor of ``gram + ridge I``, and the ridge; a larger one cures a sum that rounding has made indefinite."""
+    while True:
+        system = gram.copy()
+        system[np.diag_indices_from(system)] += ridge
+        try:
+            return linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False), ridge
+        except linalg.LinAlgError:
+            ridge = max(10.0 * ridge, 1e-16 * float(np.trace(gram)))

@@ -5,13 +5,15 @@ The bound is derived in docs/theory/solver.md, section "Rounding"; the letters t
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from privlearn.erm.losses import DERIVATIVE_ROUNDING, Array
+from privlearn.erm.losses import DERIVATIVE_ROUNDING, Array, LossFacts
 from privlearn.erm.problem import Problem
-from privlearn.erm.rows import Rows, column_squares
+from privlearn.erm.rows import Rows, column_squares, pairwise_sum, product_chain, row_products
 
 UNIT_ROUNDOFF = 2.0**-53
 SAFETY = 1.01  # covers the rounding of the bound itself, NORM_SLACK and products of two gammas
@@ -21,6 +23,54 @@ UNDERFLOW = 1e-150  # more than underflow takes from a gradient and from the squ
 def gamma(operations: float) -> float:
     """Higham's ``gamma_k = k u / (1 - k u)``: relative error of k roundings in a chain."""
     return operations * UNIT_ROUNDOFF / (1.0 - operations * UNIT_ROUNDOFF)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Bound on |computed gradient - exact gradient|, from numbers that say little or nothing of the rows.
+
+    Parameters
+    ----------
+    loss : LossFacts
+    regularization : float
+    dimension : int
+        Number of columns.
+    chain : int
+        ``Rows.chain``.
+    mass : float
+        Sum of the rows' weights over N.
+    norm_bound : float
+        Of a row.
+    linear_norm : float
+    largest_offset : float
+    classes : int, default=0
+        Of the multinomial loss.
+    """
+
+    loss: LossFacts
+    regularization: float
+    dimension: int
+    chain: int
+    mass: float
+    norm_bound: float
+    linear_norm: float
+    largest_offset: float
+    classes: int = 0
+
+    def bound(self, size: float) -> float:
+        """At coefficients of that norm; affine in it, and larger where any of the numbers is."""
+        sum_error = gamma(self.chain + 8) * self.loss.lipschitz
+        data_term = self.norm_bound * self.mass * (self._slope_error(size) + sum_error)
+        other_terms = gamma(4) * (self.regularization * size + self.linear_norm)
+        return SAFETY * (data_term + other_terms) + UNDERFLOW
+
+    def _slope_error(self, size: float) -> float:
+        largest = self.norm_bound * size
+        margin_error = gamma(product_chain(self.dimension) + 2) * (largest + self.largest_offset)
+        if not self.classes:
+            return self.loss.smoothness * margin_error + DERIVATIVE_ROUNDING
+        margin_error += UNIT_ROUNDOFF * (1.0 + math.sqrt(self.classes)) * largest
+        return self.loss.smoothness * margin_error + gamma(product_chain(self.classes) + 16)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,23 +97,33 @@ class Objective:
         self.linear: Array = np.zeros(self.rows.dimension) if problem.linear is None else problem.linear
         self.norm_bound = problem.norm_bound
         self.offsets: Array = np.zeros(self.rows.count) if problem.offsets is None else problem.offsets
-        self._largest_offset = float(np.max(np.abs(self.offsets), initial=0.0))
-        self._reach = problem.norm_bound * float(np.sum(self.scales))
-        self._row_length = self.rows.mean_length(self.scales)
+        self._rounding = Rounding(
+            loss=self.loss,
+            regularization=self.regularization,
+            dimension=self.rows.dimension,
+            chain=self.rows.chain,
+            mass=float(np.sum(self.scales)),
+            norm_bound=self.norm_bound,
+            linear_norm=float(np.linalg.norm(self.linear)),
+            largest_offset=float(np.max(np.abs(self.offsets), initial=0.0)),
+        )
 
     def at(self, coefficients: Array) -> Point:
         """Value, gradient and margins, in one pass over the rows."""
         margins = np.empty(self.rows.count)
-        gradient = np.zeros(self.rows.dimension)
-        value = 0.0
-        for rows, block in self.rows:
-            signs, scales = self.signs[rows], self.scales[rows]
-            inside = signs * (block @ coefficients) - self.offsets[rows]
-            margins[rows] = inside
-            value += float(scales @ self.loss.value(inside))
-            gradient += block.T @ (signs * scales * self.loss.derivative(inside))
+        values = []
+
+        def gradients() -> Iterator[Array]:
+            for rows, block in self.rows:
+                signs, scales = self.signs[rows], self.scales[rows]
+                inside = signs * row_products(block, coefficients) - self.offsets[rows]
+                margins[rows] = inside
+                values.append(float(scales @ self.loss.value(inside)))
+                yield block.T @ (signs * scales * self.loss.derivative(inside))
+
+        gradient = pairwise_sum(gradients(), self.rows.dimension)
         gradient += self.regularization * coefficients + self.linear
-        value += self.ridge(coefficients)
+        value = sum(values) + self.ridge(coefficients)
         return Point(coefficients, margins, value, gradient, float(np.linalg.norm(gradient)))
 
     def ridge(self, coefficients: Array) -> float:
@@ -99,9 +159,4 @@ class Objective:
 
     def rounding(self, point: Point) -> float:
         """Upper bound on |computed gradient - exact gradient|."""
-        size = float(np.linalg.norm(point.coefficients))
-        margin_error = gamma(self._row_length + 2) * (self.norm_bound * size + self._largest_offset)
-        slope_error = self.loss.smoothness * margin_error + DERIVATIVE_ROUNDING
-        data_term = self._reach * (slope_error + gamma(self.rows.chain + 8) * self.loss.lipschitz)
-        other_terms = gamma(4) * (self.regularization * size + float(np.linalg.norm(self.linear)))
-        return SAFETY * (data_term + other_terms) + UNDERFLOW
+        return self._rounding.bound(float(np.linalg.norm(point.coefficients)))

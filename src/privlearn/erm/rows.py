@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from privlearn.errors import InvalidParameter
 DENSE_BLOCK = 1024  # rows; a block of a few hundred columns stays in the cache between its two products
 SPARSE_BLOCK = 65536  # rows; each block costs one pass over a vector as long as the number of columns
 NORM_SLACK = 1e-9  # relative; rows scaled to the bound exceed it by a few rounding errors
+PIECE = 1024  # terms of a row's product that are added up in a chain
+MOST_LEVELS = 40  # of a pairwise sum over blocks: more than any memory holds
 
 
 class Rows:
@@ -23,9 +25,8 @@ class Rows:
     Attributes
     ----------
     chain : int
-        Most additions that any entry of a sum over all rows passes through (the k of ``gamma_k``).
-    longest_row : int
-        Most non-zero entries in a row: the additions in a margin.
+        Most additions that any entry of a sum over all rows passes through (the k of ``gamma_k``), however many
+        rows there are; that of a row's product is `product_chain`.
     """
 
     def __init__(self, features: Features, norm_bound: float) -> None:
@@ -33,10 +34,9 @@ class Rows:
         self.is_sparse = sparse.issparse(features)
         size = SPARSE_BLOCK if self.is_sparse else DENSE_BLOCK
         self.slices = [slice(start, min(start + size, self.count)) for start in range(0, self.count, size)]
-        self.chain = min(size, max(self.count, 1)) + len(self.slices)
+        self.chain = size + MOST_LEVELS
         self._features = features
         self._blocks = [_csr_view(features, rows) for rows in self.slices] if self.is_sparse else None
-        self.longest_row = self._longest_row()
         self._check_norms(norm_bound)
 
     def __iter__(self) -> Iterator[tuple[slice, Any]]:
@@ -47,15 +47,12 @@ class Rows:
         """``X v``."""
         product = np.empty(self.count)
         for rows, block in self:
-            product[rows] = block @ vector
+            product[rows] = row_products(block, vector)
         return product
 
     def transposed_times(self, vector: Array) -> Array:
         """``X' v``."""
-        product = np.zeros(self.dimension)
-        for rows, block in self:
-            product += block.T @ vector[rows]
-        return product
+        return pairwise_sum((block.T @ vector[rows] for rows, block in self), self.dimension)
 
     def gram(self, weights: Array, kind: type[np.floating[Any]] = np.float64) -> Array:
         """``X' diag(weights) X``; numpy computes ``A.T @ A`` at half the cost of another product."""
@@ -71,17 +68,6 @@ class Rows:
             return self._blocks[number]
         return np.asarray(self._features[self.slices[number]], dtype=np.float64)
 
-    def mean_length(self, weights: Array) -> float:
-        """Non-zero entries a row, averaged with the rows' weights: rounding errors of margins add up like that."""
-        if not self.is_sparse or not np.any(weights):
-            return float(self.longest_row)
-        return float(weights @ np.diff(self._features.indptr)) / float(np.sum(weights))
-
-    def _longest_row(self) -> int:
-        if not self.is_sparse:
-            return int(self.dimension)
-        return int(np.max(np.diff(self._features.indptr), initial=0))
-
     def _check_norms(self, norm_bound: float) -> None:
         limit = (norm_bound * (1.0 + NORM_SLACK)) ** 2
         for _, block in self:
@@ -91,6 +77,55 @@ class Rows:
                     f"features have rows that are not finite or longer than norm_bound = {norm_bound:g}: "
                     "clip the rows first"
                 )
+
+
+def product_chain(dimension: int) -> int:
+    """Most additions that a row's product with a vector passes through in `row_products`."""
+    return dimension if dimension <= PIECE else PIECE + -(-dimension // PIECE)
+
+
+def longest_chain() -> int:
+    """The largest ``Rows.chain``."""
+    return max(DENSE_BLOCK, SPARSE_BLOCK) + MOST_LEVELS
+
+
+def row_products(block: Any, vectors: Array) -> Array:
+    """``block @ vectors``, long rows in pieces of `PIECE` terms: fewer roundings in a chain."""
+    if _is_sparse(block):
+        return _sparse_products(block, vectors)
+    product: Array = block[:, :PIECE] @ vectors[:PIECE]
+    for start in range(PIECE, block.shape[1], PIECE):
+        product += block[:, start : start + PIECE] @ vectors[start : start + PIECE]
+    return product
+
+
+def _sparse_products(block: Any, vectors: Array) -> Array:
+    lengths = np.diff(block.indptr)
+    if np.max(lengths, initial=0) <= PIECE:
+        product: Array = block @ vectors
+        return product
+    counts = np.maximum(-(-lengths // PIECE), 1)
+    first = np.cumsum(counts) - counts
+    steps = np.arange(counts.sum()) - np.repeat(first, counts)
+    cuts = np.append(np.repeat(block.indptr[:-1], counts) + PIECE * steps, block.indptr[-1])
+    pieces = sparse.csr_array((block.data, block.indices, cuts), shape=(len(steps), block.shape[1]))
+    summed: Array = np.add.reduceat(pieces @ vectors, first, axis=0)
+    return summed
+
+
+def pairwise_sum(terms: Iterable[Array], shape: int | tuple[int, int]) -> Array:
+    """The sum of fresh arrays, neighbours first, then their sums: a chain is as long as the tree is high."""
+    waiting: list[tuple[int, Array]] = []  # (height, sum of 2^height terms), heights falling
+    for term in terms:
+        height = 0
+        while waiting and waiting[-1][0] == height:
+            term += waiting.pop()[1]
+            height += 1
+        waiting.append((height, term))
+    total = np.zeros(shape)
+    while waiting:
+        total += waiting.pop()[1]
+    return total
 
 
 def _dense_parts(block: Any, roots: Any) -> Iterator[Any]:

@@ -21,11 +21,17 @@ STRIDE = 8  # the warm start reads one row in so many
 FEWEST_ROWS, ROWS_PER_COLUMN = 500, 10  # with fewer rows a warm start would say too little
 
 
-def minimise(problem: Problem, *, tolerance: float = 1e-10, progress: Progress | None = None) -> Solution:
+def minimise(
+    problem: Problem,
+    *,
+    tolerance: float = 1e-10,
+    gap: float = GAP_TOLERANCE,
+    progress: Progress | None = None,
+) -> Solution:
     """Minimise ``problem`` until the exact gradient's norm is at most ``tolerance``, proven.
 
-    The hinge loss has no gradient: for it the duality gap is brought below `hinge.GAP_TOLERANCE`, whatever
-    ``tolerance`` says.
+    The hinge loss has no gradient: for it the duality gap is brought below ``gap``. With a tolerance of at least
+    `certifiable.least_tolerance`, and a gap of at least `certifiable.least_gap`, that succeeds on every table.
 
     Raises
     ------
@@ -34,7 +40,7 @@ def minimise(problem: Problem, *, tolerance: float = 1e-10, progress: Progress |
     """
     check_tolerance(tolerance)
     if math.isinf(problem.loss.smoothness):
-        return minimise_hinge(problem, progress)
+        return minimise_hinge(problem, gap, progress)
     used = used_columns(problem)
     if used is None:
         return _descend_from(_warm_start(problem), problem, tolerance, progress)
@@ -46,10 +52,10 @@ def minimise(problem: Problem, *, tolerance: float = 1e-10, progress: Progress |
     return whole
 
 
-def certified_distance(loss: LossFacts, regularization: float, tolerance: float) -> float:
+def certified_distance(loss: LossFacts, regularization: float, tolerance: float, gap: float) -> float:
     """Public bound on the distance to the exact minimiser whenever `minimise` returns; free of the data."""
     if math.isinf(loss.smoothness):
-        return math.sqrt(2.0 * GAP_TOLERANCE / regularization)
+        return math.sqrt(2.0 * gap / regularization)
     return tolerance / regularization
 
 

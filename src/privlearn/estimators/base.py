@@ -98,8 +98,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """Public facts; see `_task_of`."""
 
     @abstractmethod
-    def _solver(self, loss: LossFacts, rows: Any) -> Fit:
-        """What the mechanism calls to touch the data."""
+    def _solver(self, loss: LossFacts, rows: Any, task: Task) -> Fit:
+        """What the mechanism calls to touch the data; the task states what the solver has to certify."""
 
     @abstractmethod
     def _model_of(self, loss: LossFacts, rows: Any, encoder: Encoder, coefficients: Array) -> Model:

@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from privlearn.data import Schema
 from privlearn.data.blocks import blocks
 from privlearn.erm import Loss
-from privlearn.erm.dual import certified_kernel_distance, minimise_kernel
+from privlearn.erm.dual import minimise_kernel
 from privlearn.erm.kernel_problem import KernelProblem
 from privlearn.errors import InvalidParameter, SessionError, SolverError
 from privlearn.estimators.inputs import check_array_shape
 from privlearn.estimators.session_goal import loss_of, read_goal
-from privlearn.estimators.session_task import session_task
+from privlearn.estimators.session_task import session_facts, session_gap, session_task
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.features.points import as_matrix
 from privlearn.guarantee import Guarantee
@@ -119,13 +119,14 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
             With a schema it may be left out: the schema's target column is taken.
         """
         self.read(X, y)
-        self._dual = self._solve()
+        self.solve()
         return self
 
     def read(self, X: Any, y: Any = None) -> KernelLearner:
         """Take the records and solve nothing, as `fit` would take them.
 
-        Enough for `InteractivePredictor.reopen`, which brings the function: `restore_function`.
+        Enough for `InteractivePredictor`, which solves once the ledger is charged, and for its `reopen`, which brings
+        the function: `restore_function`.
         """
         kernel = kernel_from_name(
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, bound=self.kernel_bound
@@ -152,7 +153,7 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
         """Public: number of records, regularization, loss and the solver's certified distance."""
         check_is_fitted(self, "kernel_")
         task = dataclasses.replace(self._task, neighbours=neighbours)
-        return KernelTask(task, certified_kernel_distance(task.regularization))
+        return session_facts(task, self.kernel_, self._features.shape[1])
 
     def describe(self) -> dict[str, Any]:
         """Public: encoding, kernel, and labels or bounds of what is predicted."""
@@ -179,6 +180,11 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
         """PRIVATE: the functions at encoded points; a row a point, a column a function."""
         check_is_fitted(self, "kernel_")
         return np.asarray(self.similarity(points, self._features) @ self._function().T)
+
+    def solve(self) -> None:
+        """PRIVATE: find the functions of the records that were read, unless they are known."""
+        if self._dual is None:
+            self._dual = self._minimisers()
 
     def function_bytes(self) -> bytes:
         """PRIVATE: the coefficients of the functions."""
@@ -213,9 +219,10 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
             )
         return self._dual
 
-    def _solve(self) -> Array:
+    def _minimisers(self) -> Array:
         """The dual coefficients, within the public bounds that the session's noise is calibrated by."""
         facts, features, goal = self.facts("replace_one"), self._features, self._goal
+        gap = session_gap(facts.task, self.kernel_, features.shape[1])
         self.kernel_.check(features)
         gram = self.similarity(features, features)
         gram = (gram + gram.T) / 2.0
@@ -232,7 +239,7 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
             )
             for signs in goal.signs
         )
-        dual = np.array([minimise_kernel(problem).dual for problem in problems])
+        dual = np.array([minimise_kernel(problem, gap=gap).dual for problem in problems])
         if float(np.max(np.sum(np.abs(dual), axis=1))) > facts.slope_total * (1.0 + 1e-6):
             raise SolverError("the solver's coefficients exceed their bound: take a stronger regularization")
         return dual

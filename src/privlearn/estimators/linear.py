@@ -154,8 +154,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             weight_bound=1.0 if weights is None else float(weights.max()),
         )
 
-    def _solver(self, loss: LossFacts, rows: TrainingSet) -> Fit:
-        return solver(rows, loss, self._class_weights(rows), self.tolerance, self.progress)
+    def _solver(self, loss: LossFacts, rows: TrainingSet, task: Task) -> Fit:
+        return solver(rows, loss, self._class_weights(rows), task, self.progress)
 
     def _class_weights(self, rows: TrainingSet) -> Array | None:
         return check_class_weight(self.class_weight, rows.classes)

@@ -153,8 +153,8 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
     def _task(self, loss: LossFacts, rows: RegressionSet) -> Task:
         return self._task_of(loss, rows)
 
-    def _solver(self, loss: LossFacts, rows: RegressionSet) -> Fit:
-        return regression_solver(rows, loss, self.tolerance, self.progress)
+    def _solver(self, loss: LossFacts, rows: RegressionSet, task: Task) -> Fit:
+        return regression_solver(rows, loss, task, self.progress)
 
     def _model_of(
         self, loss: LossFacts, rows: RegressionSet, encoder: Encoder, coefficients: Array

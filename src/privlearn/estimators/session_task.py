@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
-from privlearn.erm import Loss
+from privlearn.erm import Loss, certified_kernel_distance, default_gap, least_kernel_gap
+from privlearn.errors import InvalidParameter
 from privlearn.estimators.default_regularization import session_regularization
 from privlearn.estimators.plan import check_regularization
 from privlearn.estimators.session_goal import Goal
+from privlearn.features import Kernel
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.kernel_rounding import kernel_rounding
+from privlearn.mechanisms.kernel_task import LARGEST_SUM, KernelTask
 from privlearn.mechanisms.task import Task
 
 
@@ -31,3 +36,32 @@ def session_task(goal: Goal, loss: Loss, regularization: Any, guarantee: Guarant
     if isinstance(regularization, str) and regularization == "auto":
         return dataclasses.replace(task, regularization=session_regularization(task, guarantee))
     return dataclasses.replace(task, regularization=check_regularization(regularization))
+
+
+def session_facts(task: Task, kernel: Kernel, dimension: int) -> KernelTask:
+    """The same with the solver's distance, which `session_gap` gives."""
+    gap = session_gap(task, kernel, dimension)
+    return KernelTask(task, certified_kernel_distance(task.regularization, gap))
+
+
+def session_gap(task: Task, kernel: Kernel, dimension: int) -> float:
+    """What the solver has to certify on points of so many features, whatever the records are.
+
+    Raises
+    ------
+    InvalidParameter
+        If rounding errors would keep it from that on some tables.
+    """
+    least = least_kernel_gap(
+        task.loss,
+        task.regularization,
+        rows=LARGEST_SUM if task.averaged else task.total,
+        weight_bound=task.weight_bound,
+        gram_error=kernel_rounding(kernel, dimension),
+    )
+    if math.isinf(least):
+        raise InvalidParameter(
+            f"regularization = {task.regularization:g} is too small for this kernel: rounding errors would keep the "
+            "solver from proving its result on some tables. Take regularization='auto', or a larger number"
+        )
+    return max(default_gap(task.regularization), least)

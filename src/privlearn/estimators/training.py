@@ -12,6 +12,7 @@ from privlearn.erm import Loss, LossFacts, Problem, minimise, minimise_multinomi
 from privlearn.estimators.inputs import TrainingSet
 from privlearn.estimators.targets import RegressionSet
 from privlearn.mechanisms.output import Fit
+from privlearn.mechanisms.task import Task
 
 Array = NDArray[np.float64]
 
@@ -23,7 +24,7 @@ def solver(
     rows: TrainingSet,
     loss: LossFacts,
     class_weights: Array | None,
-    tolerance: float,
+    task: Task,
     progress: Progress | None,
 ) -> Fit:
     """What a mechanism calls with a perturbation for each problem and the regularization it settled on."""
@@ -37,7 +38,7 @@ def solver(
             regularization=regularization,
             total=rows.total,
             row_weights=weights,
-            tolerance=tolerance,
+            tolerance=task.tolerance,
             progress=_counted(progress, 0, 1),
         ).coefficients
 
@@ -54,15 +55,13 @@ def solver(
                 None if linear is None else linear[index],
             )
             counted = _counted(progress, index, len(problems))
-            found.append(minimise(problem, tolerance=tolerance, progress=counted).coefficients)
+            found.append(_minimiser(problem, task, counted))
         return np.array(found)
 
     return solve_multinomial if loss.sees == "classes" else solve_margins
 
 
-def regression_solver(
-    rows: RegressionSet, loss: LossFacts, tolerance: float, progress: Progress | None
-) -> Fit:
+def regression_solver(rows: RegressionSet, loss: LossFacts, task: Task, progress: Progress | None) -> Fit:
     """The same for the single problem of a regression, whose loss sees residuals."""
 
     def solve(linear: Array | None, regularization: float) -> Array:
@@ -76,8 +75,7 @@ def regression_solver(
             None if linear is None else linear[0],
             offsets=rows.targets,
         )
-        found = minimise(problem, tolerance=tolerance, progress=_counted(progress, 0, 1))
-        return found.coefficients[np.newaxis]
+        return _minimiser(problem, task, _counted(progress, 0, 1))[np.newaxis]
 
     return solve
 
@@ -97,6 +95,10 @@ def row_weights(rows: TrainingSet, class_weights: Array | None) -> Array | None:
     ]
     given = [factor for factor in factors if factor is not None]
     return np.asarray(np.prod(given, axis=0)) if given else None
+
+
+def _minimiser(problem: Problem, task: Task, progress: Callable[[int, float], None] | None) -> Array:
+    return minimise(problem, tolerance=task.tolerance, gap=task.gap, progress=progress).coefficients
 
 
 def _counted(progress: Progress | None, index: int, count: int) -> Callable[[int, float], None] | None:

@@ -60,7 +60,7 @@ class Work:
 
     def run(self, mechanism: AnyMechanism, randomness: Randomness) -> Array:
         """Touch the data: coefficients in the rows' space, with the mechanism's noise."""
-        solve = self.estimator._solver(self.loss, self.rows)
+        solve = self.estimator._solver(self.loss, self.rows, mechanism.task)
         asks = {"probes": self.rows.probes} if mechanism.name in KERNEL_MECHANISMS else {}
         return mechanism.run(solve, randomness, **asks)
 

@@ -6,14 +6,13 @@ JT13's learners never release w itself, only answers about it. Arguments: docs/t
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from privlearn.erm.losses import Loss
-from privlearn.erm.solve import certified_distance
+from privlearn.erm.certifiable import longest_minimiser
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.features.feature_map import shorten
 from privlearn.mechanisms.task import Task
@@ -35,24 +34,11 @@ def whole_number(value: Any, name: str) -> int:
     return int(value)
 
 
-def solver_distance(task: Task) -> float:
-    """t: how far the returned point may lie from the exact minimiser."""
-    return certified_distance(task.loss, task.regularization, task.tolerance)
-
-
 def ball_radius(task: Task) -> float:
-    """C: no exact minimiser w, on any data, is longer. From its vanishing gradient, and from comparing it with 0.
-
-    Lambda w is minus a mean of gradients, each of norm at most weight L. And strong convexity gives
-    J(0) >= J(w) + Lambda |w|^2 / 2 >= Lambda |w|^2, where J(0) <= weight l(0) for a margin loss, and weight l(1) for
-    the residual of a target in [-1, 1]; this wins by far when Lambda is small.
-    """
-    by_gradient = task.loss.lipschitz * task.weight_bound / task.regularization
-    if task.loss.sees == "classes":
-        return by_gradient
-    farthest = 1.0 if task.loss.sees == "residual" else 0.0
-    at_zero = float(cast(Loss, task.loss).value(np.array([farthest]))[0])
-    return min(by_gradient, math.sqrt(at_zero * task.weight_bound / task.regularization))
+    """C: no exact minimiser w, on any data, is longer."""
+    return longest_minimiser(
+        task.loss, task.regularization, dimension=task.dimension, weight_bound=task.weight_bound
+    )
 
 
 def answer_sensitivity(task: Task) -> float:
@@ -61,7 +47,7 @@ def answer_sensitivity(task: Task) -> float:
     The product of z with w, or with w minus a vector of the ball, is computed to within (d + 2) 2^-53 of the lengths'
     product, at most 2 (C + t), whatever the order of summation.
     """
-    distance = solver_distance(task)
+    distance = task.solver_distance
     rounding = (task.dimension + 2) * 2.0**-52 * (ball_radius(task) + distance)
     return task.minimiser_sensitivity + 2.0 * (distance + rounding)
 

@@ -10,7 +10,7 @@ from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
 from privlearn.accounting.compose import pure_renyi
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.answers import ball_radius, refuse_joint, solver_distance, whole_number
+from privlearn.mechanisms.answers import ball_radius, refuse_joint, whole_number
 from privlearn.mechanisms.output import check_combination
 from privlearn.mechanisms.summed import Array, Ask, Noise, SummedMechanism, grid_ratio
 from privlearn.mechanisms.task import Task
@@ -70,6 +70,7 @@ class LocalAggregation(SummedMechanism):
     ) -> LocalAggregation:
         """The least noise that keeps the promise; looks at public facts only."""
         check_combination(cls.combinations, noise, calibration, cls.name)
+        task = task.certifiable()
         count = task.total if calibration == "weighted" else parties * smallest_party
         draft = cls(task, guarantee, noise, calibration, parties, shares, 1, count, math.nan)
         scale = draft._least_scale() if guarantee.is_private else 0.0
@@ -85,7 +86,7 @@ class LocalAggregation(SummedMechanism):
         """How far one person moves the mean of the computed minimisers, of one problem."""
         task = self.task
         exact = task.gradient_sensitivity / (self.effective_records * task.regularization)
-        return exact + 2.0 * solver_distance(task)
+        return exact + 2.0 * task.solver_distance
 
     @property
     def ratio(self) -> float:
@@ -115,7 +116,7 @@ class LocalAggregation(SummedMechanism):
 
     def _asked(self, kind: str) -> tuple[int, float, tuple[Noise, ...]]:
         noise = (Noise(self.noise, self.noise_scale),) if self.guarantee.is_private else ()
-        return self._length, ball_radius(self.task) + solver_distance(self.task), noise
+        return self._length, ball_radius(self.task) + self.task.solver_distance, noise
 
     def epsilon_after(self, questions: int) -> float:
         return self.guarantee.epsilon if questions else 0.0
@@ -135,7 +136,7 @@ class LocalAggregation(SummedMechanism):
         return {
             **self._common_constants(),
             "effective_records": self.effective_records,
-            "solver_distance": solver_distance(self.task),
+            "solver_distance": self.task.solver_distance,
             "sensitivity": self.sensitivity,
             "noise_scale": self.noise_scale,
         }

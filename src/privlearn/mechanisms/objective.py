@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -24,6 +25,8 @@ from privlearn.mechanisms.noise import ADD_NOISE, GRID_BITS
 from privlearn.mechanisms.output import Array, Fit, check_combination
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
+
+ROUNDED_UP = 1.01  # covers the rounding of the perturbation to its grid
 
 TOLERANCE_SHARE = 1e-2
 """Share of epsilon and delta that pays for the solver's tolerance."""
@@ -79,10 +82,13 @@ class ObjectivePerturbation:
         """The least noise that keeps the promise; looks at public facts only."""
         check_combination(cls.combinations, noise, calibration, cls.name)
         if not guarantee.is_private:
+            task = task.certifiable()
             return cls(task, guarantee, noise, calibration, task.regularization, 0.0, 0.0)
         regularization = _raised_regularization(task, guarantee.epsilon, calibration)
         draft = cls(task, guarantee, noise, calibration, regularization, math.nan, math.nan)
         draft = cls(task, guarantee, noise, calibration, regularization, draft._least_scale(), math.nan)
+        task = task.certifiable(regularization=regularization, linear_norm=draft._perturbation_bound)
+        draft = dataclasses.replace(draft, task=task)
         return cls(
             task,
             guarantee,
@@ -158,6 +164,15 @@ class ObjectivePerturbation:
             "solver_distance": self.solver_distance,
             "tolerance_noise_scale": self.tolerance_noise_scale,
         }
+
+    @property
+    def _perturbation_bound(self) -> float:
+        """|b| / N is larger with a probability of at most 2^-128 only, by the tails of chi and of Gamma(d)."""
+        dimension, exponent = self.task.dimension, 128 * math.log(2.0)
+        longest = math.sqrt(dimension) + math.sqrt(2.0 * exponent)
+        if self.noise == "norm_gamma":
+            longest = dimension + math.sqrt(2.0 * dimension * exponent) + exponent
+        return ROUNDED_UP * longest * self.noise_scale / self.task.total
 
     @property
     def _main_epsilon(self) -> float:

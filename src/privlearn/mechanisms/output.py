@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
 from privlearn.accounting.compose import pure_renyi
-from privlearn.erm.solve import certified_distance
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.noise import ADD_NOISE, GRID_BITS
@@ -63,6 +62,7 @@ class OutputPerturbation:
     def calibrate(cls, task: Task, guarantee: Guarantee, noise: str, calibration: str) -> OutputPerturbation:
         """The least noise that keeps the promise; looks at public facts only."""
         check_combination(cls.combinations, noise, calibration, cls.name)
+        task = task.certifiable()
         unit = cls(task, guarantee, noise, calibration, noise_scale=math.nan)
         return cls(task, guarantee, noise, calibration, unit._least_scale() if guarantee.is_private else 0.0)
 
@@ -78,7 +78,7 @@ class OutputPerturbation:
     @property
     def solver_distance(self) -> float:
         """t: how far the returned point may lie from the exact minimiser."""
-        return certified_distance(self.task.loss, self.task.regularization, self.task.tolerance)
+        return self.task.solver_distance
 
     @property
     def sensitivity(self) -> float:

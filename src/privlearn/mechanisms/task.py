@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
+from privlearn.erm.certifiable import least_gap, least_tolerance
+from privlearn.erm.hinge import GAP_TOLERANCE
 from privlearn.erm.losses import LossFacts
+from privlearn.erm.solve import certified_distance
 from privlearn.errors import InvalidParameter
 from privlearn.relation import Relation, relation_named
 
@@ -30,7 +34,7 @@ class Task:
     regularization : float
         As asked for; objective perturbation may raise it.
     tolerance : float
-        Gradient norm at which the solver stops; it refuses to return above it.
+        Gradient norm at which the solver stops; it refuses to return above it. `certifiable` raises it where needed.
     neighbours : {"replace_one", "zero_out"}
     weight_bound : float
         Largest class weight.
@@ -38,6 +42,8 @@ class Task:
         How many records one person may own.
     averaged : bool
         True if each person's rows are averaged into one record of weight 1.
+    gap : float
+        The same as ``tolerance`` for the hinge, which has no gradient: its duality gap.
     """
 
     loss: LossFacts
@@ -50,6 +56,7 @@ class Task:
     weight_bound: float = 1.0
     rows_per_person: int = 1
     averaged: bool = False
+    gap: float = GAP_TOLERANCE
 
     def __post_init__(self) -> None:
         relation_named(self.neighbours)
@@ -58,9 +65,52 @@ class Task:
                 raise InvalidParameter(
                     f"{name} must be a whole number of at least 1, not {getattr(self, name)!r}"
                 )
-        for name in ("regularization", "tolerance", "weight_bound"):
+        for name in ("regularization", "tolerance", "weight_bound", "gap"):
             if not 0 < getattr(self, name) < math.inf:
                 raise InvalidParameter(f"{name} must be a finite number above 0, not {getattr(self, name)!r}")
+
+    def certifiable(self, *, regularization: float | None = None, linear_norm: float = 0.0) -> Task:
+        """The same task with a tolerance that the solver reaches on every table: the one asked for, or the least such.
+
+        It follows from public facts alone, before any row is looked at, so that no solver's failure can tell two
+        tables apart (docs/theory/solver.md, "Every table").
+
+        Parameters
+        ----------
+        regularization : float, optional
+            What the mechanism has raised the task's own to.
+        linear_norm : float, default=0.0
+            Bound on the linear term that the mechanism adds to J.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is none.
+        """
+        strength = self.regularization if regularization is None else regularization
+        if math.isinf(self.loss.smoothness):
+            least = least_gap(strength, dimension=self.dimension, weight_bound=self.weight_bound)
+            asked = "gap"
+        else:
+            least = least_tolerance(
+                self.loss,
+                strength,
+                dimension=self.dimension,
+                weight_bound=self.weight_bound,
+                linear_norm=linear_norm,
+            )
+            asked = "tolerance"
+        if math.isinf(least):
+            raise InvalidParameter(
+                f"regularization = {strength:g} is too small: rounding errors would keep the solver from proving its "
+                "result on some tables. Take regularization='auto', or a larger number"
+            )
+        return dataclasses.replace(self, **{asked: max(getattr(self, asked), least)})
+
+    @property
+    def solver_distance(self) -> float:
+        """t: how far the returned point may lie from the exact minimiser."""
+        return certified_distance(self.loss, self.regularization, self.tolerance, self.gap)
 
     @property
     def relation(self) -> Relation:

@@ -18,7 +18,6 @@ from privlearn.mechanisms.answers import (
     check_probes,
     least_squares_in_ball,
     refuse_joint,
-    solver_distance,
     whole_number,
 )
 from privlearn.mechanisms.noise import GRID_BITS, add_laplace
@@ -74,6 +73,7 @@ class TestDataDependentLearner:
     ) -> TestDataDependentLearner:
         """The least noise that keeps the promise; looks at public facts only."""
         check_combination(cls.combinations, noise, calibration, cls.name)
+        task = task.certifiable()
         unit = cls(task, guarantee, noise, calibration, math.nan, probes_count)
         scale = unit._least_scale() if guarantee.is_private else 0.0
         return cls(task, guarantee, noise, calibration, scale, probes_count)
@@ -125,7 +125,7 @@ class TestDataDependentLearner:
         """Every number the theorem speaks of, for the certificate."""
         return {
             "minimiser_sensitivity": self.task.minimiser_sensitivity,
-            "solver_distance": solver_distance(self.task),
+            "solver_distance": self.task.solver_distance,
             "sensitivity": self.sensitivity,
             "ball_radius": ball_radius(self.task),
             "probes_count": self.probes_count,

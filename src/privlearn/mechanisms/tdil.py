@@ -16,7 +16,6 @@ from privlearn.mechanisms.answers import (
     ball_radius,
     check_probes,
     refuse_joint,
-    solver_distance,
     whole_number,
 )
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian
@@ -82,6 +81,7 @@ class TestDataIndependentLearner:
     ) -> TestDataIndependentLearner:
         """The least noise that keeps the promise, and a number of rounds; looks at public facts only."""
         check_combination(cls.combinations, noise, calibration, cls.name)
+        task = task.certifiable()
         if not guarantee.is_private:
             return cls(task, guarantee, noise, calibration, rounds or 1, 0.0, 0.0)
         cls(
@@ -170,7 +170,7 @@ class TestDataIndependentLearner:
         """Every number the theorem speaks of, for the certificate."""
         return {
             "minimiser_sensitivity": self.task.minimiser_sensitivity,
-            "solver_distance": solver_distance(self.task),
+            "solver_distance": self.task.solver_distance,
             "sensitivity": self.sensitivity,
             "ball_radius": ball_radius(self.task),
             "rounds": self.rounds,

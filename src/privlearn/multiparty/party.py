@@ -109,4 +109,4 @@ class Party:
         problem = Problem(
             self._features, signs, self._loss, self._task.regularization, self.total, self._row_weights
         )
-        return minimise(problem, tolerance=self._task.tolerance).coefficients
+        return minimise(problem, tolerance=self._task.tolerance, gap=self._task.gap).coefficients

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from privlearn.erm.dual import certified_kernel_distance
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.kernel_learner import LARGEST, KernelLearner
 from privlearn.estimators.session_goal import Goal, loss_of, read_goal
-from privlearn.estimators.session_task import session_task
-from privlearn.features import kernel_from_name
+from privlearn.estimators.session_task import session_facts, session_task
+from privlearn.features import Kernel, kernel_from_name
 from privlearn.features.points import as_matrix
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.function_release import FunctionRelease
-from privlearn.mechanisms.kernel_task import KernelTask
 from privlearn.mechanisms.pinp import TightPINP
 from privlearn.planning.estimate import Spectrum, typical_margin
 from privlearn.planning.foretold import Foretold, unit_of
@@ -49,7 +47,7 @@ class SessionPlan(Foretold):
         goal: Any = self.goal
         goal = dataclasses.replace(goal, rows=dataclasses.replace(goal.rows, total=self.rows))
         task = session_task(goal, loss_of(self.learner), self.learner.regularization, self.guarantee)
-        facts = KernelTask(task, certified_kernel_distance(task.regularization))
+        facts = session_facts(task, _kernel_of(self.learner), self.features)
         found: FunctionRelease | TightPINP = _MECHANISMS[self.name].calibrate(facts, self.guarantee)
         return found
 
@@ -108,7 +106,7 @@ def plan_session(learner: KernelLearner, rows: int, guarantee: Guarantee, mechan
         raise InvalidParameter(
             f"an exact kernel machine takes at most {LARGEST:,} records: let the session answer from a model instead"
         )
-    kernel = kernel_from_name(learner.kernel, gamma=learner.gamma, degree=learner.degree, coef0=learner.coef0)
+    kernel = _kernel_of(learner)
     goal = read_goal(learner, synthetic_table(learner.schema, _STAND_INS, seed=0), None)
     points = as_matrix(goal.rows.features)
     spectrum = Spectrum.of_products(kernel(points, points) / kernel.bound)
@@ -124,3 +122,13 @@ def plan_session(learner: KernelLearner, rows: int, guarantee: Guarantee, mechan
     )
     made.mechanism  # noqa: B018 - refuses now what no theorem covers
     return made
+
+
+def _kernel_of(learner: KernelLearner) -> Kernel:
+    return kernel_from_name(
+        learner.kernel,
+        gamma=learner.gamma,
+        degree=learner.degree,
+        coef0=learner.coef0,
+        bound=learner.kernel_bound,
+    )

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privlearn.erm.hinge import GAP_TOLERANCE
 from privlearn.errors import VerificationError
 from privlearn.mechanisms import (
     KERNEL_MECHANISMS,
@@ -83,7 +82,7 @@ class Certificate(Certified):
     def _read_mechanism(cls, record: Mapping[str, Any]) -> AnyMechanism | MultipartyMechanism:
         theorem = record["theorem"]
         guarantee = read_guarantee(record["claim"])
-        task = read_task(record, guarantee)
+        task = read_task(record, guarantee, **_stated_gap(record))
         kind: Any = (MECHANISMS | KERNEL_MECHANISMS | MULTIPARTY_MECHANISMS)[theorem["mechanism"]]
         reason = kind.explain_refusal(task, theorem["noise"])
         if reason or theorem["noise"] not in kind.combinations[theorem["calibration"]]:
@@ -108,7 +107,7 @@ class Certificate(Certified):
         bound = (
             {"gradient_norm_at_most": self.task.tolerance}
             if smooth
-            else {"duality_gap_at_most": GAP_TOLERANCE}
+            else {"duality_gap_at_most": self.task.gap}
         )
         return {"solver": bound | {"certified": True}}
 
@@ -130,3 +129,9 @@ class Certificate(Certified):
             f"encoding: {name.replace('_', ' ')}": in_words(fact) for name, fact in self.encoding.items()
         }
         return {"coefficients": f"{self.task.problems} x {self.task.dimension}"} | encoding
+
+
+def _stated_gap(record: Mapping[str, Any]) -> dict[str, float]:
+    """The hinge's duality gap, which a record states with the solver."""
+    solver = record.get("solver", {})
+    return {"gap": float(solver["duality_gap_at_most"])} if "duality_gap_at_most" in solver else {}

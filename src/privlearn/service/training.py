@@ -96,7 +96,7 @@ def _first_or_same(
     try:
         if not state.exists():
             return InteractivePredictor(
-                learner.fit(rows), job.guarantee, job.mechanism, state=state, ledger=budget
+                learner.read(rows), job.guarantee, job.mechanism, state=state, ledger=budget
             )
     except SessionError:
         if not state.exists():

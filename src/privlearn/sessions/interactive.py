@@ -40,7 +40,8 @@ class InteractivePredictor:
     Parameters
     ----------
     learner : KernelLearner
-        Fitted; stays on the trusted side.
+        Stays on the trusted side. Give it the records with `KernelLearner.read`, and it is fitted here, once the ledger
+        is charged; one that was fitted before is taken as it is.
     guarantee : Guarantee
         What all answers together promise; delta must be above 0.
     mechanism : {"function_release", "pinp"}, default="function_release"

@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 class Learner(Protocol):
-    """Fitted functions in a kernel's space, such as `privlearn.estimators.kernel_learner.KernelLearner`.
+    """Functions in a kernel's space, found or to be found, such as `privlearn.estimators.kernel_learner.KernelLearner`.
 
     The public half may be shown to anyone, the private half to the session alone.
     """
@@ -35,6 +35,9 @@ class Learner(Protocol):
 
     def values(self, points: Array) -> Array:
         """PRIVATE: the functions at encoded points; a row a point, a column a function."""
+
+    def solve(self) -> None:
+        """PRIVATE: find the functions, unless they are known."""
 
     def function_bytes(self) -> bytes:
         """PRIVATE: the functions' coefficients."""

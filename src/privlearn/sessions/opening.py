@@ -21,7 +21,9 @@ MECHANISMS = ("function_release", "pinp")
 
 def check_learner(learner: Any) -> None:
     if not hasattr(learner, "training_digest"):
-        raise InvalidParameter("learner must be a fitted KernelLearner: KernelLearner(...).fit(table)")
+        raise InvalidParameter(
+            "learner must be a KernelLearner with its records: KernelLearner(...).read(table)"
+        )
 
 
 def calibrated(learner: Learner, guarantee: Guarantee, mechanism: str, mode: str) -> SessionMechanism:
@@ -62,15 +64,19 @@ def _fingerprint(learner: Learner, plan: SessionMechanism) -> str:
 def charged_state(
     store: StateStore, header: dict[str, Any], learner: Learner, plan: SessionMechanism, ledger: Budget | None
 ) -> State:
-    """Reserve, write the state, commit: no answer can leave before the cost is durable."""
-    function = learner.function_bytes()
+    """Reserve, solve, write the state, commit: nothing is computed and no answer leaves before the cost is durable."""
     if ledger is None:
-        return store.create(header, function)
+        return _solved_state(store, header, learner)
     cost = Cost(plan.guarantee, plan.renyi)
     with ledger.reserve(cost, f"InteractivePredictor, {plan.name}") as reservation:
-        state = store.create(header, function)
+        state = _solved_state(store, header, learner)
         reservation.commit()
     return state
+
+
+def _solved_state(store: StateStore, header: dict[str, Any], learner: Learner) -> State:
+    learner.solve()
+    return store.create(header, learner.function_bytes())
 
 
 def recorded_plan(state: State, learner: Learner) -> SessionMechanism:
