@@ -9,7 +9,7 @@ import pytest
 from doc_pages import ROOT
 
 LAYERS = (
-    "errors", "guarantee", "randomness", "listening", "data", "features", "erm", "accounting",
+    "errors", "guarantee", "strength", "randomness", "listening", "data", "features", "erm", "accounting",
     "mechanisms", "bounds", "release", "storage", "ledger", "splitting", "discovery",
     "estimators", "selection", "planning", "sessions", "multiparty", "audit", "reproduce",
     "service", "client", "cli",

@@ -11,7 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from privlearn.cli.ledgers import ChargedDataset, ChargedLedger, open_ledger, say_what_is_left
-from privlearn.cli.options import Force, Neighbouring, SchemaFile, TableFile, check_writable
+from privlearn.cli.options import (
+    AcceptWeakPrivacy,
+    Force,
+    Neighbouring,
+    SchemaFile,
+    TableFile,
+    check_writable,
+)
 from privlearn.cli.terminal import LateProgress, output, warn
 from privlearn.cli.words import listed
 
@@ -30,6 +37,7 @@ def discover(
     neighbours: Neighbouring = "replace_one",
     ledger: ChargedLedger = None,
     dataset: ChargedDataset = None,
+    accept_weak_privacy: AcceptWeakPrivacy = False,
     seed: Annotated[
         int | None, typer.Option(help="For tests only: the schema says 'not private'.", show_default=False)
     ] = None,
@@ -64,11 +72,12 @@ def discover(
             delta=delta,
             neighbours=neighbours,  # type: ignore[arg-type]  # it refuses what it does not know
             ledger=budget,
+            accept_weak_privacy=accept_weak_privacy,
             random_state=seed,
         )
     bought.save(out)
     show_purchase(draft, bought)
-    say_what_is_left(budget)
+    say_what_is_left(budget, promised=bought.bought[-1].secure)
     typer.echo(f"Wrote {out}. Next: privlearn train {table} --schema {out} ...")
 
 

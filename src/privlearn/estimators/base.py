@@ -15,6 +15,7 @@ from privlearn.data import BoundedRows, Schema
 from privlearn.erm import LOSSES, LossFacts, Multinomial, loss_from_name
 from privlearn.erm.losses import RESIDUAL_LOSSES
 from privlearn.errors import InvalidParameter
+from privlearn.estimators.callers import check_callers
 from privlearn.estimators.inputs import EncodedRows, check_array_shape, target_column
 from privlearn.estimators.work import Work, charged
 from privlearn.guarantee import Guarantee
@@ -52,9 +53,13 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         self._refuse(unsupported)
         guarantee = Guarantee(self.epsilon, self.delta, self.neighbours)
         randomness = randomness_from(self.random_state)
+        if guarantee.is_private and randomness.secure:
+            check_callers()
         work = self.prepare(X, y, guarantee.is_private)
         mechanism = work.plan(guarantee)
-        coefficients = charged(self, mechanism, lambda: work.run(mechanism, randomness))
+        coefficients = charged(
+            self, mechanism, work.rows.total, randomness, lambda: work.run(mechanism, randomness)
+        )
         model = work.model(coefficients)
         certificate = Certificate.issue(mechanism, randomness, describe_encoding(model.encoder))
         self.publish(model, certificate)

@@ -74,7 +74,7 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         public_points: Any = None,
         fourier_pairs: int = 500,
         fourier_seed: int = 0,
-        epsilon: float = 1.0,
+        epsilon: float | None = None,
         delta: float = 0.0,
         neighbours: Neighbours = "replace_one",
         schema: Schema | None = None,
@@ -89,6 +89,7 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         fit_intercept: bool = True,
         tolerance: float = 1e-10,
         ledger: Budget | None = None,
+        accept_weak_privacy: bool = False,
         progress: Progress | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
@@ -108,6 +109,7 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
             fit_intercept=fit_intercept,
             tolerance=tolerance,
             ledger=ledger,
+            accept_weak_privacy=accept_weak_privacy,
             progress=progress,
             random_state=random_state,
         )

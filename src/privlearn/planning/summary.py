@@ -50,8 +50,10 @@ def table(plan: Foretold) -> str:
 
 
 def advice(plan: Foretold) -> list[str]:
-    """The verdict, and what would change it: one sentence a line."""
+    """How strong the promise is if it is weak, the verdict, and what would change it: one sentence a line."""
+    weak = [f"WEAK: this promise is {plan.weakness}."] if plan.weakness else []
     return [
+        *weak,
         _MEANING[plan.verdict],
         *(_needed(plan, verdict) for verdict in _BETTER[plan.verdict]),
         *_buys_delta(plan),
@@ -75,6 +77,7 @@ def as_dict(plan: Foretold) -> dict[str, Any]:
         "margin": plan.margin,
         "ratio": plan.ratio,
         "verdict": plan.verdict,
+        "weakness": plan.weakness,
         "smallest_rows": {verdict: plan.smallest_rows(verdict) for verdict in LARGEST_RATIO},
         "smallest_epsilon": {verdict: plan.smallest_epsilon(verdict) for verdict in LARGEST_RATIO},
     }
