@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -64,6 +65,13 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         certificate = Certificate.issue(mechanism, randomness, describe_encoding(model.encoder))
         self.publish(model, certificate)
         return self
+
+    def set_params(self, **params: Any) -> Any:
+        """As scikit-learn has it; but a tool of scikit-learn that seeds its members may not make the noise known."""
+        seeded = self.random_state is None and params.get("random_state") is not None
+        if seeded and self.epsilon != math.inf:
+            check_callers()
+        return super().set_params(**params)
 
     def prepare(self, X: Any, y: Any, private: bool) -> Work:
         """Check the parameters, read the rows and lift them: all that `fit` does before it plans.
