@@ -83,6 +83,8 @@ def discover(
 
 def show_purchase(draft: SchemaDraft, schema: Schema) -> None:
     """A line a column: what was bought; then the price."""
+    from privlearn.strength import weakness
+
     receipt = schema.bought[-1]
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("column", "bought"):
@@ -91,6 +93,9 @@ def show_purchase(draft: SchemaDraft, schema: Schema) -> None:
         shown.add_row(Text(name), Text(_bought(name, draft, schema)))
     output.print(shown)
     typer.echo(f"Price: {receipt.guarantee}. {receipt.guarantee.in_words()}")
+    weak = weakness(receipt.guarantee, receipt.records)
+    if weak:
+        warn(f"This price is {weak}.")
     if not receipt.secure:
         warn("NOT PRIVATE: --seed makes the noise known. Leave it out for data of people.")
 

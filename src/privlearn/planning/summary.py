@@ -87,9 +87,11 @@ def _needed(plan: Foretold, verdict: str) -> str:
     rows, epsilon = plan.smallest_rows(verdict), plan.smallest_epsilon(verdict)
     at_epsilon = f"epsilon {plan.guarantee.epsilon:g}"
     with_rows = "no number of records is enough" if rows is None else f"{_rounded_up(rows):,.0f} records"
-    with_epsilon = (
-        "no epsilon up to 100 is enough" if epsilon is None else f"epsilon {_rounded_up(epsilon):g}"
-    )
+    if epsilon is None:
+        with_epsilon = "no epsilon up to 100 is enough"
+    else:
+        weak = ", hardly private," if plan.at(epsilon=_rounded_up(epsilon)).weakness else ""
+        with_epsilon = f"epsilon {_rounded_up(epsilon):g}{weak}"
     return (
         f"Smallest that is {_IN_WORDS[verdict]}: {with_rows} at {at_epsilon}; "
         f"{with_epsilon} with {plan.rows:,} records."

@@ -1,0 +1,99 @@
+"""The holder decides whether promises that are hardly private may leave; analysts are told what they are worth."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from served import serving
+from service_support import load_clinic
+
+from privlearn.errors import InvalidParameter
+from privlearn.guarantee import Guarantee
+from privlearn.ledger import Ledger
+from privlearn.service import jobs, results, training
+from privlearn.service.keys import Caller
+from privlearn.service.requests import TrainingRequest
+from privlearn.service.service import Service
+
+ALICE = Caller("k1", "analyst", "alice")
+WEAK = TrainingRequest("clinic", "release", "logistic", 30.0, 1e-6)
+KERNEL = replace(WEAK, kind="session", learner="kernel", mechanism="function_release")
+ACCEPTED = "accept_weak_privacy = true"
+
+
+@pytest.fixture(params=["", ACCEPTED], ids=["not said", "accepted"])
+def service(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    made = Service(load_clinic(tmp_path, epsilon=100.0, dataset=request.param))
+    yield made
+    made.stop()
+
+
+@pytest.mark.parametrize(
+    "request_", [WEAK, KERNEL, replace(WEAK, trial=True)], ids=["model", "kernel", "trial"]
+)
+def test_only_the_holder_can_allow_it(service: Service, request_: TrainingRequest) -> None:
+    allowed = service.owner.datasets["clinic"].accept_weak_privacy
+    if not allowed:
+        with pytest.raises(InvalidParameter, match="hardly private.* The holder does not let that out"):
+            service.ask(ALICE, request_)
+        assert not service.jobs(ALICE)
+        return
+    job = service.ask(ALICE, request_)
+    claimed = jobs.claim(service.store)
+    assert claimed is not None
+    assert training.run_job(service.store, service.catalog, claimed) == ""
+    found: Any = results.find_session if job.kind == "session" else results.find_release
+    assert "hardly private" in found(service.store, job.id).certificate["weakness"]
+
+
+def test_a_promise_is_judged_by_the_number_of_records(tmp_path: Path) -> None:
+    service = Service(load_clinic(tmp_path, rows=300, dataset="delta = 0.5").model_copy())
+    offered = service.catalog.named("clinic")
+    assert offered.weakness(Guarantee(1.0, 1.0 / 300)) is not None
+    assert offered.weakness(Guarantee(1.0, 0.9 / 300)) is None
+    service.stop()
+
+
+def test_a_job_that_the_holder_no_longer_allows_fails_unpaid(tmp_path: Path) -> None:
+    service = Service(load_clinic(tmp_path, epsilon=100.0, dataset=ACCEPTED))
+    job = service.ask(ALICE, WEAK)
+    service.stop()
+    strict = Service(load_clinic(tmp_path, epsilon=100.0))
+    claimed = jobs.claim(strict.store)
+    assert claimed is not None
+    assert "hardly private" in training.run_job(strict.store, strict.catalog, claimed)
+    assert strict.job(ALICE, job.id).state == "failed"
+    assert not Ledger.open(strict.store, "clinic").statement().entries
+    strict.stop()
+
+
+def test_a_trial_of_few_rows_is_judged_by_the_records(tmp_path: Path) -> None:
+    """Its made-up rows are more than the records here: 1/2000 < delta < 1/300."""
+    owner = load_clinic(tmp_path, rows=300)
+    service = Service(owner)
+    service.ask(ALICE, replace(WEAK, epsilon=1.0, delta=1e-3, trial=True))
+    claimed = jobs.claim(service.store)
+    assert claimed is not None
+    assert training.run_job(service.store, service.catalog, claimed) == ""
+    service.stop()
+
+
+def test_interface_and_pages_say_it(tmp_path: Path) -> None:
+    owner = load_clinic(tmp_path, epsilon=100.0, dataset=ACCEPTED)
+    with serving(owner, training=False) as served:
+        asked = {"learner": "logistic", "epsilon": 30.0, "delta": 1e-6}
+        told = served.alice.post("/v1/datasets/clinic/estimate", json=asked).json()
+        assert "hardly private" in told["weakness"]
+        strong = served.alice.post("/v1/datasets/clinic/estimate", json=asked | {"epsilon": 1.0}).json()
+        assert strong["weakness"] is None
+        key = served.alice.headers["Authorization"].removeprefix("Bearer ")
+        served.alice.post("/sign-in", data={"key": key}, headers={"Sec-Fetch-Site": "same-origin"})
+        form = {"face": "session", "learner": "logistic", "epsilon": "30", "delta": "1e-6"}
+        page = served.alice.get("/desk/clinic/train", params=form).text
+        assert re.search("This promise is hardly private: epsilon 30 is above 20", page)
+        strong_page = served.alice.get("/desk/clinic/train", params=form | {"epsilon": "1"}).text
+        assert "hardly private" not in strong_page
