@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,11 +27,25 @@ KERNEL = replace(WEAK, kind="session", learner="kernel", mechanism="function_rel
 ACCEPTED = "accept_weak_privacy = true"
 
 
-@pytest.fixture(params=["", ACCEPTED], ids=["not said", "accepted"])
-def service(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    made = Service(load_clinic(tmp_path, epsilon=100.0, dataset=request.param))
+@contextmanager
+def resting(folder: Path, **options: Any) -> Iterator[Service]:
+    """A service whose workers are not started: the tests run its jobs themselves."""
+    made = Service(load_clinic(folder, **options))
     yield made
-    made.stop()
+    assert made._lock is not None
+    made._lock.close()
+
+
+def run_next(service: Service) -> str:
+    claimed = jobs.claim(service.store)
+    assert claimed is not None
+    return training.run_job(service.store, service.catalog, claimed)
+
+
+@pytest.fixture(params=["", ACCEPTED], ids=["not said", "accepted"])
+def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]:
+    with resting(tmp_path, epsilon=100.0, dataset=request.param) as made:
+        yield made
 
 
 @pytest.mark.parametrize(
@@ -38,48 +54,37 @@ def service(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 def test_only_the_holder_can_allow_it(service: Service, request_: TrainingRequest) -> None:
     allowed = service.owner.datasets["clinic"].accept_weak_privacy
     if not allowed:
-        with pytest.raises(InvalidParameter, match="hardly private.* The holder does not let that out"):
+        with pytest.raises(InvalidParameter, match=r"hardly private.* The holder does not let that out"):
             service.ask(ALICE, request_)
         assert not service.jobs(ALICE)
         return
     job = service.ask(ALICE, request_)
-    claimed = jobs.claim(service.store)
-    assert claimed is not None
-    assert training.run_job(service.store, service.catalog, claimed) == ""
+    assert run_next(service) == ""
     found: Any = results.find_session if job.kind == "session" else results.find_release
     assert "hardly private" in found(service.store, job.id).certificate["weakness"]
 
 
 def test_a_promise_is_judged_by_the_number_of_records(tmp_path: Path) -> None:
-    service = Service(load_clinic(tmp_path, rows=300, dataset="delta = 0.5").model_copy())
-    offered = service.catalog.named("clinic")
-    assert offered.weakness(Guarantee(1.0, 1.0 / 300)) is not None
-    assert offered.weakness(Guarantee(1.0, 0.9 / 300)) is None
-    service.stop()
+    with resting(tmp_path, rows=300) as service:
+        offered = service.catalog.named("clinic")
+        assert offered.weakness(Guarantee(1.0, 1.0 / 300)) is not None
+        assert offered.weakness(Guarantee(1.0, 0.9 / 300)) is None
 
 
 def test_a_job_that_the_holder_no_longer_allows_fails_unpaid(tmp_path: Path) -> None:
-    service = Service(load_clinic(tmp_path, epsilon=100.0, dataset=ACCEPTED))
-    job = service.ask(ALICE, WEAK)
-    service.stop()
-    strict = Service(load_clinic(tmp_path, epsilon=100.0))
-    claimed = jobs.claim(strict.store)
-    assert claimed is not None
-    assert "hardly private" in training.run_job(strict.store, strict.catalog, claimed)
-    assert strict.job(ALICE, job.id).state == "failed"
-    assert not Ledger.open(strict.store, "clinic").statement().entries
-    strict.stop()
+    with resting(tmp_path, epsilon=100.0, dataset=ACCEPTED) as service:
+        job = service.ask(ALICE, WEAK)
+    with resting(tmp_path, epsilon=100.0) as strict:
+        assert "hardly private" in run_next(strict)
+        assert strict.job(ALICE, job.id).state == "failed"
+        assert not Ledger.open(strict.store, "clinic").statement().entries
 
 
-def test_a_trial_of_few_rows_is_judged_by_the_records(tmp_path: Path) -> None:
-    """Its made-up rows are more than the records here: 1/2000 < delta < 1/300."""
-    owner = load_clinic(tmp_path, rows=300)
-    service = Service(owner)
-    service.ask(ALICE, replace(WEAK, epsilon=1.0, delta=1e-3, trial=True))
-    claimed = jobs.claim(service.store)
-    assert claimed is not None
-    assert training.run_job(service.store, service.catalog, claimed) == ""
-    service.stop()
+def test_a_trial_is_judged_by_the_records_and_not_by_its_made_up_rows(tmp_path: Path) -> None:
+    """The latter are more here: 1/2000 < delta < 1/300."""
+    with resting(tmp_path, rows=300) as service:
+        service.ask(ALICE, replace(WEAK, epsilon=1.0, delta=1e-3, trial=True))
+        assert run_next(service) == ""
 
 
 def test_interface_and_pages_say_it(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ class Certified(ABC):
     @property
     def bought(self) -> tuple[Purchase, ...]:
         """What parts of the schema cost, if they were bought from the same records."""
-        return read_receipts(self.subject.get("encoding", self.subject))
+        return read_receipts(self.subject)
 
     @property
     def adds_up(self) -> bool:

@@ -116,7 +116,7 @@ def _first_or_same(
 
 
 def _accepts_weakness(offered: OfferedDataSet, job: Job) -> bool:
-    """The holder's word; a trial's made-up rows are fewer than the records that its promise was judged by."""
+    """The holder's word; a trial was judged by the number of records, and made-up rows have nobody to protect."""
     return job.trial or offered.settings.accept_weak_privacy
 
 

@@ -84,7 +84,7 @@ class InteractivePredictor:
         randomness = randomness_from(random_state)
         plan = calibrated(learner, guarantee, mechanism, mode)
         check_promise(
-            with_purchases(plan.guarantee, read_receipts(learner.describe()["encoding"])),
+            with_purchases(plan.guarantee, read_receipts(learner.describe())),
             plan.facts.task.total,
             secure=randomness.secure,
             accept_weak_privacy=accept_weak_privacy,
