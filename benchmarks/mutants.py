@@ -53,6 +53,10 @@ MASKS = (
 )
 TRAININGS = ("../service/test_jobs.py", "../service/test_training.py")
 KEYS = ("../service/test_keys.py", "../service/test_catalog.py")
+WEAK = ("test_strength.py",)
+WEAK_COMMANDS = ("../cli/test_weak_privacy.py",)
+WEAK_REQUESTS = ("../service/test_weak_requests.py",)
+CALLERS = ("../estimators/test_callers.py",)
 RUNS = ("../multiparty/test_party_run.py", "../multiparty/test_coordinator_run.py")
 
 
@@ -288,7 +292,7 @@ MUTANTS = [
     Mutant("the score for free", STOPPING, "return self._largest_renyi(order) + order * self.score_ratio**2 / 2.0", "return self._largest_renyi(order)", SEARCH),
     Mutant("a person's rows scored as one", SCORED, "return max(candidate.task.rows_per_person for candidate in candidates)", "return 1", SEARCH),
     Mutant("the cheapest candidate counted", "mechanisms/search.py", "return max(candidate.renyi(order) for candidate in self.candidates)", "return min(candidate.renyi(order) for candidate in self.candidates)", SEARCH),
-    Mutant("search not charged", "selection/search.py", "outcome = charged(self, way.search, way.run)", "outcome = way.run()", SEARCH),
+    Mutant("search not charged", "selection/search.py", "outcome = charged(self, way.search, way.search.records, randomness, way.run)", "outcome = way.run()", SEARCH),
     Mutant("mistakes above one", "selection/mistakes.py", "parts = parts * work.rows.person_weights", "pass", SEARCH),
     Mutant("the choice for free", "accounting/stopping.py", "return trial(order) + chosen + spread / (order - 1.0)", "return trial(order) + spread / (order - 1.0)", ACCOUNTING),
     Mutant("the choice at half its price", "accounting/stopping.py", "chosen = 2.0 * (", "chosen = 1.0 * (", ACCOUNTING),
@@ -321,7 +325,7 @@ MUTANTS = [
     Mutant("an id charged twice", "ledger/ledger.py", "id or str(uuid4()))", "str(uuid4()))", ACCOUNTS),
     Mutant("an id used again once settled", "ledger/admission.py", "if len(rows) > 1:", "if False:", ACCOUNTS),
     Mutant("an id for another cost", "ledger/admission.py", "(ledger.dataset, ledger.account, requested):", "(ledger.dataset, ledger.account, amount):", ACCOUNTS),
-    Mutant("service: a training for nothing", "service/training.py", "budget = None if job.trial else JobBudget(ledger, job, offered.settings.training_seconds)", "budget = None", TRAININGS),
+    Mutant("service: a training for nothing", "service/training.py", "budget = FreeOfCharge() if job.trial else JobBudget(ledger, job, offered.settings.training_seconds)", "budget = FreeOfCharge()", TRAININGS),
     Mutant("service: a restart pays again", "service/charging.py", "schema_digest, id=self.job.id)", "schema_digest)", TRAININGS),
     Mutant("service: a result seen before it is paid", "service/results.py", '        .where(jobs.c.state == "done")\n', "", TRAININGS),
     Mutant("service: two results for one cost", "service/results.py", "if connection.scalar(select(table.c.id).where(table.c.id == job.id)) is None:", "connection.execute(table.delete().where(table.c.id == job.id))\n        if True:", TRAININGS),
@@ -435,6 +439,29 @@ MUTANTS = [
     Mutant("table not checked before it is paid for", BUYING, "        encoder.encode(rows.slice(part.start, part.stop - part.start))\n", "        pass\n", BOUGHT),
     Mutant("receipt not recomputed", CERTIFICATE, "            check_receipt(receipt)\n", "            pass\n", BOUGHT),
     Mutant("seeded purchase called private", CERTIFICATE, " and all(part.secure for part in self.bought)", "", BOUGHT),
+    Mutant("weak: a large epsilon", "strength.py", "guarantee.epsilon > LARGEST_EPSILON", "guarantee.epsilon > 2.0 * LARGEST_EPSILON", WEAK),
+    Mutant("weak: a delta of 1/n", "strength.py", "guarantee.delta >= 1.0 / records", "guarantee.delta > 1.0 / records", WEAK),
+    Mutant("weak: no word needed", "strength.py", "    if weak and not accepted:", "    if False:", WEAK),
+    Mutant("weak: any word will do", "strength.py", "    if not isinstance(accepted, bool):", "    if False:", WEAK),
+    Mutant("weak: a bought schema forgotten", WORK, "with_purchases(mechanism.guarantee, () if schema is None else schema.bought)", "mechanism.guarantee", WEAK),
+    Mutant("weak: a certificate that keeps silent", CERTIFICATE, """            **({"weakness": self.weakness} if self.weakness else {}),\n""", "", WEAK),
+    Mutant("weak: a certificate without its purchases", CERTIFICATE, "weakness(with_purchases(self.guarantee, self.bought), self.records)", "weakness(self.guarantee, self.records)", WEAK),
+    Mutant("weak: a part for the whole", PARTITION, "sum(candidate.task.total for candidate in self.candidates) + self.validation_rows", "self.candidates[0].task.total", WEAK),
+    Mutant("weak: a purchase", BUYING, "        accept_weak_privacy=accept_weak_privacy,\n", "        accept_weak_privacy=True,\n", WEAK),
+    Mutant("weak: a session", "sessions/interactive.py", "            accept_weak_privacy=accept_weak_privacy,\n", "            accept_weak_privacy=True,\n", WEAK),
+    Mutant("weak: a plan of parties", "multiparty/plan.py", "check_strength(self._with_schema, self.total, self.accept_weak_privacy)", "self.mechanism  # noqa: B018", WEAK),
+    Mutant("weak: verify calls it private", "cli/verify.py", "    if proven.weakness:\n", "    if False:\n", WEAK_COMMANDS),
+    Mutant("weak: a total bought in parts", "cli/buying.py", "        check_strength(plan.total, records, learner.accept_weak_privacy)\n", "", WEAK_COMMANDS),
+    Mutant("weak: an analyst decides", "service/service.py", "if weak and not offered.settings.accept_weak_privacy:", "if False:", WEAK_REQUESTS),
+    Mutant("weak: a word taken back", "service/training.py", "return job.trial or offered.settings.accept_weak_privacy", "return True", WEAK_REQUESTS),
+    Mutant("epsilon that nobody stated", LINEAR, "epsilon: float | None = None,", "epsilon: float = 1.0,", WEAK),
+    Mutant("unrecorded and unsaid", "ledger/promising.py", "    if ledger is None:\n", "    if False:\n", WEAK),
+    Mutant("unrecorded and said too often", "ledger/promising.py", "    if not (secure and guarantee.is_private):\n", "    if False:\n", WEAK),
+    Mutant("callers: not looked at", BASE, "        if guarantee.is_private and randomness.secure:\n            check_callers()\n", "", CALLERS),
+    Mutant("callers: of a search not looked at", "selection/search.py", "            check_callers()\n", "            pass\n", CALLERS),
+    Mutant("callers: a fitted step", "estimators/callers.py", "bool(get_tags(step).requires_fit)", "False", CALLERS),
+    Mutant("callers: a search in other processes", "estimators/callers.py", "(searching or not _is_harmless(module))", "not _is_harmless(module)", CALLERS),
+    Mutant("callers: a tool that seeds the noise", BASE, "        if seeded and self.epsilon != math.inf:\n", "        if False:\n", CALLERS),
     Mutant("shares rounded up", "splitting.py", "rounded_down(share * exact(whole))", "float(share) * whole", BOUGHT),
     Mutant("unlisted labels weigh something", "estimators/training.py", "(~rows.ignored).astype(np.float64)", "np.ones(len(rows.ignored))", BOUGHT),
 ]  # fmt: skip

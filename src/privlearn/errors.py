@@ -13,9 +13,16 @@ PrivlearnError
 │   └── TooFewParties     fewer parties answered than the plan asks for
 └── ReleaseError          a release file that cannot be read
     └── VerificationError its bytes or constants contradict its claim
+
+UserWarning
+└── NothingRecorded       a promise was made without a ledger; said once in a process
 """
 
 from __future__ import annotations
+
+
+class NothingRecorded(UserWarning):
+    """A promise was made without a ledger: nobody adds up what the same people are asked for."""
 
 
 class PrivlearnError(Exception):

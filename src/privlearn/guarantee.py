@@ -41,6 +41,11 @@ class Guarantee:
     neighbours: str = "replace_one"
 
     def __post_init__(self) -> None:
+        if self.epsilon is None:
+            raise InvalidParameter(
+                "epsilon is not stated: say how much privacy loss people are asked for, e.g. epsilon=1.0 "
+                "(math.inf for no privacy at all)"
+            )
         if not _is_real(self.epsilon) or math.isnan(self.epsilon) or self.epsilon <= 0:
             raise InvalidParameter(f"epsilon must be a number above 0 (or math.inf), not {self.epsilon!r}")
         if not _is_real(self.delta) or not 0 <= self.delta < 1:

@@ -83,7 +83,9 @@ def test_inspect_says_that_a_kernel_was_precomputed(tmp_path: Path, run: Run) ->
 
 def test_inspect_counts_the_columns_of_plain_arrays(tmp_path: Path, run: Run) -> None:
     X = np.random.default_rng(0).uniform(-1, 1, size=(50, 2))
-    model = PrivateSVC(kernel="rbf", public_points=X[:7], delta=1e-6, norm_bound=1.5, classes=[0, 1])
+    model = PrivateSVC(
+        epsilon=1.0, kernel="rbf", public_points=X[:7], delta=1e-6, norm_bound=1.5, classes=[0, 1]
+    )
     model.fit(X, (X[:, 0] > 0).astype(int)).release_.save(tmp_path / "a.privlearn")
     shown = run("inspect", tmp_path / "a.privlearn").stdout
     assert "Plain arrays: 2 columns" in shown

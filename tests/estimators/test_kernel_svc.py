@@ -158,16 +158,20 @@ class TestOwnKernel:
         texts, labels = self.texts(30, 0)
         with pytest.raises(ValueError, match="bound") as caught:
             PrivateSVC(
-                kernel=spectrum_kernel, kernel_bound=0.5, public_points=texts[:5], classes=["fruit", "tool"]
+                epsilon=1.0,
+                kernel=spectrum_kernel,
+                kernel_bound=0.5,
+                public_points=texts[:5],
+                classes=["fruit", "tool"],
             ).fit(texts, labels)
         assert "apple" not in str(caught.value)
 
     def test_the_bound_must_be_declared(self) -> None:
         texts, labels = self.texts(30, 0)
         with pytest.raises(InvalidParameter, match="bound="):
-            PrivateSVC(kernel=spectrum_kernel, public_points=texts[:5], classes=["fruit", "tool"]).fit(
-                texts, labels
-            )
+            PrivateSVC(
+                epsilon=1.0, kernel=spectrum_kernel, public_points=texts[:5], classes=["fruit", "tool"]
+            ).fit(texts, labels)
 
     @pytest.mark.parametrize(
         "form", [list, tuple, np.array, lambda texts: np.array(texts, dtype=object), pd.Series]
@@ -175,7 +179,11 @@ class TestOwnKernel:
     def test_public_points_are_written_down_whatever_holds_them(self, form, tmp_path) -> None:
         texts, labels = self.texts(60, 0)
         model = PrivateSVC(
-            kernel=spectrum_kernel, kernel_bound=1.0, public_points=form(texts[:5]), classes=["fruit", "tool"]
+            epsilon=1.0,
+            kernel=spectrum_kernel,
+            kernel_bound=1.0,
+            public_points=form(texts[:5]),
+            classes=["fruit", "tool"],
         ).fit(form(texts), labels)
         model.release_.save(tmp_path / "words.privlearn")
         loaded = Release.load(tmp_path / "words.privlearn", kernel=spectrum_kernel)
@@ -189,6 +197,7 @@ class TestOwnKernel:
         ledger = Ledger.create(tmp_path / "budget.db", "texts", Guarantee(3.0, 1e-4))
         with pytest.raises(DataError, match="public_points: "):
             PrivateSVC(
+                epsilon=1.0,
                 kernel=lambda A, B: np.ones((len(A), len(B))),
                 kernel_bound=1.0,
                 public_points=points,
@@ -200,7 +209,11 @@ class TestOwnKernel:
     def test_a_release_takes_no_kernel_that_is_no_function(self, tmp_path) -> None:
         texts, labels = self.texts(60, 0)
         model = PrivateSVC(
-            kernel=spectrum_kernel, kernel_bound=1.0, public_points=texts[:5], classes=["fruit", "tool"]
+            epsilon=1.0,
+            kernel=spectrum_kernel,
+            kernel_bound=1.0,
+            public_points=texts[:5],
+            classes=["fruit", "tool"],
         ).fit(texts, labels)
         model.release_.save(tmp_path / "words.privlearn")
         with pytest.raises(InvalidParameter, match="function"):
@@ -269,7 +282,7 @@ def test_a_complaint_about_public_points_says_so(points) -> None:
 
 def test_public_points_under_a_schema_are_any_table() -> None:
     people, survey = simulated_census(300, seed=1), simulated_census(20, seed=2)
-    settings = {"kernel": "rbf", "delta": 1e-6, "schema": census_schema(), "random_state": 0}
+    settings = {"kernel": "rbf", "epsilon": 1.0, "delta": 1e-6, "schema": census_schema(), "random_state": 0}
     frames = [
         survey,
         survey.drop_columns(["income"]),

@@ -137,7 +137,7 @@ def test_a_declared_class_may_be_absent_and_a_single_one_present() -> None:
 
 def test_labels_keep_their_declared_order_and_type() -> None:
     names = np.array(["no", "yes"])[Y]
-    model = PrivateSVC(**FEW | {"classes": ["yes", "no"], "epsilon": 50.0}).fit(X, names)
+    model = PrivateSVC(**FEW | {"classes": ["yes", "no"], "epsilon": 20.0}).fit(X, names)
     assert model.classes_.tolist() == ["yes", "no"]
     assert (model.predict(X) == names).mean() > 0.85
     assert ((model.decision_function(X) > 0) == (model.predict(X) == "no")).all()
@@ -183,21 +183,21 @@ class TestSchema:
 
     def test_norm_bound_beside_a_schema_is_refused(self) -> None:
         with pytest.raises(InvalidParameter, match="leave out"):
-            PrivateSVC(schema=Schema.from_dict(CLINIC), norm_bound=1.0).fit(clinic())
+            PrivateSVC(epsilon=1.0, schema=Schema.from_dict(CLINIC), norm_bound=1.0).fit(clinic())
 
     def test_averaged_persons_count_once(self) -> None:
         table = clinic()
         schema = Schema.from_dict(CLINIC | {"person": "patient"})
-        mechanism = PrivateSVC(delta=1e-5, schema=schema).fit(table).certificate_.mechanism
+        mechanism = PrivateSVC(epsilon=1.0, delta=1e-5, schema=schema).fit(table).certificate_.mechanism
         assert mechanism.task.total == len(set(table["patient"]))
         assert mechanism.task.averaged
         assert mechanism.name == "output"
         with pytest.raises(InvalidParameter, match="one row a person"):
-            PrivateSVC(delta=1e-5, schema=schema, mechanism="objective").fit(table)
+            PrivateSVC(epsilon=1.0, delta=1e-5, schema=schema, mechanism="objective").fit(table)
 
     def test_rows_per_person_multiply_the_sensitivity(self) -> None:
         once, thrice = (
-            PrivateSVC(schema=Schema.from_dict(CLINIC | {"rows_per_person": m}))
+            PrivateSVC(epsilon=1.0, schema=Schema.from_dict(CLINIC | {"rows_per_person": m}))
             .fit(clinic())
             .certificate_.mechanism
             for m in (1, 3)
@@ -206,7 +206,9 @@ class TestSchema:
 
     def test_release_predicts_like_the_model(self, tmp_path) -> None:
         table = clinic()
-        model = PrivateLogisticRegression(schema=Schema.from_dict(CLINIC), fit_intercept=False).fit(table)
+        model = PrivateLogisticRegression(
+            epsilon=1.0, schema=Schema.from_dict(CLINIC), fit_intercept=False
+        ).fit(table)
         model.release_.save(tmp_path / "m.privlearn")
         loaded = Release.load(tmp_path / "m.privlearn").model
         assert np.array_equal(loaded.predict_proba(table), model.predict_proba(table))

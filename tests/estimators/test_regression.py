@@ -133,7 +133,7 @@ class TestRefusals:
         with pytest.raises(InvalidParameter, match="loss must be one of"):
             private(loss=Steep(0.2)).fit(PLACES, PRICES)
         with pytest.raises(InvalidParameter, match="loss must be one of"):
-            PrivateSVC(norm_bound=1.0, classes=[0, 1], loss=Huber(0.2)).fit(PLACES, PRICES > 2.0)
+            PrivateSVC(epsilon=1.0, norm_bound=1.0, classes=[0, 1], loss=Huber(0.2)).fit(PLACES, PRICES > 2.0)
 
     def test_weights_of_records(self) -> None:
         with pytest.raises(InvalidParameter, match="sample_weight"):
@@ -163,9 +163,9 @@ class TestRefusals:
         numbers = Schema.from_dict(SCHEMA)
         classes = Schema.from_dict(SCHEMA | {"target": {"name": "price", "classes": [0, 1]}})
         with pytest.raises(SchemaError, match="is a number"):
-            PrivateSVC(schema=numbers).fit(houses([0, 1]))
+            PrivateSVC(epsilon=1.0, schema=numbers).fit(houses([0, 1]))
         with pytest.raises(SchemaError, match="has classes"):
-            PrivateRegressor(schema=classes).fit(houses([0, 1]))
+            PrivateRegressor(epsilon=1.0, schema=classes).fit(houses([0, 1]))
 
 
 def root_mean_square(model: PrivateRegressor) -> float:

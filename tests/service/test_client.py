@@ -159,7 +159,7 @@ def test_a_session_is_found_again_and_ends_with_its_block(client: Client) -> Non
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (lambda c: c.release("clinic", epsilon=100.0), BudgetExceeded),
+        (lambda c: c.release("clinic", epsilon=10.0), BudgetExceeded),
         (lambda c: c.release("clinic", learner="nothing", **PROMISE), PrivlearnError),
         (lambda c: c.release("clinic", epsilon=-1.0), InvalidParameter),
         (lambda c: c.dataset("../me"), NotFound),

@@ -23,7 +23,9 @@ ROWS = synthetic_table(SCHEMA, 20, seed=3).drop_columns(["outcome"])
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(load_clinic(tmp_path_factory.mktemp("clinic"), epsilon=100.0)) as running:
+    with serving(
+        load_clinic(tmp_path_factory.mktemp("clinic"), epsilon=100.0, dataset="accept_weak_privacy = true")
+    ) as running:
         yield running
 
 

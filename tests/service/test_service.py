@@ -40,7 +40,7 @@ POINTS: pa.Table = synthetic_table(SCHEMA, 12, seed=5).drop_columns(["outcome"])
 
 @pytest.fixture(scope="module")
 def owner(tmp_path_factory: pytest.TempPathFactory) -> Owner:
-    return load_clinic(tmp_path_factory.mktemp("clinic"), epsilon=100.0)
+    return load_clinic(tmp_path_factory.mktemp("clinic"), epsilon=100.0, dataset="accept_weak_privacy = true")
 
 
 @pytest.fixture(scope="module")

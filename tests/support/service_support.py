@@ -34,7 +34,13 @@ gamma = 0.5
 
 
 def write_clinic(
-    folder: Path, *, store: str | None = None, rows: int = 300, epsilon: float = 4.0, server: str = ""
+    folder: Path,
+    *,
+    store: str | None = None,
+    rows: int = 300,
+    epsilon: float = 4.0,
+    server: str = "",
+    dataset: str = "",
 ) -> Path:
     """A holder's folder: table, schema, and owner.toml with the analysts alice (all of it) and bob (a quarter)."""
     write_table(synthetic_table(SCHEMA, rows, seed=7), folder / "clinic.csv")
@@ -51,6 +57,7 @@ schema = "clinic.schema.yaml"
 epsilon = {epsilon}
 delta = 1e-5
 training_seconds = 0.01
+{dataset}
 {RECIPES}
 [analysts.alice]
 clinic = {{ epsilon = {epsilon}, delta = 1e-5 }}

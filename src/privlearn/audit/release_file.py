@@ -52,6 +52,7 @@ def audit_release(path: str | Path) -> AuditReport:
             proven.is_private,
             "the release is consistent, but not private: a seeded generator or an infinite epsilon",
         ),
+        *([Finding("strength", "noted", proven.weakness)] if proven.weakness else []),
         Finding("signature", "passed" if proven.signer else "noted", proven.signer or "not signed"),
     ]
     if proven.claimed.is_private:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -31,6 +32,7 @@ from privlearn.cli.terminal import explain_errors
 from privlearn.cli.train import train
 from privlearn.cli.upgrade import upgrade
 from privlearn.cli.verify import verify
+from privlearn.errors import NothingRecorded
 
 __all__ = ["main"]
 
@@ -96,5 +98,6 @@ app.command()(demo)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; ``arguments`` default to those of the process."""
+    warnings.simplefilter("ignore", NothingRecorded)  # the commands say it in their own words
     with explain_errors():
         app(args=None if arguments is None else list(arguments), prog_name="privlearn")

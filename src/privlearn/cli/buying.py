@@ -51,9 +51,14 @@ def buy(learner: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan) -> Schema
 
     ``learner`` has the draft's stand-in for a schema.
     """
+    from privlearn.data import SchemaEncoder
     from privlearn.discovery import discover
+    from privlearn.strength import check_strength
 
     check_room(learner.ledger, plan.total)
+    if learner.random_state is None:  # what is bought counts in the model's certificate, too
+        records = SchemaEncoder(learner.schema).person_weights(rows)[1]
+        check_strength(plan.total, records, learner.accept_weak_privacy)
     _rehearse(learner, rows)
     typer.echo(f"The budget is divided like this:\n{plan}")
     price = plan.guarantee("bounds")
@@ -64,6 +69,7 @@ def buy(learner: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan) -> Schema
         delta=price.delta,
         neighbours=price.neighbours,
         ledger=learner.ledger,
+        accept_weak_privacy=learner.accept_weak_privacy,
         random_state=learner.random_state,
     )
     show_purchase(draft, bought)

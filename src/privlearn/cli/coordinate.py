@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from privlearn.cli.options import Force, PlanFile, check_writable
-from privlearn.cli.terminal import say
+from privlearn.cli.terminal import say, warn
 
 
 def coordinate(
@@ -66,3 +66,5 @@ def coordinate(
     release.save(target)
     proven = verify(target)
     typer.echo(f"Wrote {target}, verified: {proven.recomputed}. {proven.recomputed.in_words()}")
+    if proven.weakness:
+        warn(f"This promise is {proven.weakness}.")

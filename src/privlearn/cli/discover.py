@@ -11,7 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from privlearn.cli.ledgers import ChargedDataset, ChargedLedger, Note, open_ledger, say_what_is_left
-from privlearn.cli.options import Force, Neighbouring, SchemaFile, TableFile, check_writable
+from privlearn.cli.options import (
+    AcceptWeakPrivacy,
+    Force,
+    Neighbouring,
+    SchemaFile,
+    TableFile,
+    check_writable,
+)
 from privlearn.cli.terminal import LateProgress, output, warn
 from privlearn.cli.words import listed
 
@@ -31,6 +38,7 @@ def discover(
     ledger: ChargedLedger = None,
     dataset: ChargedDataset = None,
     note: Note = None,
+    accept_weak_privacy: AcceptWeakPrivacy = False,
     seed: Annotated[
         int | None, typer.Option(help="For tests only: the schema says 'not private'.", show_default=False)
     ] = None,
@@ -65,16 +73,19 @@ def discover(
             delta=delta,
             neighbours=neighbours,
             ledger=budget,
+            accept_weak_privacy=accept_weak_privacy,
             random_state=seed,
         )
     bought.save(out)
     show_purchase(draft, bought)
-    say_what_is_left(budget)
+    say_what_is_left(budget, promised=bought.bought[-1].secure)
     typer.echo(f"Wrote {out}. Next: privlearn train {table} --schema {out} ...")
 
 
 def show_purchase(draft: SchemaDraft, schema: Schema) -> None:
     """A line a column: what was bought; then the price."""
+    from privlearn.strength import weakness
+
     receipt = schema.bought[-1]
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("column", "bought"):
@@ -83,6 +94,9 @@ def show_purchase(draft: SchemaDraft, schema: Schema) -> None:
         shown.add_row(Text(name), Text(_bought(name, draft, schema)))
     output.print(shown)
     typer.echo(f"Price: {receipt.guarantee}. {receipt.guarantee.in_words()}")
+    weak = weakness(receipt.guarantee, receipt.records)
+    if weak:
+        warn(f"This price is {weak}.")
     if not receipt.secure:
         warn("NOT PRIVATE: --seed makes the noise known. Leave it out for data of people.")
 

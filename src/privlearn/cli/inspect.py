@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from privlearn.cli.options import CertifiedFile
-from privlearn.cli.terminal import output
+from privlearn.cli.terminal import output, warn
 from privlearn.cli.words import listed
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def inspect(
         return
     typer.echo(certificate)
     typer.echo(certificate.guarantee.in_words())
+    if certificate.weakness:
+        warn(f"This promise is {certificate.weakness}.")
     if isinstance(certificate, Certificate):
         _show(Release.load(model).model, largest)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from privlearn.cli.terminal import say
 from privlearn.errors import BudgetExceeded, InvalidParameter
 from privlearn.guarantee import Guarantee
 
@@ -68,7 +69,12 @@ def check_room(ledger: Ledger | None, total: Guarantee) -> None:
         )
 
 
-def say_what_is_left(ledger: Ledger | None) -> None:
+def say_what_is_left(ledger: Ledger | None, *, promised: bool = True) -> None:
+    """Where the budget stands; or, if there is none though something was promised, that nobody adds it up."""
+    if ledger is None and promised:
+        say(
+            "Nothing was recorded: --ledger PATH charges a budget, so that releases about these people add up."
+        )
     if ledger is not None:
         statement = ledger.statement()
         typer.echo(f"Budget of {ledger.dataset!r}: spent {statement.spent}; left {statement.left}.")

@@ -35,6 +35,13 @@ LedgerStore = Annotated[
         show_default=False,
     ),
 ]
+AcceptWeakPrivacy = Annotated[
+    bool,
+    typer.Option(
+        "--accept-weak-privacy",
+        help="Go on with an epsilon above 20 or a delta of at least 1/n, which hardly protect anybody.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
 Neighbouring = Annotated[
     str,

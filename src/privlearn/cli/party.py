@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from privlearn.cli.ledgers import check_room, open_ledger, say_what_is_left
-from privlearn.cli.terminal import say
+from privlearn.cli.terminal import say, warn
 from privlearn.errors import ProtocolError
 
 
@@ -58,6 +58,8 @@ def party(
         say,
     )
     say(f"{mine.name}: plan {plan.digest[:16]}, {plan.guarantee}, within the limits.")
+    if plan.weakness:
+        warn(f"This promise is {plan.weakness}.")
     try:
         take_part(
             run,

@@ -17,7 +17,7 @@ from privlearn.errors import InvalidParameter
 if TYPE_CHECKING:
     from privlearn.planning import Plan
 
-_STYLES = {"clear": "bold green", "noisy": "bold yellow", "drowned": "bold red"}
+_STYLES = {"clear": "bold green", "noisy": "bold yellow", "drowned": "bold red", "weak": "bold red"}
 
 
 def plan(

@@ -10,7 +10,14 @@ import typer
 from privlearn.cli.buying import Split, budget_plan, buy
 from privlearn.cli.ledgers import ChargedDataset, ChargedLedger, Note, open_ledger, say_what_is_left
 from privlearn.cli.models import Gamma, KernelName, LossName, ModelName
-from privlearn.cli.options import Force, Neighbouring, SchemaFile, TableFile, check_writable
+from privlearn.cli.options import (
+    AcceptWeakPrivacy,
+    Force,
+    Neighbouring,
+    SchemaFile,
+    TableFile,
+    check_writable,
+)
 from privlearn.cli.searching import (
     PublicValidation,
     Searched,
@@ -67,6 +74,7 @@ def train(
     ledger: ChargedLedger = None,
     dataset: ChargedDataset = None,
     note: Note = None,
+    accept_weak_privacy: AcceptWeakPrivacy = False,
     sign: Annotated[
         Path | None, typer.Option(metavar="KEY.pem", help="Sign with this Ed25519 key.", show_default=False)
     ] = None,
@@ -111,6 +119,7 @@ def train(
         "calibration": calibration,
         "regularization": _regularization(regularization),
         "fit_intercept": intercept,
+        "accept_weak_privacy": accept_weak_privacy,
         "random_state": seed,
     }
     kernel_settings = {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
@@ -181,5 +190,7 @@ def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger 
         warn("NOT PRIVATE: --seed makes the noise known. Leave it out for data of people.")
     elif not certificate.is_private:
         warn("NOT PRIVATE: epsilon is infinite. Do not let this file out.")
-    say_what_is_left(ledger)
+    elif certificate.weakness:
+        warn(f"This promise is {certificate.weakness}.")
+    say_what_is_left(ledger, promised=certificate.is_private)
     typer.echo(f"Next: privlearn verify {out}")

@@ -24,7 +24,7 @@ def verify(
 
     \b
     Exit codes:
-      0  consistent and private
+      0  consistent and private; if the promise is hardly private, the last line says why
       1  it contradicts itself, or lacks the asked signature
       3  consistent, but not private: made with --seed or an infinite epsilon
 
@@ -51,4 +51,7 @@ def verify(
         )
         warn(f"{model} is consistent, but NOT PRIVATE: {reason}.")
         raise typer.Exit(_NOT_PRIVATE)
+    if proven.weakness:
+        warn(f"{model} is consistent, but {proven.weakness}.")
+        return
     typer.echo(f"{model} is consistent and private.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
@@ -70,3 +71,9 @@ class Purchase(PublicModel):
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee(self.epsilon, self.delta, self.neighbours)
+
+
+def with_purchases(guarantee: Guarantee, bought: Iterable[Purchase]) -> Guarantee:
+    """A promise together with those of the purchases that count the same neighbours, by basic composition."""
+    alike = (part.guarantee for part in bought if part.neighbours == guarantee.neighbours)
+    return sum(alike, start=guarantee)

@@ -15,7 +15,7 @@ from privlearn.data.columns import Value
 from privlearn.data.draft import Bound
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Budget, Cost
+from privlearn.ledger import Budget, Cost, check_promise
 from privlearn.mechanisms.discovery import Discovery
 from privlearn.mechanisms.histogram import frequent
 from privlearn.randomness import Randomness, randomness_from
@@ -29,6 +29,7 @@ def discover(
     delta: float = 0.0,
     neighbours: str = "replace_one",
     ledger: Budget | None = None,
+    accept_weak_privacy: bool = False,
     random_state: int | np.random.Generator | None = None,
 ) -> Schema:
     """Buy everything that a draft marks ``buy``: one price for all columns, charged before anything is computed.
@@ -49,6 +50,8 @@ def discover(
     neighbours : {"replace_one", "zero_out"}, default="replace_one"
     ledger : Ledger, optional
         Budget to charge. A Renyi ledger takes bounds only, not lists.
+    accept_weak_privacy : bool, default=False
+        The word that an epsilon above 20 or a delta of at least 1/n needs.
     random_state : None, int or numpy generator, default=None
         ``None`` draws secure bits. Anything else is for tests, and the schema says "not secure".
 
@@ -83,6 +86,13 @@ def discover(
         bounds=len(draft.bounds),
         anchors=len(draft.centres) + len({bound.column for bound in draft.bounds}),
         lists=len(draft.lists),
+    )
+    check_promise(
+        plan.guarantee,
+        plan.records,
+        secure=randomness.secure,
+        accept_weak_privacy=accept_weak_privacy,
+        ledger=ledger,
     )
     compute = _reader(records, draft, plan, randomness)
     bounds, lists = _charged(ledger, plan, draft, compute)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from privlearn.data import BoundedRows, Schema
 from privlearn.erm import LossFacts
 from privlearn.erm.losses import choose_loss
 from privlearn.errors import InvalidParameter
+from privlearn.estimators.callers import check_callers
 from privlearn.estimators.inputs import EncodedRows, check_array_shape, target_column
 from privlearn.estimators.work import Work, charged
 from privlearn.guarantee import Guarantee
@@ -52,13 +54,24 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         self._refuse(unsupported)
         guarantee = Guarantee(self.epsilon, self.delta, self.neighbours)
         randomness = randomness_from(self.random_state)
+        if guarantee.is_private and randomness.secure:
+            check_callers()
         work = self.prepare(X, y, guarantee.is_private)
         mechanism = work.plan(guarantee)
-        coefficients = charged(self, mechanism, lambda: work.run(mechanism, randomness))
+        coefficients = charged(
+            self, mechanism, work.rows.total, randomness, lambda: work.run(mechanism, randomness)
+        )
         model = work.model(coefficients)
         certificate = Certificate.issue(mechanism, randomness, describe_encoding(model.encoder))
         self.publish(model, certificate)
         return self
+
+    def set_params(self, **params: Any) -> Any:
+        """As scikit-learn has it; but a tool of scikit-learn that seeds its members may not make the noise known."""
+        seeded = self.random_state is None and params.get("random_state") is not None
+        if seeded and self.epsilon != math.inf:
+            check_callers()
+        return super().set_params(**params)
 
     def prepare(self, X: Any, y: Any, private: bool) -> Work:
         """Check the parameters, read the rows and lift them: all that `fit` does before it plans.

@@ -31,8 +31,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy loss; ``math.inf`` gives the plain minimiser and promises nothing.
+    epsilon : float
+        Privacy loss; `fit` refuses while it is not stated. ``math.inf`` gives the plain minimiser and promises nothing.
     delta : float, default=0.0
         Above 0 (say 1e-6, well below 1/n) it buys Gaussian noise, which does not grow with the number of features.
     neighbours : {"replace_one", "zero_out"}, default="replace_one"
@@ -59,7 +59,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
     tolerance : float, default=1e-10
         Gradient norm the solver must certify; it is inside the guarantee.
     ledger : Ledger, optional
-        Budget to charge before the data is used.
+        Budget to charge before the data is used. Without one nothing is recorded, and the first `fit` says so.
+    accept_weak_privacy : bool, default=False
+        The word that an epsilon above 20 or a delta of at least 1/n needs; the release says that it is hardly private.
     progress : callable, optional
         Called with (problem, number of problems, iteration) while training.
     random_state : None, int or numpy generator, default=None
@@ -84,7 +86,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
     def __init__(
         self,
         *,
-        epsilon: float = 1.0,
+        epsilon: float | None = None,
         delta: float = 0.0,
         neighbours: str = "replace_one",
         schema: Schema | None = None,
@@ -99,6 +101,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         fit_intercept: bool = True,
         tolerance: float = 1e-10,
         ledger: Budget | None = None,
+        accept_weak_privacy: bool = False,
         progress: Progress | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
@@ -117,6 +120,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         self.fit_intercept = fit_intercept
         self.tolerance = tolerance
         self.ledger = ledger
+        self.accept_weak_privacy = accept_weak_privacy
         self.progress = progress
         self.random_state = random_state
 

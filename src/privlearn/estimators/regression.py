@@ -83,7 +83,7 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
         public_points: Any = None,
         fourier_pairs: int = 500,
         fourier_seed: int = 0,
-        epsilon: float = 1.0,
+        epsilon: float | None = None,
         delta: float = 0.0,
         neighbours: str = "replace_one",
         schema: Schema | None = None,
@@ -97,6 +97,7 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
         fit_intercept: bool = True,
         tolerance: float = 1e-10,
         ledger: Budget | None = None,
+        accept_weak_privacy: bool = False,
         progress: Progress | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
@@ -122,6 +123,7 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
         self.fit_intercept = fit_intercept
         self.tolerance = tolerance
         self.ledger = ledger
+        self.accept_weak_privacy = accept_weak_privacy
         self.progress = progress
         self.random_state = random_state
 

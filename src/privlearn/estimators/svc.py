@@ -77,7 +77,7 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         public_points: Any = None,
         fourier_pairs: int = 500,
         fourier_seed: int = 0,
-        epsilon: float = 1.0,
+        epsilon: float | None = None,
         delta: float = 0.0,
         neighbours: str = "replace_one",
         schema: Schema | None = None,
@@ -92,6 +92,7 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         fit_intercept: bool = True,
         tolerance: float = 1e-10,
         ledger: Budget | None = None,
+        accept_weak_privacy: bool = False,
         progress: Progress | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
@@ -111,6 +112,7 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
             fit_intercept=fit_intercept,
             tolerance=tolerance,
             ledger=ledger,
+            accept_weak_privacy=accept_weak_privacy,
             progress=progress,
             random_state=random_state,
         )

@@ -10,11 +10,13 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from privlearn.data import Schema
+from privlearn.data.purchase import with_purchases
 from privlearn.erm import LossFacts
 from privlearn.estimators.inputs import EncodedRows
 from privlearn.estimators.plan import plan_mechanism
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Cost
+from privlearn.ledger import Cost, check_promise
 from privlearn.mechanisms import KERNEL_MECHANISMS, AnyMechanism
 from privlearn.randomness import Randomness
 from privlearn.release import Model
@@ -81,11 +83,21 @@ class Work:
         return dataclasses.replace(self, estimator=estimator, loss=estimator._chosen_loss())
 
 
-def charged(owner: Any, mechanism: Any, compute: Callable[[], Result]) -> Result:
-    """Reserve, compute, commit: nothing is kept before its cost is durable in the owner's ledger."""
+def charged(
+    owner: Any, mechanism: Any, records: int, randomness: Randomness, compute: Callable[[], Result]
+) -> Result:
+    """Judge the promise, reserve, compute, commit: nothing is kept before its cost is durable in the owner's ledger."""
+    schema: Schema | None = owner.schema
+    check_promise(
+        with_purchases(mechanism.guarantee, () if schema is None else schema.bought),
+        records,
+        secure=randomness.secure,
+        accept_weak_privacy=owner.accept_weak_privacy,
+        ledger=owner.ledger,
+    )
     if owner.ledger is None:
         return compute()
-    digest = owner.schema.digest if owner.schema is not None else ""
+    digest = "" if schema is None else schema.digest
     cost = Cost(mechanism.guarantee, mechanism.renyi)
     with owner.ledger.reserve(cost, f"{type(owner).__name__}.fit", digest) as reservation:
         result = compute()

@@ -60,6 +60,11 @@ class Partition(Search):
                 "Take method='random_stopping'"
             )
 
+    @property
+    def records(self) -> int:
+        """In all parts together."""
+        return sum(candidate.task.total for candidate in self.candidates) + self.validation_rows
+
     @classmethod
     def calibrate(cls, guarantee: Guarantee, plans: Sequence[Plan], validation_rows: int) -> Partition:
         """Every part gets the whole promise; each of ``plans`` calibrates a candidate to one, on its part."""

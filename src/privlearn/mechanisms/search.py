@@ -66,6 +66,11 @@ class Search(ABC):
         if any(promise.neighbours != self.guarantee.neighbours for promise in promises):
             raise InvalidParameter("a search and its candidates must speak of the same neighbours")
 
+    @property
+    def records(self) -> int:
+        """How many the whole search is about."""
+        return self.candidates[0].task.total
+
     @abstractmethod
     def spends(self) -> Guarantee:
         """The guarantee of the whole procedure, recomputed from the constants alone."""

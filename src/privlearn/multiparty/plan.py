@@ -11,10 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field, StrictInt, StrictStr, model_validator
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from privlearn.data import Schema, SchemaEncoder
 from privlearn.data.public_model import PublicModel
+from privlearn.data.purchase import with_purchases
 from privlearn.erm import Loss, loss_from_name
 from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.estimators.default_regularization import default_regularization
@@ -29,6 +30,7 @@ from privlearn.multiparty.shared_features import (
     SharedFourierFeatures,
     SharedLandmarkFeatures,
 )
+from privlearn.strength import check_strength, weakness
 
 Algorithm = Literal["descent", "aggregation", "uniform_aggregation", "psgd"]
 Name = Annotated[StrictStr, Field(min_length=1)]
@@ -99,6 +101,8 @@ class MultipartyPlan(PublicModel):
         How many parties may be missing from a round.
     colluding : int, default=1
         How many parties may pool what they know with the coordinator's; see `Cohort`.
+    accept_weak_privacy : bool, default=False
+        The word that a cost of more than epsilon 20 or a delta of at least 1/n needs; every party signs it.
     keys : dict of str to str, optional
         The public identities of every party and of ``coordinator``, as `privlearn identity` prints them. A real run
         needs them; a simulation makes its own.
@@ -117,6 +121,7 @@ class MultipartyPlan(PublicModel):
     regularization: Annotated[float, Field(gt=0)] | None = None
     dropouts: Annotated[StrictInt, Field(ge=0)] = 0
     colluding: Annotated[StrictInt, Field(ge=0)] = 1
+    accept_weak_privacy: StrictBool = False
     keys: dict[Name, StrictStr] | None = None
 
     @model_validator(mode="after")
@@ -129,7 +134,7 @@ class MultipartyPlan(PublicModel):
         try:
             if self.keys is not None:
                 check_keys(self.keys, self.parties)
-            self.mechanism  # noqa: B018
+            check_strength(self._with_schema, self.total, self.accept_weak_privacy)
         except InvalidParameter as error:
             raise ValueError(str(error)) from None
         return self
@@ -180,6 +185,11 @@ class MultipartyPlan(PublicModel):
         """What the whole run costs each person: the promise, or for PSGD what composition gives."""
         return self.mechanism.guarantee
 
+    @property
+    def weakness(self) -> str | None:
+        """Why the promise is hardly private; ``None`` if it is not so."""
+        return weakness(self._with_schema, self.total)
+
     @cached_property
     def cohort(self) -> Cohort:
         return Cohort(len(self.parties), self.dropouts, self.colluding)
@@ -222,6 +232,11 @@ class MultipartyPlan(PublicModel):
         if self.algorithm == "uniform_aggregation":
             return 1.0 / len(self.parties)
         return self.parties[party] / self.total
+
+    @property
+    def _with_schema(self) -> Guarantee:
+        """The promise and the price of what was bought of the schema, as the certificate will state it."""
+        return with_purchases(self.guarantee, self.table_schema.bought)
 
     @property
     def _members(self) -> dict[str, int]:

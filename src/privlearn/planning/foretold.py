@@ -15,6 +15,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.planning.stand_in import check_count
 from privlearn.planning.summary import advice, as_dict, table
 from privlearn.planning.verdict import Verdict, largest_ratio, verdict_of
+from privlearn.strength import weakness
 
 MOST_ROWS = 10**12
 LEAST_EPSILON, MOST_EPSILON = 1e-4, 100.0
@@ -84,6 +85,11 @@ class Foretold(ABC):
     @property
     def verdict(self) -> Verdict:
         return verdict_of(self.ratio)
+
+    @property
+    def weakness(self) -> str | None:
+        """Why the promise would be hardly private; ``None`` if it would not."""
+        return weakness(self.mechanism.guarantee, self.rows)
 
     def at(
         self, *, rows: int | None = None, epsilon: float | None = None, delta: float | None = None

@@ -50,8 +50,10 @@ def table(plan: Foretold) -> str:
 
 
 def advice(plan: Foretold) -> list[str]:
-    """The verdict, and what would change it: one sentence a line."""
+    """How strong the promise is if it is weak, the verdict, and what would change it: one sentence a line."""
+    weak = [f"WEAK: this promise is {plan.weakness}."] if plan.weakness else []
     return [
+        *weak,
         _MEANING[plan.verdict],
         *(_needed(plan, verdict) for verdict in _BETTER[plan.verdict]),
         *_buys_delta(plan),
@@ -75,6 +77,7 @@ def as_dict(plan: Foretold) -> dict[str, Any]:
         "margin": plan.margin,
         "ratio": plan.ratio,
         "verdict": plan.verdict,
+        "weakness": plan.weakness,
         "smallest_rows": {verdict: plan.smallest_rows(verdict) for verdict in LARGEST_RATIO},
         "smallest_epsilon": {verdict: plan.smallest_epsilon(verdict) for verdict in LARGEST_RATIO},
     }
@@ -84,9 +87,11 @@ def _needed(plan: Foretold, verdict: str) -> str:
     rows, epsilon = plan.smallest_rows(verdict), plan.smallest_epsilon(verdict)
     at_epsilon = f"epsilon {plan.guarantee.epsilon:g}"
     with_rows = "no number of records is enough" if rows is None else f"{_rounded_up(rows):,.0f} records"
-    with_epsilon = (
-        "no epsilon up to 100 is enough" if epsilon is None else f"epsilon {_rounded_up(epsilon):g}"
-    )
+    if epsilon is None:
+        with_epsilon = "no epsilon up to 100 is enough"
+    else:
+        weak = ", hardly private," if plan.at(epsilon=_rounded_up(epsilon)).weakness else ""
+        with_epsilon = f"epsilon {_rounded_up(epsilon):g}{weak}"
     return (
         f"Smallest that is {_IN_WORDS[verdict]}: {with_rows} at {at_epsilon}; "
         f"{with_epsilon} with {plan.rows:,} records."

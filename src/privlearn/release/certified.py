@@ -13,12 +13,14 @@ from typing import Any, ClassVar, Self
 
 from privlearn._version import __version__
 from privlearn.data import Purchase
+from privlearn.data.purchase import with_purchases
 from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import Task
 from privlearn.randomness import Randomness, SecureRandomness
 from privlearn.release.receipts import check_receipt, read_receipts
+from privlearn.strength import weakness
 
 _BOUGHT = (
     " Of the schema, what was bought from the records is not public: it cost its own price, stated beside it."
@@ -66,7 +68,7 @@ class Certified(ABC):
     @property
     def bought(self) -> tuple[Purchase, ...]:
         """What parts of the schema cost, if they were bought from the same records."""
-        return read_receipts(self.subject.get("encoding", self.subject))
+        return read_receipts(self.subject)
 
     @property
     def adds_up(self) -> bool:
@@ -81,12 +83,23 @@ class Certified(ABC):
         """
         return sum((part.guarantee for part in self.bought), start=self.guarantee)
 
+    @property
+    def records(self) -> int:
+        """How many records, or persons, the promise is about; public."""
+        return self.task.total
+
+    @property
+    def weakness(self) -> str | None:
+        """Why the promise, with what was bought of the schema, is hardly private; ``None`` if it is not so."""
+        return weakness(with_purchases(self.guarantee, self.bought), self.records)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, from which `from_dict` recomputes the guarantee."""
         task = self.task
         return {
             **self._heading(),
             "claim": self.guarantee.to_dict() | {"epsilon": _write_number(self.guarantee.epsilon)},
+            **({"weakness": self.weakness} if self.weakness else {}),
             "covers": self._covered(),
             "theorem": self._theorem(),
             "task": {"loss": task.loss.to_dict()} | {name: getattr(task, name) for name in self._task_fields},
@@ -166,9 +179,10 @@ class Certified(ABC):
         """Everything it states but the promise itself, in words."""
         task = self.task
         return {
+            **({"strength": self.weakness} if self.weakness else {}),
             "mechanism": self._title(),
             "loss": ", ".join(str(value) for value in task.loss.to_dict().values() if value is not None),
-            "records": f"{task.total} (public)",
+            "records": f"{self.records} (public)",
             **self._described(),
             "regularization": in_words(task.regularization),
             **{_spaced(name): in_words(value) for name, value in self.mechanism.constants().items()},

@@ -11,8 +11,9 @@ from privlearn.mechanisms.discovery import Discovery
 from privlearn.randomness import SecureRandomness
 
 
-def read_receipts(encoding: Mapping[str, Any]) -> tuple[Purchase, ...]:
-    """What an encoding's description says was bought."""
+def read_receipts(subject: Mapping[str, Any]) -> tuple[Purchase, ...]:
+    """What the description of an encoding, or of a learner that has one, says was bought."""
+    encoding = subject.get("encoding", subject)
     return tuple(Purchase(**record) for record in encoding.get("bought", ()))
 
 

@@ -47,6 +47,10 @@ class SearchCertificate(Certificate):
         return Searched(search, parameters, listed["chosen"], listed["error"])
 
     @property
+    def records(self) -> int:
+        return self.mechanism.search.records
+
+    @property
     def _covers(self) -> str:  # type: ignore[override]
         return self.mechanism.search.covers
 

@@ -28,6 +28,8 @@ class Verification:
         The promise, and what the constants give; the second is never weaker.
     is_private : bool
         False if there is no promise (epsilon = inf) or the noise came from a seeded generator.
+    weakness : str or None
+        Why the promise, though kept, is hardly private: epsilon above 20, or delta at or above 1/n.
     signer : str or None
         Public key (hexadecimal) whose signature covers the file.
     certificate : Certificate or SessionCertificate
@@ -39,6 +41,10 @@ class Verification:
     is_private: bool
     signer: str | None
     certificate: Certified = field(repr=False)
+
+    @property
+    def weakness(self) -> str | None:
+        return self.certificate.weakness
 
 
 def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verification:

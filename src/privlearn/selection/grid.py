@@ -13,7 +13,7 @@ from sklearn.model_selection import ParameterGrid
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.base import PrivateLinearModel
 
-PROMISED = ("epsilon", "delta", "neighbours", "ledger", "random_state")
+PROMISED = ("epsilon", "delta", "neighbours", "ledger", "accept_weak_privacy", "random_state")
 """The search's own: they are the guarantee, or keep its books."""
 
 _DECLARED = ("schema", "classes", "target_bounds", "progress")

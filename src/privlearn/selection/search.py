@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from privlearn.errors import InvalidParameter
+from privlearn.estimators.callers import check_callers
 from privlearn.estimators.work import charged
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Budget
@@ -35,7 +36,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     Parameters
     ----------
     estimator : PrivateLogisticRegression, PrivateSVC or PrivateRegressor
-        With its schema, or its other public declarations. Its epsilon, delta and neighbours are not used.
+        With its schema, or its other public declarations. The promise is the search's: its own is not used.
     param_grid : dict of lists, or list of such dicts
         Candidates, from public knowledge: any parameter except the promise and what the table's description says.
     epsilon, delta, neighbours
@@ -54,6 +55,8 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         the chosen candidate is fitted on the records, with the whole epsilon.
     ledger : Ledger, optional
         Budget to charge, once, before the data is used.
+    accept_weak_privacy : bool, default=False
+        As for the estimators.
     random_state : None, int or numpy generator, default=None
         ``None`` draws secure bits. Anything else is for tests and experiments, and the release says "not private".
 
@@ -97,6 +100,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         expected_trials: int | None = None,
         public_validation: Any = None,
         ledger: Budget | None = None,
+        accept_weak_privacy: bool = False,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.estimator = estimator
@@ -108,6 +112,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         self.expected_trials = expected_trials
         self.public_validation = public_validation
         self.ledger = ledger
+        self.accept_weak_privacy = accept_weak_privacy
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> PrivateGridSearch:
@@ -121,10 +126,12 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         guarantee = self._promise()
         parameters = candidates_of(self.estimator, self.param_grid)
         randomness = randomness_from(self.random_state)
+        if randomness.secure:
+            check_callers()
         estimators = [self._candidate(candidate) for candidate in parameters]
         shop = Workshop(estimators, parameters, X, y)
         way = self._way(shop, parameters, guarantee, randomness)
-        outcome = charged(self, way.search, way.run)
+        outcome = charged(self, way.search, way.search.records, randomness, way.run)
         best, work = estimators[outcome.chosen], shop.work(outcome.chosen)
         searched = Searched(way.search, tuple(map(plain, parameters)), outcome.chosen, outcome.error)
         model = work.model(outcome.coefficients)

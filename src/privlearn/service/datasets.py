@@ -10,6 +10,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from privlearn.data import Schema, SchemaEncoder, read_table
+from privlearn.data.purchase import with_purchases
 from privlearn.errors import DataError, InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
@@ -19,6 +20,7 @@ from privlearn.service.recipes import Recipe, default_recipes, estimator
 from privlearn.service.refusals import Forbidden, NotFound
 from privlearn.service.settings import HOLDER, DataSet, Owner
 from privlearn.service.sources import read_query
+from privlearn.strength import weakness
 
 _PIECE = 50_000
 
@@ -68,6 +70,10 @@ class OfferedDataSet:
                 f"data set {self.name!r} offers no such learner: take one of {', '.join(self.learners)}"
             )
         return self.learners[learner]
+
+    def weakness(self, guarantee: Guarantee) -> str | None:
+        """Why a promise about these records, with what was bought of their schema, is hardly private."""
+        return weakness(with_purchases(guarantee, self.schema.bought), self.records)
 
     def ledger_of(self, analyst: str) -> Ledger:
         """The budget as far as it is an analyst's: the share in the holder's file, or everything for `HOLDER`."""

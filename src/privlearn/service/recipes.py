@@ -74,6 +74,7 @@ def estimator(
     *,
     public_points: Any = None,
     ledger: Any = None,
+    accept_weak_privacy: bool = False,
     random_state: int | None = None,
 ) -> Any:
     """The estimator of a release, or of a session that answers from a private model; not fitted.
@@ -87,6 +88,8 @@ def estimator(
         The analyst's unlabelled rows: landmarks, for any kernel.
     ledger : Ledger or another budget, optional
         What `fit` charges.
+    accept_weak_privacy : bool, default=False
+        The holder's word.
     random_state : int, optional
         For rows that are not private: what is released then says so.
     """
@@ -97,6 +100,7 @@ def estimator(
         "fit_intercept": recipe.intercept,
         "schema": schema,
         "ledger": ledger,
+        "accept_weak_privacy": accept_weak_privacy,
         "random_state": random_state,
     }
     return make_estimator(recipe.model, settings, recipe.kernel_settings | {"public_points": public_points})

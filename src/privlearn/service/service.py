@@ -174,6 +174,11 @@ class Service:
         """Refuse what no theorem covers and what does not fit the schema, before anything is charged."""
         if not guarantee.is_private:
             raise InvalidParameter("epsilon must be finite: the holder lets only private results out")
+        weak = offered.weakness(guarantee)
+        if weak and not offered.settings.accept_weak_privacy:
+            raise InvalidParameter(
+                f"this promise is {weak}. The holder does not let that out: take a smaller epsilon or delta"
+            )
         if request.kind == "release" and request.mechanism != "model":
             raise InvalidParameter("a release is a model: leave out mechanism, or ask for a session")
         check_request(offered, offered.recipe(request.learner), guarantee, request.mechanism, request.points)

@@ -128,6 +128,8 @@ class DataSet(PublicModel):
     training_seconds : float, default=1
         A training's end is seen so long after its start, or twice, four times, ... so long if it takes longer; its
         charge, half so long after it.
+    accept_weak_privacy : bool, default=False
+        True lets analysts ask for an epsilon above 20 or a delta of at least 1/n, which hardly protect anybody.
     learners : dict of str to Recipe, optional
         What analysts may train; by default `default_recipes`.
     """
@@ -141,6 +143,7 @@ class DataSet(PublicModel):
     neighbours: Neighbours = "replace_one"
     composition: CompositionName = "basic"
     training_seconds: Positive = 1.0
+    accept_weak_privacy: StrictBool = False
     learners: dict[Name, Recipe] = Field(default_factory=dict)
 
     @field_validator("database")

@@ -10,10 +10,10 @@ from typing import Any
 from privlearn.data import Schema
 from privlearn.errors import BudgetExceeded, LedgerError, PrivlearnError, SessionError
 from privlearn.estimators import KernelLearner
-from privlearn.ledger import Ledger
+from privlearn.ledger import Budget, Ledger
 from privlearn.ledger.reservation import Reservation
 from privlearn.service import jobs, results
-from privlearn.service.charging import JobBudget
+from privlearn.service.charging import FreeOfCharge, JobBudget
 from privlearn.service.datasets import Catalog, OfferedDataSet
 from privlearn.service.recipes import estimator, kernel_learner
 from privlearn.service.refusals import Refusal
@@ -65,13 +65,18 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
 
 def _train(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> None:
     schema, rows = rows_of(offered, job.trial)
-    budget = None if job.trial else JobBudget(ledger, job, offered.settings.training_seconds)
+    budget = FreeOfCharge() if job.trial else JobBudget(ledger, job, offered.settings.training_seconds)
     if job.mechanism != "model":
         _open_session(store, offered, job, schema, rows, budget)
         return
     points = points_from_bytes(jobs.stored_points(store, job.id))
     learner = estimator(
-        offered.learners[job.learner], schema, job.guarantee, public_points=points, ledger=budget
+        offered.learners[job.learner],
+        schema,
+        job.guarantee,
+        public_points=points,
+        ledger=budget,
+        accept_weak_privacy=_accepts_weakness(offered, job),
     )
     release = learner.fit(rows).release_
     if job.kind == "release":
@@ -81,27 +86,38 @@ def _train(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> Non
 
 
 def _open_session(
-    store: str, offered: OfferedDataSet, job: Job, schema: Schema, rows: Any, budget: JobBudget | None
+    store: str, offered: OfferedDataSet, job: Job, schema: Schema, rows: Any, budget: Budget
 ) -> None:
     """A session that answers from a kernel machine: its state has the session's id."""
     learner = kernel_learner(offered.learners[job.learner], schema, job.guarantee)
-    with _first_or_same(SharedStore(store, job.id), learner, rows, job, budget) as session:
+    accepted = _accepts_weakness(offered, job)
+    with _first_or_same(SharedStore(store, job.id), learner, rows, job, budget, accepted) as session:
         results.store_session(store, job, session.certificate, None)
 
 
 def _first_or_same(
-    state: SharedStore, learner: KernelLearner, rows: Any, job: Job, budget: JobBudget | None
+    state: SharedStore, learner: KernelLearner, rows: Any, job: Job, budget: Budget, accepted: bool
 ) -> InteractivePredictor:
     """A new session; or the one that an earlier attempt has begun, or another process that runs this job."""
     try:
         if not state.exists():
             return InteractivePredictor(
-                learner.read(rows), job.guarantee, job.mechanism, state=state, ledger=budget
+                learner.read(rows),
+                job.guarantee,
+                job.mechanism,
+                state=state,
+                ledger=budget,
+                accept_weak_privacy=accepted,
             )
     except SessionError:
         if not state.exists():
             raise
     return InteractivePredictor.reopen(state, learner.read(rows))
+
+
+def _accepts_weakness(offered: OfferedDataSet, job: Job) -> bool:
+    """The holder's word; a trial was judged by the number of records, and made-up rows have nobody to protect."""
+    return job.trial or offered.settings.accept_weak_privacy
 
 
 def rows_of(offered: OfferedDataSet, trial: bool) -> tuple[Schema, Any]:

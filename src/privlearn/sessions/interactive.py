@@ -9,13 +9,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from privlearn.data.purchase import with_purchases
 from privlearn.data.quiet import quietly
 from privlearn.errors import SessionError
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Budget
+from privlearn.ledger import Budget, check_promise
 from privlearn.mechanisms.function_release import FunctionRelease
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.certified import installed_versions
+from privlearn.release.receipts import read_receipts
 from privlearn.release.session_certificate import SessionCertificate, SessionMechanism
 from privlearn.sessions.answers import Answer, Answers
 from privlearn.sessions.durable import Record, State, StateStore
@@ -52,6 +54,8 @@ class InteractivePredictor:
         the noise.
     ledger : Ledger, optional
         Budget to charge.
+    accept_weak_privacy : bool, default=False
+        The word that an epsilon above 20 or a delta of at least 1/n needs.
     random_state : None, int or numpy generator, default=None
         ``None`` draws secure bits. Anything else is for tests, and the certificate says "not private".
     mode : {"tight", "paper"}, default="tight"
@@ -73,12 +77,20 @@ class InteractivePredictor:
         *,
         state: str | Path | SharedStore,
         ledger: Budget | None = None,
+        accept_weak_privacy: bool = False,
         random_state: int | np.random.Generator | None = None,
         mode: str = "tight",
     ) -> None:
         check_learner(learner)
         randomness = randomness_from(random_state)
         plan = calibrated(learner, guarantee, mechanism, mode)
+        check_promise(
+            with_purchases(plan.guarantee, read_receipts(learner.describe())),
+            plan.facts.task.total,
+            secure=randomness.secure,
+            accept_weak_privacy=accept_weak_privacy,
+            ledger=ledger,
+        )
         store = _as_store(state)
         store.check_free()
         header = public_header(learner, plan, randomness)

@@ -59,6 +59,7 @@ class EstimateAnswer(Answer):
             "margin": 0.9,
             "ratio": 0.11,
             "verdict": "clear",
+            "weakness": None,
             "smallest_rows": {"clear": 12000, "usable": 4000},
             "smallest_epsilon": {"clear": 0.4, "usable": 0.1},
             "curve": [{"epsilon": 1.0, "noise": 0.1, "margin": 0.9, "ratio": 0.11, "verdict": "clear"}],
@@ -78,6 +79,7 @@ class EstimateAnswer(Answer):
     margin: float | None = Field(description="Margin of the predictions without noise.")
     ratio: float | None = Field(description="Noise by margin: the smaller, the better.")
     verdict: str = Field(description="The ratio in words.")
+    weakness: str | None = Field(description="Why the promise would be hardly private; null if it would not.")
     smallest_rows: dict[str, int | None] = Field(description="Records that each verdict would need.")
     smallest_epsilon: dict[str, float | None] = Field(description="Epsilon that each verdict would need.")
     curve: list[dict[str, Any]] = Field(description="The same numbers along a range of epsilons.")

@@ -44,6 +44,7 @@ _RATIOS = (0.03, 0.1, _CLEAR, _DROWNED, 3.0)
 class EstimateView:
     """What a template shows."""
 
+    weakness: str | None
     verdict: str
     meaning: str
     facts: Sequence[tuple[str, str]]
@@ -53,14 +54,15 @@ class EstimateView:
 def estimate_view(
     service: Service, caller: Caller, offered: OfferedDataSet, learner: str, face: Face, guarantee: Guarantee
 ) -> EstimateView:
-    price = _price(guarantee)
+    price, weakness = _price(guarantee), offered.weakness(guarantee)
     try:
         found = service.estimate(caller, offered.name, learner, guarantee, mechanism=face.mechanism)
     except InvalidParameter:
         if face.name != "points":  # whose kernel may need them
             raise
-        return EstimateView("", _UP_TO_POINTS, [price], None)
+        return EstimateView(weakness, "", _UP_TO_POINTS, [price], None)
     return EstimateView(
+        weakness,
         found["verdict"],
         _MEANING[found["verdict"]],
         [price, *_facts(found)],
