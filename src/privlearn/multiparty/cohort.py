@@ -59,7 +59,7 @@ class Cohort:
             raise InvalidParameter(
                 f"with dropouts = {self.dropouts} and colluding = {self.colluding}, a coordinator that tells "
                 f"{self.parties} parties different stories about who is missing could open the sum of too few of "
-                f"them. Set dropouts = {most}, or find {enough} parties or more"
+                f"them. Set dropouts = {most}: dropouts = {self.dropouts} needs {enough} parties"
             )
 
     @property

@@ -176,7 +176,7 @@ class PartyRun:
         self._next_question = number + 1
         self._spend()
         try:
-            masked = self._masked(question)
+            masked = self._sums[place.session].mask(place.round, self._noisy(question))
         except Exception as error:
             self.stopped = f"question {number} could not be answered: {_in_words(error)}"
             self._tell(f"The run ends here for this party, and its cost stands: {self.stopped}")
@@ -184,12 +184,10 @@ class PartyRun:
         self._tell(self._progress(number))
         return [masked]
 
-    def _masked(self, question: Question) -> bytes:
+    def _noisy(self, question: Question) -> Words:
         words = self._prepared.pop(question.number, None)
-        words = self._encoded(question) if words is None else words
         noise = noise_share(self._plan, question.number).draw(question.length, SecureRandomness())
-        place = self._places[question.number]
-        return self._sums[place.session].mask(place.round, words + noise)
+        return (self._encoded(question) if words is None else words) + noise
 
     def _encoded(self, question: Question) -> Words:
         encoding = noise_share(self._plan, question.number).encoding(question.bound)
