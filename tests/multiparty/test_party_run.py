@@ -151,8 +151,8 @@ def test_an_answer_that_fails_ends_the_run_in_the_same_words(failure: str) -> No
     assert north.reply("question", parts) in later  # not even if it would succeed now
 
 
-def test_a_question_counts_before_a_row_is_read() -> None:
-    wire, parts = asked_until(Stage.QUESTION, 1)
+def test_a_question_counts_and_is_paid_for_before_a_row_is_read() -> None:
+    wire, _ = asked_until(Stage.QUESTION, 0)
     north, exact = wire.parties["north"], wire.parties["north"]._party.answer
     seen: list[tuple[int, bool]] = []
 
@@ -161,7 +161,10 @@ def test_a_question_counts_before_a_row_is_read() -> None:
         return exact(question)
 
     north._party.answer = watched  # type: ignore[method-assign]
-    assert north.handle("question", parts)
+    body = np.zeros(PLAN.mechanism.task.dimension).tobytes()
+    message = seal(IDENTITIES["coordinator"].key, north._sessions[1], Step.QUESTION, COORDINATOR, body, 0)
+    assert not north._spent
+    assert north.handle("question", [QUESTION_NUMBER.pack(1), message])
     assert seen == [(2, True)]
 
 

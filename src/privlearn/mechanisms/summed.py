@@ -34,7 +34,8 @@ MOST_RECORDS = 2**26
 
 LARGEST_COEFFICIENT = 2.0**256
 """Coefficients asked about are cut off here. Margins of rows of norm at most 1 then stay below 2^256 sqrt(dimension),
-far from overflow: every finite question has a finite answer, whatever the rows. No minimiser comes near it."""
+far from overflow: every finite question has a finite answer, whatever the rows. Minimisers, of norm at most L / Lambda,
+do not come near it."""
 
 
 @dataclass(frozen=True)

@@ -118,9 +118,8 @@ class PartyRun:
             return self.handle(stage, parts)
         except Exception as error:
             self._tell(f"Refused to answer ({stage}): {_in_words(error)}")
-            if not self._run or not isinstance(
-                error, PrivlearnError
-            ):  # nothing was signed, or nothing is sure
+            expected = isinstance(error, PrivlearnError)
+            if not (self._run and expected):  # nothing was signed, or nothing is sure any more
                 self.stopped = _in_words(error)
             return str(error) if isinstance(error, ProtocolError) else STAYS_HERE
 
