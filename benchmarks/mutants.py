@@ -58,6 +58,8 @@ WEAK_COMMANDS = ("../cli/test_weak_privacy.py",)
 WEAK_REQUESTS = ("../service/test_weak_requests.py",)
 CALLERS = ("../estimators/test_callers.py",)
 RUNS = ("../multiparty/test_party_run.py", "../multiparty/test_coordinator_run.py")
+HOSTILE = ("../multiparty/test_hostile_questions.py",)
+LIARS = ("../multiparty/test_lying_coordinator.py",)
 
 
 @dataclass(frozen=True)
@@ -390,14 +392,31 @@ MUTANTS = [
     Mutant("a round answered twice", MASKING_PARTY, "self._forget_before(letter.round + 1)", "self._forget_before(letter.round)", MASKS),
     Mutant("coordinator as a party", "multiparty/envelope.py", "if letter.sender == COORDINATOR:", "if False:", MASKS),
     Mutant("letter's signature not checked", "multiparty/envelope.py", ".verify(signature, content)", "", MASKS),
-    Mutant("party without noise", PARTY_RUN, "words = words + share.draw(question.length, SecureRandomness())", "pass", RUNS),
+    Mutant("party without noise", PARTY_RUN, "if words is None else words) + noise", "if words is None else words)", RUNS),
     Mutant("party with half the noise", "multiparty/conversation.py", "NoiseShare(noise[0].scale,", "NoiseShare(noise[0].scale / 2,", RUNS),
     Mutant("any plan is signed", PARTY_RUN, "if digest != bytes.fromhex(self._plan.digest):", "if False:", RUNS),
     Mutant("others' sign-offs not checked", PARTY_RUN, "if not identity_of(self._plan, name).has_signed(", "if False and (", RUNS),
     Mutant("cost not final", PARTY_RUN, "self._reservation.commit()", "pass", RUNS),
     Mutant("signs before paying", PARTY_RUN, "self._reservation = self._reserve()", "pass", RUNS),
     Mutant("an old question answered", PARTY_RUN, "if number < self._next_question:", "if False:", RUNS),
-    Mutant("a refusal about the rows leaves", PARTY_RUN, "public = isinstance(error, ProtocolError)", "public = True", RUNS),
+    Mutant("a refusal about the rows leaves", PARTY_RUN, "return str(error) if isinstance(error, ProtocolError) else STAYS_HERE", "return str(error)", RUNS),
+    Mutant("coefficients asked about not bounded", SUMMED, "cut = np.clip(self.coefficients, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)", "cut = self.coefficients", HOSTILE),
+    Mutant("coefficients that are not finite answered", PARTY_RUN, "if not np.isfinite(coefficients).all():", "if False:", HOSTILE),
+    Mutant("warnings depend on the rows asked about", "multiparty/party.py", 'with np.errstate(all="ignore"):', "with np.errstate():", HOSTILE),
+    Mutant("a question counted after computing", PARTY_RUN, "        self._next_question = number + 1\n        self._spend()\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n", "        self._spend()\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n            self._next_question = number + 1\n", RUNS),
+    Mutant("a question paid for after computing", PARTY_RUN, "        self._spend()\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n", "        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n            self._spend()\n", RUNS),
+    Mutant("a question before the session costs", PARTY_RUN, "        self._sums[place.session].check_open(place.round)\n", "", RUNS),
+    Mutant("a failed answer tells why", PARTY_RUN, "raise ProtocolError(STAYS_HERE) from None", "raise ProtocolError(_in_words(error)) from None", RUNS),
+    Mutant("a failed answer does not end the run", PARTY_RUN, 'self.stopped = f"question {number} could', 'self.failed = f"question {number} could', RUNS),
+    Mutant("failures of others' code leave", PARTY_RUN, '        except Exception as error:\n            self._tell(f"Refused', '        except PrivlearnError as error:\n            self._tell(f"Refused', RUNS),
+    Mutant("minimisers after the sign-off", PARTY_RUN, '            if kind != "gradients"\n        }', '            if kind == "second_moments"\n        }', RUNS),
+    Mutant("cohorts that can be split accepted", "multiparty/cohort.py", "if self.dropouts > most:", "if False:", LIARS),
+    Mutant("one dropout too many", "multiparty/cohort.py", "if self.dropouts > most:", "if self.dropouts > most + 1:", LIARS),
+    Mutant("one honest party too few", "multiparty/cohort.py", "(math.isqrt(4 * honest - 3) - 1) // 2", "(math.isqrt(4 * honest + 1) - 1) // 2", LIARS),
+    Mutant("helpers not counted in a cohort", "multiparty/cohort.py", "_most_dropouts(self.parties - self.colluding)", "_most_dropouts(self.parties)", LIARS),
+    Mutant("a part of the inbox is enough", MASKING_PARTY, 'self._require(len(contents), self._session.cohort.parties, "gave', 'self._require(len(contents), self._session.cohort.threshold, "gave', LIARS),
+    Mutant("a part of the roster is enough", MASKING_PARTY, 'self._require(len(roster), self._session.cohort.parties, "adv', 'self._require(len(roster), self._session.cohort.threshold, "adv', MASKS),
+    Mutant("set-up without everybody", "multiparty/masking_coordinator.py", "needed = cohort.parties if step in (Step.KEYS, Step.SHARES) else cohort.threshold", "needed = cohort.threshold", MASKS),
     Mutant("starts without a sign-off", "multiparty/coordinator_run.py", "        if missing:", "        if False:", RUNS),
     Mutant("rounds not composed", DESCENT, 'kinds.count("gradients") * gradient**2', "gradient**2", PARTIES),
     Mutant("second moments for free", DESCENT, ' + kinds.count("second_moments") * moments**2', "", PARTIES),
@@ -417,7 +436,7 @@ MUTANTS = [
     Mutant("psgd raises Lambda as printed", SGD, "math.expm1(self.limit_epsilon / 4.0)", "math.expm1(self.task.loss.smoothness / 4.0)", PARTIES),
     Mutant("psgd draws its kept noise anew", TRUSTED, "if noise not in self._kept:", "if True:", PARTIES),
     Mutant("one party draws for all", TRUSTED, "range(len(self._parties) if noise.by_each else 1)", "range(1)", PARTIES),
-    Mutant("survivors not counted", MASKING_PARTY, '        self._require(len(arrived), "sent a vector")\n', "", MASKS),
+    Mutant("survivors not counted", MASKING_PARTY, '        self._require(len(arrived), self._session.cohort.threshold, "sent a vector")\n', "", MASKS),
     *_scaled("choice of a quantile", QUANTILE, "scores = log_weights - @epsilon / (2.0 * rows * sensitivity)@ *", BOUGHT),
     *_scaled("noise of a histogram", HISTOGRAM, "astype(np.float64), @noise_scale@, randomness)", BOUGHT),
     Mutant("centre moves by one", QUANTILE, "centre_losses(_ordered(cells), points), 2,", "centre_losses(_ordered(cells), points), 1,", BOUGHT),

@@ -106,7 +106,7 @@ def main() -> None:
     words = contributions(cohort, dimension)
     np.testing.assert_array_equal(masks(cohort, words, dimension), paillier(cohort, words, dimension))
     print("Both sums are equal in every bit.\n")
-    many(Cohort(crowd, dropouts=crowd // 10, colluding=crowd // 10), dimension)
+    many(Cohort(crowd, dropouts=8 * crowd // 100, colluding=crowd // 10), dimension)
 
 
 if __name__ == "__main__":

@@ -39,32 +39,32 @@ def test_masks_cancel(parties: int) -> None:
 )
 def test_the_sum_of_those_who_sent_is_exact_up_to_the_plan_s_dropouts(before: int, after: int) -> None:
     """Parties 0.. are missing from the start, the next are lost once their vector has arrived."""
-    words = {number: vector for number, vector in _words(6).items() if number >= before}
-    summation = SecureSum(Cohort(6, dropouts=2), DIMENSION)
+    words = {number: vector for number, vector in _words(8).items() if number >= before}
+    summation = SecureSum(Cohort(8, dropouts=2), DIMENSION)
     lost = range(before, before + after)
     np.testing.assert_array_equal(summation.total(words, lost_after_masking=lost), _sum(words))
     assert summation.coordinator.arrived == list(words)
 
 
 def test_one_more_missing_before_masking_stops_the_round() -> None:
-    words = {number: vector for number, vector in _words(6).items() if number > 2}
-    with pytest.raises(TooFewParties, match="3 parties answered, the plan asks for 4"):
-        SecureSum(Cohort(6, dropouts=2), DIMENSION).total(words)
+    words = {number: vector for number, vector in _words(8).items() if number > 2}
+    with pytest.raises(TooFewParties, match="5 parties answered, the plan asks for 6"):
+        SecureSum(Cohort(8, dropouts=2), DIMENSION).total(words)
 
 
 def test_one_more_lost_after_masking_leaves_the_sum_closed() -> None:
     with pytest.raises(TooFewParties, match="the sum stays closed"):
-        SecureSum(Cohort(6, dropouts=2), DIMENSION).total(_words(6), lost_after_masking=[1, 3, 4])
+        SecureSum(Cohort(8, dropouts=2), DIMENSION).total(_words(8), lost_after_masking=[1, 3, 4])
 
 
 @settings(max_examples=20)
 @given(st.data())
 def test_rounds_are_independent_and_who_was_missing_may_return(data: st.DataObject) -> None:
-    summation = SecureSum(Cohort(5, dropouts=2), DIMENSION, rounds=3)
+    summation = SecureSum(Cohort(8, dropouts=2), DIMENSION, rounds=3)
     for round in range(3):
-        lost = data.draw(st.sets(st.integers(0, 4), max_size=2))
+        lost = data.draw(st.sets(st.integers(0, 7), max_size=2))
         before = data.draw(st.sets(st.sampled_from(sorted(lost)))) if lost else set()
-        words = {number: vector for number, vector in _words(5, round).items() if number not in before}
+        words = {number: vector for number, vector in _words(8, round).items() if number not in before}
         np.testing.assert_array_equal(summation.total(words, lost - before), _sum(words))
 
 

@@ -157,7 +157,7 @@ def test_a_vector_that_comes_late_stays_closed() -> None:
 
 def test_earlier_rounds_stay_closed_when_a_party_drops_out_later() -> None:
     """Round 0 opened the party's own mask, round 1 its pair key; the keys of the two rounds have nothing in common."""
-    steps = Steps(Cohort(3, dropouts=1), DIMENSION, rounds=2).set_up()
+    steps = Steps(Cohort(4, dropouts=1), DIMENSION, rounds=2).set_up()
     first, second = (steps.parties[0]._unused[round] for round in (0, 1))
     assert len({*first, *second}) == 4
     for party in steps.parties:

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from privlearn.errors import DataError, InvalidParameter, PrivlearnError, ProtocolError, TooFewParties
 from privlearn.multiparty.cohort import Cohort
-from privlearn.multiparty.envelope import COORDINATOR, ENVELOPE_BYTES, Step, from_party, seal
+from privlearn.multiparty.envelope import (
+    COORDINATOR,
+    ENVELOPE_BYTES,
+    Step,
+    from_coordinator,
+    from_party,
+    seal,
+)
 from privlearn.multiparty.key_book import KeyBook
 from privlearn.multiparty.masking_coordinator import MaskingCoordinator
 from privlearn.multiparty.masking_party import NUMBER, MaskingParty
@@ -111,26 +118,36 @@ def test_a_replay_is_refused() -> None:
         steps.parties[0].mask(0, WORDS)
 
 
-def test_who_missed_the_set_up_does_not_come_back() -> None:
+@pytest.mark.parametrize("step", ["advertise", "share"])
+def test_the_coordinator_cannot_set_up_without_everybody(step: str) -> None:
     steps = _steps()
     absent = steps.parties.pop(3)
-    steps.set_up()
-    late = seal(steps.identities[3], steps.session, Step.MASKED, 3, bytes(16))
-    with pytest.raises(ProtocolError, match="party 3 does not take part"):
-        steps.coordinator.accept(late)
+    if step == "share":
+        steps.coordinator.accept(absent.advertise())
+    with pytest.raises(TooFewParties, match="3 parties answered, the plan asks for 4"):
+        steps.set_up()
     with pytest.raises(ProtocolError, match="session has not started"):
         absent.mask(0, WORDS)
-    _run_round(steps, [0, 1, 2])
 
 
-def test_who_is_lost_after_advertising_is_left_out() -> None:
+def test_a_party_gives_no_shares_for_a_roster_without_everybody() -> None:
     steps = _steps()
-    roster = steps.advertised()
-    for party in steps.parties[1:]:
-        steps.coordinator.accept(party.share(roster))
-    for number, inbox in steps.coordinator.inboxes().items():
-        steps.parties[number].receive(inbox)
-    _run_round(steps, [1, 2, 3])
+    keys = [party.advertise() for party in steps.parties]
+    for incomplete in (keys[:3], [*keys[:3], keys[0]]):
+        with pytest.raises(TooFewParties, match="only 3 parties advertised keys, the plan asks for 4"):
+            steps.parties[0].share(_ask(steps, Step.ROSTER, b"".join(incomplete)))
+
+
+def test_a_party_takes_no_inbox_without_everybody_s_shares() -> None:
+    steps = _steps()
+    inbox = from_coordinator(steps.shared()[0], steps.session, Step.INBOX).body
+    size = len(inbox) // 3
+    for incomplete in (inbox[size:], inbox[:-size], b""):
+        with pytest.raises(TooFewParties, match="gave out shares, the plan asks for 4"):
+            steps.parties[0].receive(_ask(steps, Step.INBOX, incomplete))
+    with pytest.raises(ProtocolError, match="session has not started"):
+        steps.parties[0].mask(0, WORDS)
+    steps.parties[0].receive(_ask(steps, Step.INBOX, inbox))
 
 
 def test_one_party_s_false_shares_are_found_and_left_out() -> None:

@@ -60,7 +60,7 @@ def test_the_gap_counts_every_coordinate() -> None:
 
 
 @given(
-    st.floats(1e-6, 1e3), st.floats(1e-6, 1e6), st.integers(1, 10**5), st.integers(3, 100), st.integers(0, 1)
+    st.floats(1e-6, 1e3), st.floats(1e-6, 1e6), st.integers(1, 10**5), st.integers(4, 100), st.integers(0, 1)
 )
 def test_calibrated_noise_spends_what_was_asked_and_no_more(
     rho: float, sensitivity: float, dimension: int, parties: int, dropouts: int
@@ -77,7 +77,7 @@ def test_rounding_is_paid_for() -> None:
 
 
 @pytest.mark.parametrize("source", [SecureRandomness(), SeededRandomness(1)], ids=["secure", "seeded"])
-@pytest.mark.parametrize("cohort", [Cohort(3, 1, 1), Cohort(6, 1, 2)], ids=str)
+@pytest.mark.parametrize("cohort", [Cohort(4, 1, 1), Cohort(6, 1, 2)], ids=str)
 def test_the_promised_noise_is_in_the_sum_when_all_that_may_fail_do(
     cohort: Cohort, source: Randomness
 ) -> None:

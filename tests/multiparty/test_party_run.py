@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privlearn.errors import InvalidParameter, ProtocolError
+from privlearn.errors import InvalidParameter, ProtocolError, SolverError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
+from privlearn.mechanisms.summed import Question
 from privlearn.multiparty.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Stage
 from privlearn.multiparty.envelope import COORDINATOR, Step, seal
 from privlearn.multiparty.identity import Identity
@@ -119,12 +120,81 @@ def test_coefficients_that_make_no_sense_are_refused(coefficients: list[float], 
         north.handle("question", [parts[0], forged])
 
 
-def test_a_reason_that_concerns_the_rows_stays_with_the_party() -> None:
+FAILURES: dict[str, Callable[[object], np.ndarray]] = {
+    "not finite": lambda question: np.full(PLAN.mechanism.task.dimension, np.nan),
+    "beyond the bound": lambda question: np.full(PLAN.mechanism.task.dimension, 1e9),
+    "another shape": lambda question: np.zeros(2),
+    "no memory": lambda question: _raise(MemoryError("17 rows")),
+    "an overflow": lambda question: _raise(FloatingPointError("row 17")),
+    "a warning": lambda question: _raise(RuntimeWarning("row 17")),
+    "an error of ours": lambda question: _raise(SolverError("row 17")),
+    "a protocol error": lambda question: _raise(ProtocolError("row 17")),
+}
+
+
+def _raise(error: Exception) -> np.ndarray:
+    raise error
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_an_answer_that_fails_ends_the_run_in_the_same_words(failure: str) -> None:
     wire, parts = asked_until(Stage.QUESTION, 1)
-    north = wire.parties["north"]
-    north._party._gradients = lambda coefficients: np.full(PLAN.mechanism.task.dimension, np.nan)  # type: ignore[method-assign]
+    north, heard = wire.parties["north"], wire.heard["north"]
+    north._party.answer = FAILURES[failure]  # type: ignore[assignment]
     assert north.reply("question", parts) == "for a reason that stays with this party"
-    assert "not finite" in wire.heard["north"][-1]
+    assert north.finished
+    assert north._spent
+    assert "The run ends here for this party, and its cost stands: question 1" in heard[-2]
+    later = {north.reply(stage, parts) for stage in ("question", "survivors", "plan")}
+    assert later == {"the coordinator asks for what the plan does not have"}
+    del north._party.answer
+    assert north.reply("question", parts) in later  # not even if it would succeed now
+
+
+def test_a_question_counts_and_is_paid_for_before_a_row_is_read() -> None:
+    wire, _ = asked_until(Stage.QUESTION, 0)
+    north, exact = wire.parties["north"], wire.parties["north"]._party.answer
+    seen: list[tuple[int, bool]] = []
+
+    def watched(question: Question) -> np.ndarray:
+        seen.append((north._next_question, north._spent))
+        return exact(question)
+
+    north._party.answer = watched  # type: ignore[method-assign]
+    body = np.zeros(PLAN.mechanism.task.dimension).tobytes()
+    message = seal(IDENTITIES["coordinator"].key, north._sessions[1], Step.QUESTION, COORDINATOR, body, 0)
+    assert not north._spent
+    assert north.handle("question", [QUESTION_NUMBER.pack(1), message])
+    assert seen == [(2, True)]
+
+
+def test_a_question_before_the_session_has_started_is_refused_and_costs_nothing() -> None:
+    wire, _ = asked_until(Stage.INBOX)
+    north = wire.parties["north"]
+    message = seal(IDENTITIES["coordinator"].key, north._sessions[0], Step.QUESTION, COORDINATOR, b"", 0)
+    with pytest.raises(ProtocolError, match="the session has not started"):
+        north.handle("question", [QUESTION_NUMBER.pack(0), message])
+    assert not north._spent
+    assert not north.finished
+
+
+def test_a_stage_that_fails_in_a_foreign_way_ends_the_run_and_tells_nothing() -> None:
+    wire, parts = asked_until(Stage.SURVIVORS, 1)
+    north = wire.parties["north"]
+    north._sums[1].reveal = lambda message: _raise(IndexError("row 17"))  # type: ignore[method-assign, return-value, assignment]
+    assert north.reply("survivors", parts) == "for a reason that stays with this party"
+    assert north.stopped == "IndexError"
+
+
+def test_what_needs_no_coefficients_is_computed_before_the_sign_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver that fails on these rows fails on this screen: the coordinator never meets the party."""
+    plan = plan_of(algorithm="aggregation", rounds=None)
+    rows = Party.from_table(plan, "north", TABLES["north"])
+    party = PartyRun(plan, "north", IDENTITIES["north"], rows, lambda: None, print)
+    monkeypatch.setattr(rows, "answer", lambda question: _raise(SolverError("not certified")))
+    assert party._noisy(plan.mechanism.question(0)).size == plan.mechanism.task.dimension
+    with pytest.raises(SolverError, match="not certified"):
+        PartyRun(plan, "north", IDENTITIES["north"], rows, lambda: None, print)
 
 
 def test_a_key_that_is_not_the_plans_is_refused() -> None:

@@ -35,7 +35,6 @@ CHANGES: dict[str, Any] = {
     "kernel": {"name": "rbf", "fourier_pairs": 10},
     "rounds": 4,
     "regularization": 0.1,
-    "dropouts": 1,
     "colluding": 0,
     "parties": {"north": 51, "south": 250, "west": 700},
 }
@@ -44,6 +43,10 @@ CHANGES: dict[str, Any] = {
 @pytest.mark.parametrize("changed", CHANGES)
 def test_the_digest_covers_every_setting(changed: str) -> None:
     assert plan_with(**{changed: CHANGES[changed]}).digest != plan_with().digest
+
+
+def test_the_digest_covers_the_dropouts() -> None:
+    assert plan_with(dropouts=1, colluding=0).digest != plan_with(colluding=0).digest
 
 
 def test_the_digest_covers_the_schema_and_the_order_of_parties() -> None:
@@ -55,11 +58,11 @@ def test_the_digest_covers_the_schema_and_the_order_of_parties() -> None:
 
 
 def test_a_plan_survives_json_and_toml(tmp_path: Path) -> None:
-    plan = plan_with(kernel={"name": "rbf", "gamma": 0.5, "fourier_pairs": 20}, dropouts=1, colluding=1)
+    plan = plan_with(kernel={"name": "rbf", "gamma": 0.5, "fourier_pairs": 20}, dropouts=1, colluding=0)
     (tmp_path / "plan.json").write_text(json.dumps(plan.to_dict()))
     census_schema().save(tmp_path / "census.schema.yaml")
     (tmp_path / "plan.toml").write_text(
-        'schema = "census.schema.yaml"\nepsilon = 1.0\ndelta = 1e-5\ndropouts = 1\n'
+        'schema = "census.schema.yaml"\nepsilon = 1.0\ndelta = 1e-5\ndropouts = 1\ncolluding = 0\n'
         "[parties]\nnorth = 50\nsouth = 250\nwest = 700\n"
         '[kernel]\nname = "rbf"\ngamma = 0.5\nfourier_pairs = 20\n'
     )
@@ -76,8 +79,9 @@ def test_a_plan_survives_json_and_toml(tmp_path: Path) -> None:
         ({"delta": 0.0}, "delta=1e-6"),
         ({"parties": {"alone": 100}}, "at least 2"),
         ({"parties": {"north": 0, "south": 10}}, "greater than or equal to 1"),
-        ({"dropouts": 2}, "fewer than half"),
-        ({"dropouts": 1, "colluding": 2}, "nobody is left"),
+        ({"dropouts": 1}, "Set dropouts = 0: dropouts = 1 needs 4 parties"),
+        ({"dropouts": 2, "colluding": 0}, "Set dropouts = 1: dropouts = 2 needs 7 parties"),
+        ({"colluding": 3}, "nobody is left"),
         ({"algorithm": "aggregation", "rounds": 3}, "has one round"),
         ({"algorithm": "average"}, "algorithm"),
         ({"loss": "hinge"}, "loss"),
@@ -124,9 +128,9 @@ def test_algorithms_by_name() -> None:
 
 
 def test_shares_follow_from_dropouts_and_colluders() -> None:
-    parties = dict.fromkeys("abcdefg", 100)
-    assert plan_with(parties=parties, dropouts=2, colluding=1).mechanism.shares == 4
-    assert plan_with(parties=parties).mechanism.shares == 6
+    parties = dict.fromkeys("abcdefgh", 100)
+    assert plan_with(parties=parties, dropouts=2, colluding=1).mechanism.shares == 5
+    assert plan_with(parties=parties).mechanism.shares == 7
 
 
 def test_a_party_brings_what_the_plan_declares() -> None:

@@ -32,7 +32,7 @@ def check_logs_hold_no_cell(site: Site) -> None:
         assert not any(income in screens for income in incomes)
 
 
-@pytest.mark.parametrize("site", [{"dropouts": 1, "rounds": 8}], indirect=True)
+@pytest.mark.parametrize("site", [{"dropouts": 1, "colluding": 0, "rounds": 8}], indirect=True)
 def test_a_killed_party_changes_nothing_but_the_noise_if_the_plan_allows_it(site: Site) -> None:
     site.start()
     site.await_line("west", "Answered question 2")

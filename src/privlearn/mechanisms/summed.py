@@ -32,6 +32,11 @@ SUM_ROUNDING = 2.0**-36
 
 MOST_RECORDS = 2**26
 
+LARGEST_COEFFICIENT = 2.0**256
+"""Coefficients asked about are cut off here. Margins of rows of norm at most 1 then stay below 2^256 sqrt(dimension),
+far from overflow: every finite question has a finite answer, whatever the rows. Minimisers, of norm at most L / Lambda,
+do not come near it."""
+
 
 @dataclass(frozen=True)
 class Noise:
@@ -74,6 +79,7 @@ class Question:
         None of them is larger in modulus, in the answer of any holder: a theorem, for fixed-point sums.
     noise : tuple of Noise
     coefficients : array of shape (problems, dimension), optional
+        Cut off at `LARGEST_COEFFICIENT`, a rule that depends on nothing.
     """
 
     number: int
@@ -82,6 +88,11 @@ class Question:
     bound: float
     noise: tuple[Noise, ...]
     coefficients: Array | None = None
+
+    def __post_init__(self) -> None:
+        if self.coefficients is not None:
+            cut = np.clip(self.coefficients, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
+            object.__setattr__(self, "coefficients", cut)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +157,10 @@ class SummedMechanism(ABC):
         return (
             f"Everything the coordinator sees: {self._transcript}, and so this file. It holds if {self.shares} of the "
             f"{self.parties} parties each add their share of the noise, whoever else colludes with the coordinator or "
-            "drops out, and if only sums over all parties are opened (secure sum). Each person's records lie with one "
-            "party. Number of parties and records, plan and schema are public and enter as such."
+            "drops out, and if only sums over all parties but the missing ones are opened (secure sum). A coordinator "
+            "that lies may choose what each party is asked, who counts as missing, and when to stop; it learns one sum "
+            "per question, with that noise in it, and nothing else. Each person's records lie with one party. Number "
+            "of parties and records, plan and schema are public and enter as such."
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from privlearn.errors import InvalidParameter
@@ -13,13 +14,20 @@ MOST_PARTIES = 1000
 class Cohort:
     """The parties of a secure sum, how many may be missing from it, and how many may pool what they know.
 
+    **Theorem** (docs/theory/secure-sum.md). Let n = parties - colluding be the honest parties. A coordinator that tells
+    the parties different stories about who is missing opens, in each round, at most one sum of honest vectors, over at
+    least n - dropouts parties, if and only if
+
+        dropouts (dropouts + 1) < n.
+
+    Other cohorts are refused: their coordinator could open the sum of too few parties, or a single vector.
+
     Parameters
     ----------
     parties : int
         K, everyone in the plan.
     dropouts : int, default=0
-        How many may be missing from a round. Fewer than half, so that even a coordinator which tells the parties
-        different stories about who is missing cannot collect enough shares to open a vector.
+        How many may be missing from a round.
     colluding : int, default=1
         How many parties may pool all they know, among themselves and with the coordinator. At least 1 if the
         parties see the sum: each can subtract its own share of the noise, and so colludes with itself.
@@ -40,14 +48,18 @@ class Cohort:
             raise InvalidParameter(f"a secure sum has 2 to {MOST_PARTIES} parties, not {self.parties}")
         if self.dropouts < 0 or self.colluding < 0:
             raise InvalidParameter("dropouts and colluding are whole numbers of at least 0")
-        if 2 * self.dropouts >= self.parties:
+        if self.colluding >= self.parties:
             raise InvalidParameter(
-                f"of {self.parties} parties fewer than half may drop out: dropouts at most {(self.parties - 1) // 2}"
+                f"if {self.colluding} of {self.parties} parties collude, nobody is left to add noise: colluding is at "
+                f"most {self.parties - 1}"
             )
-        if self.honest < 1:
+        most = _most_dropouts(self.parties - self.colluding)
+        if self.dropouts > most:
+            enough = self.colluding + self.dropouts * (self.dropouts + 1) + 1
             raise InvalidParameter(
-                f"with {self.dropouts} missing and {self.colluding} colluding of {self.parties} parties nobody is "
-                "left to add noise: lower dropouts or colluding, or find more parties"
+                f"with dropouts = {self.dropouts} and colluding = {self.colluding}, a coordinator that tells "
+                f"{self.parties} parties different stories about who is missing could open the sum of too few of "
+                f"them. Set dropouts = {most}: dropouts = {self.dropouts} needs {enough} parties"
             )
 
     @property
@@ -60,11 +72,7 @@ class Cohort:
         """The shares of the noise that are surely in the sum and known to no adversary: K - dropouts - colluding."""
         return self.threshold - self.colluding
 
-    @property
-    def colluding_with_liar(self) -> int:
-        """How many parties may help a coordinator that tells the parties different stories about who is missing.
 
-        Such a coordinator opens a vector with ``threshold`` shares of both its secrets. A colluding party gives two
-        shares, an honest one only one, so it needs 2 threshold <= K + colluding.
-        """
-        return min(self.colluding, 2 * self.threshold - self.parties - 1)
+def _most_dropouts(honest: int) -> int:
+    """The largest D with D (D + 1) < honest."""
+    return (math.isqrt(4 * honest - 3) - 1) // 2

@@ -59,7 +59,6 @@ class CoordinatorRun:
         self._places = places(plan)
         self._sessions = sum_sessions(plan, self._run)
         self._sums = [MaskingCoordinator(session, identity.key) for session in self._sessions]
-        self._members = set(range(len(self._names)))
 
     def train(self) -> Release:
         """The whole run. Whatever stops it, the parties are told."""
@@ -95,8 +94,10 @@ class CoordinatorRun:
         rosters = [total.roster() for total in self._sums]
         self._accept(self._sums, self._send_all(Stage.ROSTER, rosters))
         inboxes = [total.inboxes() for total in self._sums]
-        self._members = set.intersection(*(set(inbox) for inbox in inboxes))
-        self._send(Stage.INBOX, {party: [inbox[party] for inbox in inboxes] for party in self._members})
+        self._send(
+            Stage.INBOX,
+            {party: [inbox[party] for inbox in inboxes] for party in range(len(self._names))},
+        )
 
     def _collect_sign_offs(self) -> Parts:
         """Everybody's; no dropout is allowed before the start."""
@@ -126,7 +127,7 @@ class CoordinatorRun:
                     self._tell(f"{self._names[party]} is left out of this step: {error}.")
 
     def _send_all(self, stage: Stage, parts: Parts) -> dict[int, Parts]:
-        return self._send(stage, dict.fromkeys(sorted(self._members), parts))
+        return self._send(stage, dict.fromkeys(range(len(self._names)), parts))
 
     def _send(self, stage: Stage, parts: Mapping[int, Parts]) -> dict[int, Parts]:
         replies = self._exchange(stage, parts)

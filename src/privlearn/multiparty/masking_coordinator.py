@@ -4,7 +4,7 @@
     survivors -> total         once a round
 
 Before each of these, what the parties sent goes through `accept`, one message at a time: what is not in order is
-refused, its sender counts as missing, and the rest go on as long as they are enough.
+refused, its sender counts as missing, and the rest go on as long as they are enough. The set-up needs everybody.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class MaskingCoordinator:
         self._identity = identity
         self._keys: dict[int, KeyBook] = {}
         self._masked: dict[int, Words] = {}
-        self._begin(Step.KEYS, 0, set(range(session.cohort.parties)))
+        self._begin(Step.KEYS, 0)
 
     @property
     def round(self) -> int:
@@ -65,7 +65,7 @@ class MaskingCoordinator:
         bodies = self._close(Step.KEYS)
         self._keys = {n: KeyBook.from_bytes(body, self._session.rounds) for n, body in bodies.items()}
         message = self._seal(Step.ROSTER, b"".join(self._messages[number] for number in bodies))
-        self._begin(Step.SHARES, 0, set(bodies))
+        self._begin(Step.SHARES, 0)
         return message
 
     def inboxes(self) -> dict[int, bytes]:
@@ -74,11 +74,10 @@ class MaskingCoordinator:
         size = box_size(self._session.rounds)
         inboxes = dict.fromkeys(bodies, b"")
         for sender, body in bodies.items():
-            receivers = [number for number in sorted(self._keys) if number != sender]
+            receivers = [number for number in inboxes if number != sender]
             for place, receiver in enumerate(receivers):
-                if receiver in inboxes:
-                    inboxes[receiver] += NUMBER.pack(sender) + body[place * size : (place + 1) * size]
-        self._begin(Step.MASKED, 0, set(bodies))
+                inboxes[receiver] += NUMBER.pack(sender) + body[place * size : (place + 1) * size]
+        self._begin(Step.MASKED, 0)
         return {receiver: self._seal(Step.INBOX, inbox) for receiver, inbox in inboxes.items()}
 
     def survivors(self) -> bytes:
@@ -86,47 +85,45 @@ class MaskingCoordinator:
         bodies = self._close(Step.MASKED)
         self._masked = {n: np.frombuffer(body, dtype="<u8").astype(np.uint64) for n, body in bodies.items()}
         message = self._seal(Step.SURVIVORS, b"".join(map(NUMBER.pack, bodies)))
-        self._begin(Step.REVEALED, self._round, self._members)
+        self._begin(Step.REVEALED, self._round)
         return message
 
     def total(self) -> Words:
         """The sum of the vectors that arrived; the next round may begin."""
         answers = self._close(Step.REVEALED)
         session, round = self._session, self._round
-        keys = {number: self._keys[number].rounds[round] for number in sorted(self._members)}
+        keys = {number: book.rounds[round] for number, book in self._keys.items()}
         publics = {number: key.own if number in self._masked else key.pair for number, key in keys.items()}
         secrets = open_secrets(answers, publics, session.cohort.threshold)
         total = np.zeros(session.dimension, dtype=np.uint64)
         for number, masked in self._masked.items():
             total += masked - self_mask(secrets[number], session, round, number)
         survivors = {number: keys[number].pair for number in self._masked}
-        for number in self._members - set(survivors):
+        for number in set(keys) - set(survivors):
             total += pair_masks(secrets[number], survivors, session, round, number)
-        self._begin(Step.MASKED, round + 1, self._members)
+        self._begin(Step.MASKED, round + 1)
         return total
 
-    def _begin(self, step: Step, round: int, members: set[int]) -> None:
-        self._step, self._round, self._members = step, round, members
+    def _begin(self, step: Step, round: int) -> None:
+        self._step, self._round = step, round
         self._messages: dict[int, bytes] = {}
         self._bodies: dict[int, bytes] = {}
 
     def _check(self, letter: Letter) -> None:
         if letter.round != self._round:
             raise ProtocolError(f"the message is for round {letter.round}, this is round {self._round}")
-        if letter.sender not in self._members:
-            raise ProtocolError(f"party {letter.sender} does not take part in this session any more")
         if letter.sender in self._bodies:
             raise ProtocolError(f"party {letter.sender} has answered this step already")
         if len(letter.body) != self._body_size():
             raise ProtocolError(f"the message of party {letter.sender} has the wrong size for this step")
 
     def _body_size(self) -> int:
-        session = self._session
+        session, parties = self._session, self._session.cohort.parties
         return {
             Step.KEYS: KeyBook.size(session.rounds),
-            Step.SHARES: (len(self._members) - 1) * box_size(session.rounds),
+            Step.SHARES: (parties - 1) * box_size(session.rounds),
             Step.MASKED: session.dimension * WORD_BYTES,
-            Step.REVEALED: len(self._members) * SHARE_BYTES,
+            Step.REVEALED: parties * SHARE_BYTES,
         }[self._step]
 
     def _close(self, step: Step) -> dict[int, bytes]:
@@ -135,10 +132,11 @@ class MaskingCoordinator:
             raise ProtocolError(
                 f"it is not the time for this: the parties' messages of {self._step.name} are due"
             )
-        threshold = self._session.cohort.threshold
-        if len(self._bodies) < threshold:
+        cohort = self._session.cohort
+        needed = cohort.parties if step in (Step.KEYS, Step.SHARES) else cohort.threshold
+        if len(self._bodies) < needed:
             raise TooFewParties(
-                f"{len(self._bodies)} parties answered, the plan asks for {threshold}: the sum stays closed"
+                f"{len(self._bodies)} parties answered, the plan asks for {needed}: the sum stays closed"
             )
         return dict(sorted(self._bodies.items()))
 

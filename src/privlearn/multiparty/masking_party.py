@@ -4,7 +4,8 @@
     mask -> reveal                         once a round
 
 A call out of order, or for a round that is over, is refused. Rounds may be missed but not repeated: keys and shares are
-forgotten as they are used.
+forgotten as they are used. Everybody of the plan takes part in the set-up: a party that was shown fewer others than
+they were would share masks with those few only, and they might be opened (docs/theory/secure-sum.md).
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class MaskingParty:
         contents = {self._number: self._own_shares}
         for sender, box in self._read_inbox(from_coordinator(inbox, self._session, Step.INBOX).body).items():
             contents[sender] = self._box(sender, self._number).unlock(box)
-        self._require(len(contents), "gave out shares")
+        self._require(len(contents), self._session.cohort.parties, "gave out shares")
         self._own_shares = b""
         for round in self._unused:
             start = 2 * round * SHARE_BYTES
@@ -96,12 +97,16 @@ class MaskingParty:
                 for sender, content in sorted(contents.items())
             }
 
+    def check_open(self, round: int) -> None:
+        """Refuse a round that cannot be masked any more, or not yet."""
+        if round not in self._unused or round not in self._shares:
+            raise ProtocolError(f"round {round} is over, not agreed, or the session has not started")
+
     def mask(self, round: int, words: Words) -> bytes:
         """The party's encoded vector under its masks: uniform to everyone who lacks their keys."""
         if words.shape != (self._session.dimension,) or words.dtype != np.uint64:
             raise DataError(f"the encoded vector must have {self._session.dimension} words of 64 bits")
-        if round not in self._unused or round not in self._shares:
-            raise ProtocolError(f"round {round} is over, not agreed, or the session has not started")
+        self.check_open(round)
         self._forget_before(round)
         keys = self._unused.pop(round)
         others = {n: self._roster[n].rounds[round].pair for n in self._shares[round] if n != self._number}
@@ -118,7 +123,7 @@ class MaskingParty:
         arrived = _read_numbers(letter.body)
         if not set(arrived) <= set(shares):
             raise ProtocolError("a party whose vector is said to have arrived is not in this session")
-        self._require(len(arrived), "sent a vector")
+        self._require(len(arrived), self._session.cohort.threshold, "sent a vector")
         self._forget_before(letter.round + 1)
         body = b"".join(share.own if number in arrived else share.pair for number, share in shares.items())
         return self._seal(Step.REVEALED, body, letter.round)
@@ -131,7 +136,7 @@ class MaskingParty:
             roster[letter.sender] = KeyBook.from_bytes(letter.body, self._session.rounds)
         if roster.get(self._number) != self._public:
             raise ProtocolError("the roster does not hold this party's own keys")
-        self._require(len(roster), "advertised keys")
+        self._require(len(roster), self._session.cohort.parties, "advertised keys")
         return dict(sorted(roster.items()))
 
     def _read_inbox(self, body: bytes) -> dict[int, bytes]:
@@ -148,12 +153,9 @@ class MaskingParty:
         other = receiver if sender == self._number else sender
         return ShareBox(self._box_key, self._roster[other].box, self._session, sender, receiver)
 
-    def _require(self, count: int, did: str) -> None:
-        threshold = self._session.cohort.threshold
-        if count < threshold:
-            raise TooFewParties(
-                f"only {count} parties {did}, the plan asks for {threshold}: nothing is opened"
-            )
+    def _require(self, count: int, needed: int, did: str) -> None:
+        if count < needed:
+            raise TooFewParties(f"only {count} parties {did}, the plan asks for {needed}: nothing is opened")
 
     def _forget_before(self, round: int) -> None:
         for past in [number for number in self._shares if number < round]:

@@ -2,6 +2,10 @@
 
 Nothing of the party's rows leaves but masked vectors with the party's noise in them. The budget is reserved before the
 sign-off leaves, and final before the first masked vector does.
+
+A refusal is an output too, and the coordinator chooses the questions. So what is refused depends on the messages
+alone, and a question counts as asked before a row is read for it: should an answer fail after that, the run ends for
+this party, in the same words whatever failed (docs/theory/multiparty.md, "Refusals").
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from privlearn.multiparty.conversation import (
     sum_sessions,
 )
 from privlearn.multiparty.envelope import Step, from_coordinator
+from privlearn.multiparty.fixed_point import Words
 from privlearn.multiparty.identity import COORDINATOR_NAME, Identity
 from privlearn.multiparty.masking_party import MaskingParty
 from privlearn.multiparty.party import Party
@@ -35,6 +40,8 @@ from privlearn.multiparty.plan import MultipartyPlan
 from privlearn.multiparty.sum_session import SumSession
 from privlearn.randomness import SecureRandomness
 from privlearn.release import Release
+
+STAYS_HERE = "for a reason that stays with this party"
 
 Reserve = Callable[[], Reservation | None]
 """Takes the plan's cost out of the party's budget; None if the party keeps no ledger."""
@@ -74,6 +81,12 @@ class PartyRun:
         self._run = b""
         self._next_question = 0
         self._places: list[Place] = places(plan)
+        # what does not wait for coefficients is computed before the sign-off: should it fail, it fails on this screen
+        self._prepared = {
+            number: self._encoded(plan.mechanism.question(number))
+            for number, kind in enumerate(plan.mechanism.kinds)
+            if kind != "gradients"
+        }
         self._sessions: list[SumSession] = []
         self._sums: list[MaskingParty] = []
         self._stages = {
@@ -92,7 +105,7 @@ class PartyRun:
         return self.release is not None or self.stopped is not None
 
     def handle(self, stage: str, parts: Parts) -> Parts:
-        """Answer the coordinator, or refuse with a ProtocolError; a refusal changes nothing."""
+        """Answer the coordinator, or refuse: a refusal changes nothing, unless an answer failed and ended the run."""
         if stage not in self._stages or self.finished:
             raise ProtocolError("the coordinator asks for what the plan does not have")
         if stage not in (Stage.PLAN, Stage.STOP) and not self._run:
@@ -103,12 +116,12 @@ class PartyRun:
         """As `handle`; a refusal is returned in words that may leave: what concerns the rows stays on this screen."""
         try:
             return self.handle(stage, parts)
-        except PrivlearnError as error:
-            self._tell(f"Refused to answer ({stage}): {error}")
-            if not self._run:  # nothing was signed, so there is nothing to wait for
-                self.stopped = str(error)
-            public = isinstance(error, ProtocolError)
-            return str(error) if public else "for a reason that stays with this party"
+        except Exception as error:
+            self._tell(f"Refused to answer ({stage}): {_in_words(error)}")
+            expected = isinstance(error, PrivlearnError)
+            if not (self._run and expected):  # nothing was signed, or nothing is sure any more
+                self.stopped = _in_words(error)
+            return str(error) if isinstance(error, ProtocolError) else STAYS_HERE
 
     def give_up(self) -> None:
         """Return the budget if nothing was computed for the coordinator; else the cost stands."""
@@ -158,14 +171,26 @@ class PartyRun:
         if letter.round != place.round:
             raise ProtocolError("the question and its round do not belong together")
         question = self._question(number, letter.body)
-        share = noise_share(self._plan, number)
-        self._spend()
-        words = share.encoding(question.bound).encode(self._party.answer(question))
-        words = words + share.draw(question.length, SecureRandomness())
-        masked = self._sums[place.session].mask(place.round, words)
+        self._sums[place.session].check_open(place.round)
         self._next_question = number + 1
+        self._spend()
+        try:
+            masked = self._sums[place.session].mask(place.round, self._noisy(question))
+        except Exception as error:
+            self.stopped = f"question {number} could not be answered: {_in_words(error)}"
+            self._tell(f"The run ends here for this party, and its cost stands: {self.stopped}")
+            raise ProtocolError(STAYS_HERE) from None
         self._tell(self._progress(number))
         return [masked]
+
+    def _noisy(self, question: Question) -> Words:
+        words = self._prepared.pop(question.number, None)
+        noise = noise_share(self._plan, question.number).draw(question.length, SecureRandomness())
+        return (self._encoded(question) if words is None else words) + noise
+
+    def _encoded(self, question: Question) -> Words:
+        encoding = noise_share(self._plan, question.number).encoding(question.bound)
+        return encoding.encode(self._party.answer(question))
 
     def _reveal(self, parts: Parts) -> Parts:
         number, message = self._read(parts)
@@ -219,6 +244,11 @@ class PartyRun:
             f"Answered question {number + 1} of {len(self._places)}; "
             f"epsilon so far {spent:.3g} of {self._plan.guarantee.epsilon:.3g}."
         )
+
+
+def _in_words(error: Exception) -> str:
+    """For this party's screen; our own errors never quote a cell, others might."""
+    return str(error) if isinstance(error, PrivlearnError) else type(error).__name__
 
 
 def _expect(parts: Sequence[bytes], count: int) -> Sequence[bytes]:

@@ -98,7 +98,8 @@ class MultipartyPlan(PublicModel):
     regularization : float, optional
         Lambda; by default chosen from public numbers, as for a single holder.
     dropouts : int, default=0
-        How many parties may be missing from a round.
+        How many parties may be missing from a round. ``dropouts * (dropouts + 1)`` must be less than the number of
+        parties that do not collude, else a coordinator that lies could open too much (`Cohort`).
     colluding : int, default=1
         How many parties may pool what they know with the coordinator's; see `Cohort`.
     accept_weak_privacy : bool, default=False
