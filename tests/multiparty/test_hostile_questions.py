@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
-from run_cases import IDENTITIES, TABLES, Wire, plan_of
 
 from privlearn.data import SchemaEncoder, as_table
 from privlearn.data.simulated import census_schema, simulated_census
@@ -22,6 +21,7 @@ from privlearn.multiparty.envelope import COORDINATOR, Step, seal
 from privlearn.multiparty.party import Party
 from privlearn.multiparty.party_run import PartyRun
 from privlearn.multiparty.plan import MultipartyPlan
+from tests.support.run_cases import IDENTITIES, TABLES, Wire, plan_of
 
 Array = NDArray[np.float64]
 HUGE, SUBNORMAL = np.finfo(np.float64).max, 5e-324

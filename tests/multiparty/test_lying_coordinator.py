@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from masking_steps import Steps
-from run_cases import IDENTITIES, Wire, plan_of
 
 from privlearn.errors import InvalidParameter
 from privlearn.multiparty.cohort import Cohort
@@ -23,6 +21,8 @@ from privlearn.multiparty.envelope import COORDINATOR, Step, from_coordinator, f
 from privlearn.multiparty.masking_party import NUMBER, box_size
 from privlearn.multiparty.masks import pair_masks, self_mask
 from privlearn.multiparty.shamir import SHARE_BYTES, recover
+from tests.support.masking_steps import Steps
+from tests.support.run_cases import IDENTITIES, Wire, plan_of
 
 Counts = tuple[int, ...]
 """For each honest party, how many of the honest parties are told that it is missing."""
