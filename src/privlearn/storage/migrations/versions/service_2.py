@@ -10,7 +10,7 @@ down_revision = "service_1"
 def upgrade() -> None:
     if op.get_context().dialect.name == "sqlite":
         with op.batch_alter_table("jobs", copy_from=_jobs(), recreate="always"):
-            """SQLite cannot drop a constraint: the rows are copied into a table that has none."""
+            pass  # SQLite cannot drop a constraint: the rows are copied into a table that has none
     else:
         for column in ("kind", "mechanism"):
             op.drop_constraint(f"jobs_{column}_check", "jobs")
