@@ -31,7 +31,7 @@ from privlearn.audit.release_file import audit_release
 from privlearn.data import Schema
 from privlearn.data.purchase import Purchase, with_purchases
 from privlearn.data.simulated import census_schema, simulated_census
-from privlearn.ledger.promising import _say_that_nothing_is_recorded
+from privlearn.ledger.charge import _say_that_nothing_is_recorded
 from privlearn.mechanisms.partition import Partition
 from privlearn.multiparty.plan import MultipartyPlan
 from privlearn.strength import check_strength, weakness

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -59,7 +59,7 @@ def buy(learner: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan) -> Schema
     if learner.random_state is None:  # what is bought counts in the model's certificate, too
         records = SchemaEncoder(learner.schema).person_weights(rows)[1]
         check_strength(plan.total, records, learner.accept_weak_privacy)
-    _rehearse(learner, rows)
+    learner.rehearse(rows)  # whatever would stop the training must stop it before anything is bought
     typer.echo(f"The budget is divided like this:\n{plan}")
     price = plan.guarantee("bounds")
     bought = discover(
@@ -74,22 +74,3 @@ def buy(learner: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan) -> Schema
     )
     show_purchase(draft, bought)
     return bought
-
-
-class _Rehearsed(Exception):
-    """All checks are passed: next, the ledger would be charged."""
-
-
-class _ClosedLedger:
-    """Stands where the ledger is charged, and lets nobody past."""
-
-    def reserve(self, *_: Any) -> NoReturn:
-        raise _Rehearsed
-
-
-def _rehearse(learner: Any, rows: Any) -> None:
-    """Whatever would stop the training must stop it before anything is bought: fit, up to the charge."""
-    try:
-        type(learner)(**learner.get_params(deep=False) | {"ledger": _ClosedLedger()}).fit(rows)
-    except _Rehearsed:
-        return

@@ -15,7 +15,7 @@ from privlearn.data.columns import Value
 from privlearn.data.draft import Bound
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Budget, Cost, check_promise
+from privlearn.ledger import Budget, Charge, Cost
 from privlearn.mechanisms.discovery import Discovery
 from privlearn.mechanisms.histogram import frequent
 from privlearn.randomness import Randomness, randomness_from
@@ -87,15 +87,17 @@ def discover(
         anchors=len(draft.centres) + len({bound.column for bound in draft.bounds}),
         lists=len(draft.lists),
     )
-    check_promise(
-        plan.guarantee,
-        plan.records,
+    charge = Charge(
+        ledger=ledger,
+        cost=Cost(plan.guarantee, None if plan.lists else plan.renyi),
+        promise=plan.guarantee,
+        records=plan.records,
+        purpose=f"discover: {plan.bounds} bounds, {plan.lists} lists",
+        schema_digest=draft.digest,
         secure=randomness.secure,
         accept_weak_privacy=accept_weak_privacy,
-        ledger=ledger,
     )
-    compute = _reader(records, draft, plan, randomness)
-    bounds, lists = _charged(ledger, plan, draft, compute)
+    bounds, lists = charge.pay_for(_reader(records, draft, plan, randomness))
     return draft.complete(bounds, lists, _receipt(draft, plan, randomness))
 
 
@@ -153,20 +155,6 @@ def _listed(
     """The frequent values, sorted: their order in the table is nobody's business."""
     shown = frequent(counts, plan.noise_scale, plan.threshold, randomness)
     return sorted(value for value, is_shown in zip(values, shown, strict=True) if is_shown)
-
-
-def _charged(
-    ledger: Budget | None, plan: Discovery, draft: SchemaDraft, compute: Callable[[], Bought]
-) -> Bought:
-    """Reserve, compute, commit: nothing is kept before its cost is durable."""
-    if ledger is None:
-        return compute()
-    cost = Cost(plan.guarantee, None if plan.lists else plan.renyi)
-    purpose = f"discover: {plan.bounds} bounds, {plan.lists} lists"
-    with ledger.reserve(cost, purpose, draft.digest) as reservation:
-        bought = compute()
-        reservation.commit()
-    return bought
 
 
 def _receipt(draft: SchemaDraft, plan: Discovery, randomness: Randomness) -> Purchase:

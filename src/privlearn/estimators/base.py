@@ -18,13 +18,14 @@ from privlearn.erm.losses import choose_loss
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.callers import check_callers
 from privlearn.estimators.inputs import EncodedRows, check_array_shape, target_column
-from privlearn.estimators.work import Work, charged
+from privlearn.estimators.work import Work, charge_of
 from privlearn.guarantee import Guarantee
+from privlearn.ledger import Charge
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.output import Fit
 from privlearn.randomness import randomness_from
-from privlearn.release import Certificate, Model, Release
-from privlearn.release.encoders import Encoder, base_of, describe_encoding
+from privlearn.release import Model, Release
+from privlearn.release.encoders import Encoder, base_of
 
 Array = NDArray[np.float64]
 
@@ -52,19 +53,24 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             What to predict. With a schema it may be left out: the schema's target column is taken.
         """
         self._refuse(unsupported)
+        charge, release = self._planned(X, y)
+        self.publish(charge.pay_for(release))
+        return self
+
+    def rehearse(self, X: Any, y: Any = None) -> None:
+        """All that `fit` does before it charges the ledger: whatever would stop it, stops it here."""
+        self._planned(X, y)[0].check()
+
+    def _planned(self, X: Any, y: Any) -> tuple[Charge, Callable[[], Release]]:
+        """What `fit` costs, and what touches the data once that is paid."""
         guarantee = Guarantee(self.epsilon, self.delta, self.neighbours)
         randomness = randomness_from(self.random_state)
         if guarantee.is_private and randomness.secure:
             check_callers()
         work = self.prepare(X, y, guarantee.is_private)
         mechanism = work.plan(guarantee)
-        coefficients = charged(
-            self, mechanism, work.rows.total, randomness, lambda: work.run(mechanism, randomness)
-        )
-        model = work.model(coefficients)
-        certificate = Certificate.issue(mechanism, randomness, describe_encoding(model.encoder))
-        self.publish(model, certificate)
-        return self
+        charge = charge_of(self, mechanism, work.rows.total, randomness)
+        return charge, lambda: work.release(mechanism, randomness)
 
     def set_params(self, **params: Any) -> Any:
         """As scikit-learn has it; but a tool of scikit-learn that seeds its members may not make the noise known."""
@@ -81,11 +87,11 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         loss = self._chosen_loss()
         return Work(self, loss, *self._lift(self._read(X, y, private)))
 
-    def publish(self, model: Model, certificate: Certificate) -> None:
+    def publish(self, release: Release) -> None:
         """Become the fitted estimator of a model that may leave."""
-        self.coefficients_ = model.coefficients
-        self.certificate_ = certificate
-        self.release_ = Release(model, certificate)
+        self.coefficients_ = release.model.coefficients
+        self.certificate_ = release.certificate
+        self.release_ = release
 
     def _truth(self, X: Any, y: Any) -> Any:
         """What to score against: with a schema, its target column unless ``y`` is given."""

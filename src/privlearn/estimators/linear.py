@@ -17,7 +17,7 @@ from privlearn.estimators.training import Progress, solver
 from privlearn.ledger import Budget
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.output import Fit
-from privlearn.release import Certificate, LinearModel
+from privlearn.release import LinearModel, Release
 from privlearn.release.encoders import Encoder
 
 Array = NDArray[np.float64]
@@ -169,8 +169,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
     ) -> LinearModel:
         return LinearModel(encoder, coefficients, rows.classes, loss.link)
 
-    def publish(self, model: Any, certificate: Certificate) -> None:
-        super().publish(model, certificate)
+    def publish(self, release: Release) -> None:
+        super().publish(release)
+        model: Any = release.model
         self.classes_ = model.classes
         if isinstance(model.encoder, BoundedRows):
             self.coef_, self.intercept_ = model.encoder.unscale(model.coefficients)

@@ -23,7 +23,7 @@ from privlearn.features import Kernel
 from privlearn.ledger import Budget
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.output import Fit
-from privlearn.release import Certificate, RegressionModel
+from privlearn.release import RegressionModel, Release
 from privlearn.release.encoders import Encoder
 
 Array = NDArray[np.float64]
@@ -163,8 +163,9 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
     ) -> RegressionModel:
         return RegressionModel(encoder, coefficients, rows.target_bounds)
 
-    def publish(self, model: Any, certificate: Certificate) -> None:
-        super().publish(model, certificate)
+    def publish(self, release: Release) -> None:
+        super().publish(release)
+        model: Any = release.model
         if isinstance(model.encoder, BoundedRows):
             slopes, intercept = model.encoder.unscale(model.coefficients[0])
             lower, upper = model.target_bounds

@@ -16,11 +16,11 @@ from privlearn.erm import LossFacts
 from privlearn.estimators.inputs import EncodedRows
 from privlearn.estimators.plan import plan_mechanism
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Cost, check_promise
+from privlearn.ledger import Charge, Cost
 from privlearn.mechanisms import KERNEL_MECHANISMS, AnyMechanism
 from privlearn.randomness import Randomness
-from privlearn.release import Model
-from privlearn.release.encoders import Encoder
+from privlearn.release import Certificate, Model, Release
+from privlearn.release.encoders import Encoder, describe_encoding
 
 Array = NDArray[np.float64]
 Result = TypeVar("Result")
@@ -74,6 +74,11 @@ class Work:
         )
         return model
 
+    def release(self, mechanism: AnyMechanism, randomness: Randomness) -> Release:
+        """Touch the data: what may leave, once it is paid for."""
+        model = self.model(self.run(mechanism, randomness))
+        return Release(model, Certificate.issue(mechanism, randomness, describe_encoding(model.encoder)))
+
     def on(self, rows: EncodedRows) -> Work:
         """The same work on other rows of the same space."""
         return dataclasses.replace(self, rows=rows)
@@ -83,23 +88,16 @@ class Work:
         return dataclasses.replace(self, estimator=estimator, loss=estimator._chosen_loss())
 
 
-def charged(
-    owner: Any, mechanism: Any, records: int, randomness: Randomness, compute: Callable[[], Result]
-) -> Result:
-    """Judge the promise, reserve, compute, commit: nothing is kept before its cost is durable in the owner's ledger."""
+def charge_of(owner: Any, mechanism: Any, records: int, randomness: Randomness) -> Charge:
+    """What an estimator's or a search's `fit` costs, by its parameters."""
     schema: Schema | None = owner.schema
-    check_promise(
-        with_purchases(mechanism.guarantee, () if schema is None else schema.bought),
-        records,
+    return Charge(
+        ledger=owner.ledger,
+        cost=Cost(mechanism.guarantee, mechanism.renyi),
+        promise=with_purchases(mechanism.guarantee, () if schema is None else schema.bought),
+        records=records,
+        purpose=f"{type(owner).__name__}.fit",
+        schema_digest="" if schema is None else schema.digest,
         secure=randomness.secure,
         accept_weak_privacy=owner.accept_weak_privacy,
-        ledger=owner.ledger,
     )
-    if owner.ledger is None:
-        return compute()
-    digest = "" if schema is None else schema.digest
-    cost = Cost(mechanism.guarantee, mechanism.renyi)
-    with owner.ledger.reserve(cost, f"{type(owner).__name__}.fit", digest) as reservation:
-        result = compute()
-        reservation.commit()
-    return result

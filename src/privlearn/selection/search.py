@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.callers import check_callers
-from privlearn.estimators.work import charged
+from privlearn.estimators.work import charge_of
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Budget
+from privlearn.ledger import Budget, Charge
 from privlearn.mechanisms.answers import whole_number
 from privlearn.mechanisms.search import Searched
 from privlearn.randomness import Randomness, randomness_from
+from privlearn.release import Release
 from privlearn.release.encoders import describe_encoding
 from privlearn.release.search_certificate import SearchCertificate
 from privlearn.selection.grid import candidates_of, plain
@@ -123,6 +125,22 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         X, y
             As for the estimator's own ``fit``.
         """
+        charge, chosen = self._planned(X, y)
+        best, self.best_params_, release = charge.pay_for(chosen)
+        best.publish(release)
+        self.best_estimator_ = best
+        searched: Any = release.certificate.mechanism
+        error = searched.error
+        self.best_score_ = None if error is None else 1.0 - error
+        self.certificate_, self.release_ = best.certificate_, best.release_
+        return self
+
+    def rehearse(self, X: Any, y: Any = None) -> None:
+        """All that `fit` does before it charges the ledger: whatever would stop it, stops it here."""
+        self._planned(X, y)[0].check()
+
+    def _planned(self, X: Any, y: Any) -> tuple[Charge, Callable[[], tuple[Any, dict[str, Any], Release]]]:
+        """What `fit` costs; and what touches the data then: the best estimator, its parameters and its release."""
         guarantee = self._promise()
         parameters = candidates_of(self.estimator, self.param_grid)
         randomness = randomness_from(self.random_state)
@@ -131,16 +149,15 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         estimators = [self._candidate(candidate) for candidate in parameters]
         shop = Workshop(estimators, parameters, X, y)
         way = self._way(shop, parameters, guarantee, randomness)
-        outcome = charged(self, way.search, way.search.records, randomness, way.run)
-        best, work = estimators[outcome.chosen], shop.work(outcome.chosen)
-        searched = Searched(way.search, tuple(map(plain, parameters)), outcome.chosen, outcome.error)
-        model = work.model(outcome.coefficients)
-        best.publish(model, SearchCertificate.issue(searched, randomness, describe_encoding(model.encoder)))
-        self.best_estimator_ = best
-        self.best_params_ = parameters[outcome.chosen]
-        self.best_score_ = None if outcome.error is None else 1.0 - outcome.error
-        self.certificate_, self.release_ = best.certificate_, best.release_
-        return self
+
+        def chosen() -> tuple[Any, dict[str, Any], Release]:
+            outcome = way.run()
+            model = shop.work(outcome.chosen).model(outcome.coefficients)
+            searched = Searched(way.search, tuple(map(plain, parameters)), outcome.chosen, outcome.error)
+            certificate = SearchCertificate.issue(searched, randomness, describe_encoding(model.encoder))
+            return estimators[outcome.chosen], parameters[outcome.chosen], Release(model, certificate)
+
+        return charge_of(self, way.search, way.search.records, randomness), chosen
 
     @property
     def schema(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -47,10 +47,12 @@ class OfferedDataSet:
     schema: Schema = field(repr=False)
     learners: dict[str, Recipe]
     owner: Owner = field(repr=False)
+    counted: int | None = None
+    """The number of records, for a process to whom the server has told it."""
 
     @cached_property
     def records(self) -> int:
-        return self._read_and_check()
+        return self._read_and_check() if self.counted is None else self.counted
 
     def read_rows(self) -> pa.Table:
         """PRIVATE: the rows, with the types that the schema states."""
@@ -104,20 +106,23 @@ class Catalog:
     Parameters
     ----------
     owner : Owner
+    counted : mapping from names to numbers of records, optional
+        As the server found them; without it each is counted when it is first asked for.
     """
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: Owner, counted: Mapping[str, int] | None = None) -> None:
         self._owner = owner
-        self._offered = {name: _offer(owner, name) for name in owner.datasets}
+        self._offered = {name: _offer(owner, name, (counted or {}).get(name)) for name in owner.datasets}
 
-    def check(self) -> None:
-        """Refuse learners and rows that do not fit their schema, before anybody asks."""
+    def check(self) -> dict[str, int]:
+        """Refuse learners and rows that do not fit their schema, before anybody asks; count the records."""
         for name, offered in self._offered.items():
             for learner, recipe in offered.learners.items():
                 with _named(f"{name}.learners.{learner}"):
                     _check_recipe(recipe, offered.schema)
             with _named(name):
                 offered.records  # noqa: B018 - reads the rows
+        return {name: offered.records for name, offered in self._offered.items()}
 
     def of(self, caller: Caller) -> list[OfferedDataSet]:
         """What the caller may see."""
@@ -143,12 +148,12 @@ class Catalog:
         return caller.is_holder or self._owner.share(caller.analyst, name) is not None
 
 
-def _offer(owner: Owner, name: str) -> OfferedDataSet:
+def _offer(owner: Owner, name: str, counted: int | None) -> OfferedDataSet:
     settings = owner.datasets[name]
     with _named(name):
         schema = Schema.load(settings.schema_file)
         learners = settings.learners or default_recipes(schema)
-    return OfferedDataSet(name, settings, schema, learners, owner)
+    return OfferedDataSet(name, settings, schema, learners, owner, counted)
 
 
 def _check_recipe(recipe: Recipe, schema: Schema) -> None:

@@ -60,13 +60,14 @@ def check_request(
     """Refuse what no theorem covers, and points that do not fit the schema."""
     if mechanism != "model" and points is not None:
         raise InvalidParameter("a session on a kernel machine needs no public points: leave them out")
-    if points is None:
-        _foretold(offered, recipe, guarantee, mechanism, None).mechanism  # noqa: B018 - some promises cannot be kept
-        return
-    _check_promise(guarantee)
-    _check_count(points)
-    learner = estimator(recipe, offered.schema, guarantee, public_points=points)
-    learner.prepare(offered.synthetic(2), None, private=True).plan(guarantee)
+    planned(offered, recipe, guarantee, mechanism, points)  # some promises cannot be kept
+
+
+def planned(
+    offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str, points: pa.Table | None
+) -> Any:
+    """The calibrated mechanism that a training runs, from public facts: what it costs is known before rows are read."""
+    return _foretold(offered, recipe, guarantee, mechanism, points).mechanism
 
 
 def _foretold(

@@ -50,10 +50,10 @@ class Service:
         if self._lock is not None:
             jobs.expire_leases(self.store)
         self.catalog = Catalog(owner)
-        self.catalog.check()
+        counted = self.catalog.check()
         self._sessions = OpenSessions(self.store, self.catalog)
         self._known_sessions: Remembered[str, Session] = Remembered(seconds=1.0, most=1000)
-        self._workers = [Worker(owner, self._ended) for _ in range(owner.server.training_processes)]
+        self._workers = [Worker(owner, counted, self._ended) for _ in range(owner.server.training_processes)]
 
     def start(self) -> None:
         """Begin to train what waits."""

@@ -1,9 +1,9 @@
 """When a training ends: its running time depends on the records, the time it shows must hardly.
 
 A job ends one, two, four, eight, ... times ``training_seconds`` after its start, whichever comes next: until then its
-result is not committed, its state does not change, and its process takes no other job. Its cost is reserved, which is
-seen too, at the end of a slot half as long. What an observer learns from the clock are the numbers of these slots. A
-holder who sets ``training_seconds`` above twice what any training takes gives nothing away: both are the first.
+result is not committed, its state does not change, and its process takes no other job. Its cost is reserved before a
+row is read. What an observer learns from the clock is the number of the slot. A holder who sets ``training_seconds``
+above what any training takes gives nothing away: it is the first.
 """
 
 from __future__ import annotations

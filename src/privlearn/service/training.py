@@ -1,4 +1,4 @@
-"""What a training does, in a process of its own: read, fit, store, commit.
+"""What a training does, in a process of its own: reserve, read, fit, store, commit.
 
 An error that says something about the records is for the holder's log: the analyst reads one sentence for all of them.
 """
@@ -7,26 +7,36 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from privlearn.data import Schema
-from privlearn.errors import BudgetExceeded, LedgerError, PrivlearnError, SessionError
+from privlearn.errors import BudgetExceeded, DataError, LedgerError, PrivlearnError, SessionError
 from privlearn.estimators import KernelLearner
-from privlearn.ledger import Budget, Ledger
+from privlearn.ledger import Cost, Ledger
 from privlearn.ledger.reservation import Reservation
+from privlearn.randomness import SecureRandomness
 from privlearn.service import jobs, results
-from privlearn.service.charging import FreeOfCharge, JobBudget
 from privlearn.service.datasets import Catalog, OfferedDataSet
-from privlearn.service.recipes import estimator, kernel_learner
+from privlearn.service.estimates import planned
+from privlearn.service.recipes import Recipe, estimator, kernel_learner
 from privlearn.service.refusals import Refusal
 from privlearn.service.requests import Job, points_from_bytes
 from privlearn.service.slots import wait_for_end_of_slot
 from privlearn.sessions import InteractivePredictor
+from privlearn.sessions.opening import calibrated
 from privlearn.sessions.shared import SharedStore
 
 TRIAL_ROWS = 2000
 
 
 def run_job(store: str, catalog: Catalog, job: Job) -> str:
-    """Train, make the result durable, pay, and end the job; a job that was interrupted goes on where it was.
+    """Reserve, train, make the result durable, commit, and end the job; one that was interrupted goes on where it was.
+
+        reserve -> read the rows and compute -> store the result, unseen -> end of the slot -> commit -> show it
+
+    The cost is known from public facts and reserved before a row is read, so that whatever fails afterwards is paid
+    for, and looks the same for every table. A process that dies in between leaves a reservation under the job's own id
+    that the job goes on with: a restart neither pays twice nor loses what was paid, and one result alone is ever seen.
 
     Returns
     -------
@@ -64,60 +74,56 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
 
 
 def _train(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> None:
-    schema, rows = rows_of(offered, job.trial)
-    budget = FreeOfCharge() if job.trial else JobBudget(ledger, job, offered.settings.training_seconds)
-    if job.mechanism != "model":
-        _open_session(store, offered, job, schema, rows, budget)
-        return
     points = points_from_bytes(jobs.stored_points(store, job.id))
-    learner = estimator(
-        offered.learners[job.learner],
-        schema,
-        job.guarantee,
-        public_points=points,
-        ledger=budget,
-        accept_weak_privacy=_accepts_weakness(offered, job),
-    )
-    release = learner.fit(rows).release_
+    recipe = offered.learners[job.learner]
+    reserved = None if job.trial else _reserved(offered, ledger, job, recipe, points)
+    schema, rows = rows_of(offered, job.trial)
+    if job.mechanism != "model":
+        learner = kernel_learner(recipe, schema, job.guarantee).read(rows)
+        with _first_or_same(SharedStore(store, job.id), learner, job, reserved) as session:
+            results.store_session(store, job, session.certificate, None)
+        return
+    work = estimator(recipe, schema, job.guarantee, public_points=points).prepare(rows, None, private=True)
+    mechanism = work.plan(job.guarantee)
+    _check_same(mechanism, reserved)
+    release = work.release(mechanism, SecureRandomness())
     if job.kind == "release":
         results.store_release(store, job, release)
     else:
         results.store_session(store, job, release.certificate, release)
 
 
-def _open_session(
-    store: str, offered: OfferedDataSet, job: Job, schema: Schema, rows: Any, budget: Budget
-) -> None:
-    """A session that answers from a kernel machine: its state has the session's id."""
-    learner = kernel_learner(offered.learners[job.learner], schema, job.guarantee)
-    accepted = _accepts_weakness(offered, job)
-    with _first_or_same(SharedStore(store, job.id), learner, rows, job, budget, accepted) as session:
-        results.store_session(store, job, session.certificate, None)
+def _reserved(
+    offered: OfferedDataSet, ledger: Ledger, job: Job, recipe: Recipe, points: pa.Table | None
+) -> Any:
+    """The mechanism that public facts call for, its cost reserved."""
+    plan = planned(offered, recipe, job.guarantee, job.mechanism, points)
+    told = f"{job.kind}, {job.learner} ({plan.name})"
+    ledger.reserve(Cost(plan.guarantee, plan.renyi), told, offered.schema.digest, id=job.id)
+    return plan
+
+
+def _check_same(mechanism: Any, reserved: Any) -> None:
+    """What is run must be what was paid for; the number of records alone can have changed, and that is public."""
+    if reserved is not None and mechanism != reserved:
+        raise DataError(
+            "the table has another number of records than at the server's start: restart the server"
+        )
 
 
 def _first_or_same(
-    state: SharedStore, learner: KernelLearner, rows: Any, job: Job, budget: Budget, accepted: bool
+    state: SharedStore, learner: KernelLearner, job: Job, reserved: Any
 ) -> InteractivePredictor:
     """A new session; or the one that an earlier attempt has begun, or another process that runs this job."""
     try:
         if not state.exists():
-            return InteractivePredictor(
-                learner.read(rows),
-                job.guarantee,
-                job.mechanism,
-                state=state,
-                ledger=budget,
-                accept_weak_privacy=accepted,
-            )
+            plan = calibrated(learner, job.guarantee, job.mechanism, "tight")
+            _check_same(plan, reserved)
+            return InteractivePredictor.paid(learner, plan, state)
     except SessionError:
         if not state.exists():
             raise
-    return InteractivePredictor.reopen(state, learner.read(rows))
-
-
-def _accepts_weakness(offered: OfferedDataSet, job: Job) -> bool:
-    """The holder's word; a trial was judged by the number of records, and made-up rows have nobody to protect."""
-    return job.trial or offered.settings.accept_weak_privacy
+    return InteractivePredictor.reopen(state, learner)
 
 
 def rows_of(offered: OfferedDataSet, trial: bool) -> tuple[Schema, Any]:

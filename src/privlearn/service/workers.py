@@ -6,7 +6,7 @@ import logging
 import multiprocessing
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
@@ -29,12 +29,15 @@ class Worker:
     Parameters
     ----------
     owner : Owner
+    counted : mapping from data sets to their numbers of records
+        Public: what a training costs follows from it before a row is read.
     ended : callable
         Called with each job that has ended here and the reason of its failure, empty if it is done.
     """
 
-    def __init__(self, owner: Owner, ended: Callable[[Job, str], None]) -> None:
+    def __init__(self, owner: Owner, counted: Mapping[str, int], ended: Callable[[Job, str], None]) -> None:
         self._owner = owner
+        self._counted = counted
         self._store = owner.server.store
         self._ended = ended
         self._wake = threading.Event()
@@ -113,7 +116,8 @@ class Worker:
         context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
         self._pipe, end = context.Pipe()
         self._ready = False  # until it says so
-        self._process: BaseProcess = context.Process(target=train_for, args=(self._owner, end), daemon=True)
+        arguments = (self._owner, self._counted, end)
+        self._process: BaseProcess = context.Process(target=train_for, args=arguments, daemon=True)
         self._process.start()
         end.close()  # so that this side notices when the process is gone
 
@@ -123,11 +127,11 @@ class Worker:
         self._pipe.close()
 
 
-def train_for(owner: Owner, pipe: Connection) -> None:
+def train_for(owner: Owner, counted: Mapping[str, int], pipe: Connection) -> None:
     """A training process: does one job after another until its server is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
     store = owner.server.store
-    catalog = Catalog(owner)
+    catalog = Catalog(owner, counted)
     pipe.send(True)
     while True:
         try:

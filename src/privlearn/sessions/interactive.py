@@ -9,21 +9,19 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from privlearn.data.purchase import with_purchases
 from privlearn.data.quiet import quietly
 from privlearn.errors import SessionError
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Budget, check_promise
+from privlearn.ledger import Budget
 from privlearn.mechanisms.function_release import FunctionRelease
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.certified import installed_versions
-from privlearn.release.receipts import read_receipts
 from privlearn.release.session_certificate import SessionCertificate, SessionMechanism
 from privlearn.sessions.answers import Answer, Answers
 from privlearn.sessions.durable import Record, State, StateStore
 from privlearn.sessions.function_session import FunctionSession
 from privlearn.sessions.learner import Array, Learner
-from privlearn.sessions.opening import calibrated, charged_state, check_learner, public_header, recorded_plan
+from privlearn.sessions.opening import calibrated, charge_of, check_learner, new_state, recorded_plan
 from privlearn.sessions.pinp_session import PinpSession
 from privlearn.sessions.points import numbers_to_bytes
 from privlearn.sessions.shared import SharedStore
@@ -84,19 +82,18 @@ class InteractivePredictor:
         check_learner(learner)
         randomness = randomness_from(random_state)
         plan = calibrated(learner, guarantee, mechanism, mode)
-        check_promise(
-            with_purchases(plan.guarantee, read_receipts(learner.describe())),
-            plan.facts.task.total,
-            secure=randomness.secure,
-            accept_weak_privacy=accept_weak_privacy,
-            ledger=ledger,
-        )
         store = _as_store(state)
         store.check_free()
-        header = public_header(learner, plan, randomness)
-        # The threshold is drawn before the charge, the state written after it: a crash between wastes the cost.
-        header["threshold"] = plan.draw_threshold(randomness) if not isinstance(plan, FunctionRelease) else 0
-        self._start(charged_state(store, header, learner, plan, ledger), learner, plan, randomness)
+        charge = charge_of(learner, plan, randomness, ledger=ledger, accept_weak_privacy=accept_weak_privacy)
+        opened = charge.pay_for(lambda: new_state(store, learner, plan, randomness))
+        self._start(opened, learner, plan, randomness)
+
+    @classmethod
+    def paid(cls, learner: Learner, plan: SessionMechanism, state: SharedStore) -> InteractivePredictor:
+        """A new session whose cost the caller has reserved already, under an id of its own: the service's."""
+        session, randomness = cls.__new__(cls), randomness_from(None)
+        session._start(new_state(state, learner, plan, randomness), learner, plan, randomness)
+        return session
 
     @classmethod
     def reopen(

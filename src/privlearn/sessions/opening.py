@@ -6,12 +6,14 @@ import json
 from hashlib import sha256
 from typing import Any
 
+from privlearn.data.purchase import with_purchases
 from privlearn.errors import InvalidParameter, SessionError
 from privlearn.guarantee import Guarantee, check_guarantee
-from privlearn.ledger import Budget, Cost
+from privlearn.ledger import Budget, Charge, Cost
 from privlearn.mechanisms.function_release import FunctionRelease
 from privlearn.mechanisms.pinp import PINP
 from privlearn.randomness import Randomness
+from privlearn.release.receipts import read_receipts
 from privlearn.release.session_certificate import SessionMechanism
 from privlearn.sessions.durable import State, StateStore
 from privlearn.sessions.learner import Learner
@@ -61,20 +63,30 @@ def _fingerprint(learner: Learner, plan: SessionMechanism) -> str:
     return sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def charged_state(
-    store: StateStore, header: dict[str, Any], learner: Learner, plan: SessionMechanism, ledger: Budget | None
-) -> State:
-    """Reserve, solve, write the state, commit: nothing is computed and no answer leaves before the cost is durable."""
-    if ledger is None:
-        return _solved_state(store, header, learner)
-    cost = Cost(plan.guarantee, plan.renyi)
-    with ledger.reserve(cost, f"InteractivePredictor, {plan.name}") as reservation:
-        state = _solved_state(store, header, learner)
-        reservation.commit()
-    return state
+def charge_of(
+    learner: Learner,
+    plan: SessionMechanism,
+    randomness: Randomness,
+    *,
+    ledger: Budget | None,
+    accept_weak_privacy: bool,
+) -> Charge:
+    """What all answers of the session cost together."""
+    return Charge(
+        ledger=ledger,
+        cost=Cost(plan.guarantee, plan.renyi),
+        promise=with_purchases(plan.guarantee, read_receipts(learner.describe())),
+        records=plan.facts.task.total,
+        purpose=f"InteractivePredictor, {plan.name}",
+        secure=randomness.secure,
+        accept_weak_privacy=accept_weak_privacy,
+    )
 
 
-def _solved_state(store: StateStore, header: dict[str, Any], learner: Learner) -> State:
+def new_state(store: StateStore, learner: Learner, plan: SessionMechanism, randomness: Randomness) -> State:
+    """Touch the data, once that is paid for: solve, and write down what the session starts from."""
+    header = public_header(learner, plan, randomness)
+    header["threshold"] = 0 if isinstance(plan, FunctionRelease) else plan.draw_threshold(randomness)
     learner.solve()
     return store.create(header, learner.function_bytes())
 
