@@ -35,9 +35,10 @@ def coordinate(
 ) -> None:
     """Lead the parties of a plan to one model; their rows stay with them.
 
-    Waits until every party has signed the plan, then asks its questions. A party
-    that is late, lost or sends what is not in order is left out, as long as the
-    plan's dropouts allow it; beyond that the run stops, and nothing is opened.
+    Waits until every party has signed the plan and given its keys, then asks its
+    questions. From then on a party that is late, lost or sends what is not in order
+    is left out, as long as the plan's dropouts allow it; beyond that the run stops,
+    and nothing is opened.
 
     \b
     Example:
