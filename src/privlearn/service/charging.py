@@ -5,8 +5,8 @@
 A process that dies in between leaves a reservation that the job goes on with, so a restart neither pays twice nor
 loses what was paid; and one result alone is ever seen for it.
 
-Before the cost is reserved rows are read: how long that takes depends on the records, and everybody sees when the budget
-moves. So it moves at the end of a slot.
+Before the cost is reserved rows are read: how long that takes depends on the records, and everybody sees when the
+budget moves. So it moves at the end of a slot.
 """
 
 from __future__ import annotations
