@@ -51,6 +51,7 @@ MASKS = (
     "../multiparty/test_masked_traffic.py",
     "../multiparty/test_masking_refusals.py",
 )
+REACHED = ("../erm/test_certifiable.py",)
 TRAININGS = ("../service/test_jobs.py", "../service/test_training.py")
 KEYS = ("../service/test_keys.py", "../service/test_catalog.py")
 WEAK = ("test_strength.py",)
@@ -249,6 +250,19 @@ MUTANTS = [
     Mutant("intercept outside the norm bound", "data/clip.py", "margin(self.dimension) / (math.sqrt(2.0) if fit_intercept else 1.0)", "margin(self.dimension)", DEFECTS),
     Mutant("NaN rows accepted", "data/clip.py", "if not np.isfinite(entries).all():", "if False:", DEFECTS),
     Mutant("solver returns what it has", "erm/descent.py", "if certified <= tolerance:", "if certified <= max(tolerance, 1e-4):", DEFECTS),
+    Mutant("solver: a long text makes it fail", "erm/rows.py", "if np.max(lengths, initial=0) <= PIECE:", "if True:", REACHED),
+    Mutant("solver: margins err more than stated", "erm/rows.py", "return dimension if dimension <= PIECE else PIECE + -(-dimension // PIECE)", "return 1", ("../erm/test_solve.py", *REACHED)),
+    Mutant("solver: public tolerance forgets the linear term", "erm/certifiable.py", "    half = linear_norm / (2.0 * regularization)\n", "    half = 0.0\n", REACHED),
+    Mutant("solver: no room over the rounding errors", "erm/certifiable.py", "needed = ROOM * rounding.bound(longest)", "needed = 0.25 * rounding.bound(longest)", REACHED),
+    Mutant("solver: no regularization is too small", "erm/certifiable.py", "if growth < MOST_GROWTH else math.inf", "if True else math.inf", (*REACHED, *DEFECTS)),
+    Mutant("solver: gives up where values look alike", "erm/descent.py", "if after.value < point.value - rounding:", "if True:", REACHED),
+    Mutant("solver: the hinge has one attempt", "erm/hinge.py", "TO_THE_BOUNDARY = (0.995, 0.9, 0.5, 0.7)", "TO_THE_BOUNDARY = (0.995,)", REACHED),
+    Mutant("solver: the hinge's public gap ignores rounding", "erm/certifiable.py", "needed = GAP_ROOM * rounding.bound(longest)", "needed = 0.01 * rounding.bound(longest)", REACHED),
+    Mutant("solver: the kernel machine has one attempt", "erm/dual.py", "return _newton(gram, losses, total, gap, linear_start(gram, losses, total), progress)", "return found", REACHED),
+    Mutant("solver: the kernel's public gap ignores the Gram matrix's error", "erm/kernel_gap.py", "+ gram_error) * slopes + gamma(1) * margin)", ") * slopes * 1e-6)", REACHED),
+    Mutant("asked tolerance is not raised", "mechanisms/task.py", "**{asked: max(getattr(self, asked), least)}", "**{asked: getattr(self, asked)}", DEFECTS),
+    Mutant("solver is asked for another tolerance than the task states", "estimators/training.py", "minimise(problem, tolerance=task.tolerance, gap=task.gap", "minimise(problem, tolerance=1e3 * task.tolerance, gap=task.gap", DEFECTS),
+    Mutant("session: solved before the charge", "sessions/opening.py", "    if ledger is None:\n        return _solved_state", "    learner.solve()\n    if ledger is None:\n        return _solved_state", TRAININGS),
     Mutant("kernel machine claims the gap it steers by", "erm/kernel_hinge.py", "if provable and reached <= gap:", "if reached <= gap:", ("../erm/test_dual.py",)),
     Mutant("infinite epsilon adds noise", OUTPUT, "        if not self.guarantee.is_private:\n            return minimisers\n", "", DEFECTS),
     Mutant("certificate not checked", CERTIFICATE, "            certificate._check(record)\n", "", RELEASE),

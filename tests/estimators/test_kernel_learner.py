@@ -77,7 +77,7 @@ def _without_first(fitted: KernelLearner, X: Array, y: NDArray[np.int64]) -> Ker
     goal = fitted._goal
     rows = dataclasses.replace(goal.rows, person_weights=(np.arange(len(y)) > 0).astype(float))
     fitted._goal = dataclasses.replace(goal, rows=rows)  # type: ignore[type-var]
-    fitted._dual = fitted._solve()
+    fitted._dual = fitted._minimisers()
     return fitted
 
 

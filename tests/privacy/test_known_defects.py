@@ -10,9 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privlearn import DataError, Guarantee, InvalidParameter, Ledger, PrivateLogisticRegression, SolverError
+from privlearn import (
+    DataError,
+    Guarantee,
+    InvalidParameter,
+    Ledger,
+    PrivateLogisticRegression,
+    PrivateSVC,
+    SolverError,
+)
 from privlearn.data import BoundedRows, Schema, SchemaEncoder
-from privlearn.erm import minimise
+from privlearn.erm import Logistic, Problem, minimise
 from privlearn.errors import BudgetExceeded, SchemaError
 from privlearn.estimators import training
 from tests.support.combinations import PLANS, Plan, every_plan, hockey_stick
@@ -107,8 +115,34 @@ def test_solvers_tolerance_is_inside_the_promise(plan: Plan, tolerance: float) -
 
 def test_solver_that_cannot_reach_its_tolerance_fails() -> None:
     """The same: it must not return what it has and let the theorem speak of something else."""
+    rows = BoundedRows(3.0, 3).encode(X)
     with pytest.raises(SolverError, match="could not certify"):
-        model(tolerance=1e-30, random_state=0).fit(X, Y)
+        minimise(Problem(rows, np.ones(60), Logistic(), 0.01, 60), tolerance=1e-30)
+
+
+def test_tolerance_that_some_table_cannot_reach_is_not_asked_for() -> None:
+    """Defect: a solver that fails on one table and not on its neighbour tells them apart, without noise."""
+    task = model(tolerance=1e-30, random_state=0).fit(X, Y).certificate_.task
+    assert 1e-14 < task.tolerance < 1e-10
+    assert task.certifiable(linear_norm=0.0).tolerance == task.tolerance
+    assert model(random_state=0).fit(X, Y).certificate_.task.tolerance == 1e-10
+
+
+@pytest.mark.parametrize("estimator", [PrivateLogisticRegression, PrivateSVC])
+def test_regularization_that_some_table_cannot_stand_is_refused_for_all(
+    estimator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the solver sees a row, and in the same words."""
+    monkeypatch.setattr(training, "minimise", lambda *_, **__: pytest.fail("a row was looked at"))
+    refusals = set()
+    for rows in (X, np.zeros_like(X), np.ones_like(X)):
+        fresh = estimator(
+            epsilon=math.inf, norm_bound=3.0, classes=[0, 1, 2], regularization=1e-17, mechanism="output"
+        )
+        with pytest.raises(InvalidParameter, match="too small") as refusal:
+            fresh.fit(rows, Y)
+        refusals.add(str(refusal.value))
+    assert len(refusals) == 1
 
 
 def test_equal_bounds_are_refused() -> None:

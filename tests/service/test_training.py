@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from privlearn.errors import SolverError
+from privlearn.estimators import KernelLearner
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger, reservation
 from privlearn.planning.synthetic import synthetic_table
@@ -211,6 +212,24 @@ def test_an_error_after_the_charge_leaves_the_cost(place: Place, monkeypatch: py
     assert place.run() == "ZeroDivisionError"
     assert place.see(job).failure.endswith("its cost stands")
     assert place.spent() == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("mechanism", ["function_release", "pinp"])
+def test_a_kernel_machine_is_solved_after_the_charge(
+    place: Place, monkeypatch: pytest.MonkeyPatch, mechanism: str
+) -> None:
+    """Whether and when it is solved depends on the records."""
+    charged = []
+
+    def fail(_: KernelLearner) -> None:
+        charged.append(place.spent())
+        raise SolverError("no convergence")
+
+    monkeypatch.setattr(KernelLearner, "solve", fail)
+    job = place.submit("session", mechanism)
+    assert place.run() == "no convergence"
+    assert charged == [(0.0, 1.0)]
+    assert place.see(job).failure.endswith("its cost stands")
 
 
 def test_public_points_become_landmarks(place: Place) -> None:

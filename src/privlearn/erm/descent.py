@@ -94,11 +94,9 @@ def _step(objective: Smooth, point: Point, direction: Array) -> Point:
         return full
     length = _exact_length(objective, point, direction, full.margins - point.margins)
     after = objective.at(point.coefficients + length * direction)
-    return (
-        after
-        if after.value < point.value - rounding
-        else _smaller_gradient(objective, point, direction, after)
-    )
+    if after.value < point.value - rounding:
+        return after
+    return _smaller_gradient(objective, point, direction, after)
 
 
 def _smaller_gradient(objective: Smooth, point: Point, direction: Array, otherwise: Point) -> Point:

@@ -89,13 +89,18 @@ def minimise_hinge(
     problem: Problem, gap: float = GAP_TOLERANCE, progress: Progress | None = None
 ) -> Solution:
     """Minimise until the duality gap is certified to be at most ``gap``."""
-    if problem.features.shape[1] > DIMENSION_LIMIT:
-        raise InvalidParameter(
-            f"the hinge loss is solved for up to {DIMENSION_LIMIT} features: take loss='huber_hinge' for more"
-        )
+    check_dimension(problem.features.shape[1])
     state, reached, iterations = _InteriorPoint(problem).solve(gap, progress)
     distance = math.sqrt(2.0 * reached / problem.regularization)
     return Solution(state.coefficients, problem.regularization * distance, distance, iterations)
+
+
+def check_dimension(dimension: int) -> None:
+    """Refuse more columns than a matrix of their square is worth."""
+    if dimension > DIMENSION_LIMIT:
+        raise InvalidParameter(
+            f"the hinge loss is solved for up to {DIMENSION_LIMIT} features: take loss='huber_hinge' for more"
+        )
 
 
 def minimise_dual(problem: Problem, gap: float) -> Array:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privlearn.erm.certifiable import LEAST_FOR_HINGE, ROOM
 from privlearn.erm.kernel_gram import Rows, SignedGram, extended_gamma
 from privlearn.erm.losses import DERIVATIVE_ROUNDING, Array, Loss, LossFacts
 from privlearn.erm.objective import SAFETY, UNDERFLOW, gamma
 
-ROOM = 4.0  # what the solver is left over the bound on rounding errors, as in `certifiable`
 MOST_GAP = 1e-3  # relative to the weight bound, which is about J(0): beyond, a proof would say nothing
 
 
@@ -95,6 +95,8 @@ def least_kernel_gap(
     gram_error : float, default=0.0
         As in `KernelProblem`.
     """
+    if math.isinf(loss.smoothness) and regularization < 2.0 * LEAST_FOR_HINGE * weight_bound:
+        return math.inf
     largest = 1.0 + 2.0 * gram_error
     slopes = loss.lipschitz * weight_bound / regularization
     margin = largest * slopes

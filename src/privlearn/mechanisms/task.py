@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from privlearn.erm.certifiable import least_gap, least_tolerance
-from privlearn.erm.hinge import GAP_TOLERANCE
+from privlearn.erm.hinge import GAP_TOLERANCE, check_dimension
 from privlearn.erm.losses import LossFacts
 from privlearn.erm.solve import certified_distance
 from privlearn.errors import InvalidParameter
@@ -89,6 +89,7 @@ class Task:
         """
         strength = self.regularization if regularization is None else regularization
         if math.isinf(self.loss.smoothness):
+            check_dimension(self.dimension)
             least = least_gap(strength, dimension=self.dimension, weight_bound=self.weight_bound)
             asked = "gap"
         else:
