@@ -17,6 +17,11 @@ PrivlearnError
 
 from __future__ import annotations
 
+ON_DROPPING = (
+    "dropping rows changes the number of records, which is public: do it only if that number may be known"
+)
+"""What a message says that leaves no other choice than to repair or to drop rows."""
+
 
 class PrivlearnError(Exception):
     """Base of all errors raised on purpose by privlearn."""

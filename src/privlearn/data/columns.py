@@ -26,6 +26,10 @@ Rule = Literal["refuse", "zero"]
 ``refuse``: an error that names the column. ``zero``: the column contributes the zero vector for that row.
 """
 
+EXACT = 2**53
+"""Whole numbers below it in magnitude are floats of their own. A missing cell makes pandas keep a column of integers as
+floats, so a list may hold no others: which cells equal a listed value would depend on other people's cells."""
+
 BUY = "buy"
 """Stands in a `SchemaDraft` where a bound or a list is not known publicly and shall be bought."""
 
@@ -228,6 +232,11 @@ def distinct_values(values: tuple[Value, ...], example: str) -> tuple[Value, ...
         raise ValueError(
             "must all be of one type (text, whole numbers, or true/false): "
             'quote text that YAML reads as something else, e.g. "yes", "no", "1"'
+        )
+    if any(isinstance(value, int) and abs(value) >= EXACT for value in values):
+        raise ValueError(
+            "whole numbers of 2^53 and beyond cannot be told apart in a column with gaps: "
+            "write them as text, in quotes, and make the table's column text"
         )
     if len(set(values)) < len(values):
         raise ValueError("must all be different: remove the repeated ones")

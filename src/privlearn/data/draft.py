@@ -82,9 +82,9 @@ class SchemaDraft:
 
     def stand_in_for(self, table: Any) -> Schema:
         """The stand-in with values of the types that an Arrow table's columns have; types are public."""
-        types = dict(zip(table.schema.names, table.schema.types, strict=True))
+        present = table.column_names
         return self._stand_in(
-            {name: value_type(types[name]) if name in types else str for name in self.lists}
+            {name: value_type(table.column(name)) if name in present else str for name in self.lists}
         )
 
     @property
