@@ -48,6 +48,11 @@ def as_table(data: Any, columns: Sequence[str] | None = None) -> pa.Table:
     return pa.table(arrays, names=wanted)
 
 
+def column_names(data: Any) -> list[str]:
+    """The names of a table's columns; an array has none."""
+    return [] if isinstance(data, np.ndarray) else _columns_of(data)[0]
+
+
 def as_array(values: Any, label: str) -> Any:
     """Convert one column, or a list of labels, to an Arrow array."""
     return _converted(lambda: values, label)

@@ -13,6 +13,8 @@ from privlearn.data.blocks import blocks
 from privlearn.data.cells import numbers, owners, tally
 from privlearn.data.columns import Value
 from privlearn.data.draft import Bound
+from privlearn.data.persons import refuse_unclear_persons
+from privlearn.data.table import column_names
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee, Neighbours
 from privlearn.ledger import Budget, Cost
@@ -97,6 +99,7 @@ def _checked(table: Any, draft: SchemaDraft) -> Any:
     wanted = draft.stand_in
     roles = [wanted.target.name if wanted.target else None, wanted.person]
     rows = as_table(table, [*wanted.columns, *(name for name in roles if name is not None)])
+    refuse_unclear_persons(wanted, column_names(table))
     if rows.num_rows == 0:
         raise DataError("the table has no rows: give at least one")
     schema = draft.stand_in_for(rows)

@@ -17,8 +17,9 @@ from privlearn.data import BoundedRows, Schema, SchemaEncoder, Target, as_table
 from privlearn.data.cells import MISSING, UNKNOWN, codes
 from privlearn.data.cells import numbers as cell_numbers
 from privlearn.data.columns import EXACT
+from privlearn.data.persons import refuse_unclear_persons
 from privlearn.data.quiet import quietly
-from privlearn.data.table import as_array
+from privlearn.data.table import as_array, column_names
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 from privlearn.release.encoders import Encoder
 
@@ -90,6 +91,7 @@ def target_column(schema: Schema, X: Any, y: Any) -> tuple[Target, Any]:
 
 def encode_table(encoder: SchemaEncoder, X: Any, answers: int) -> dict[str, Any]:
     """The fields of `EncodedRows` for a table with so many labels or target values."""
+    refuse_unclear_persons(encoder.schema, column_names(X))
     features = encoder.encode(X)
     if features.shape[0] != answers:
         raise DataError(f"the table has {features.shape[0]} rows but there are {answers} labels")
@@ -229,11 +231,9 @@ _NOT_NUMBERS = "X cannot be read as numbers: give a 2-D array of numbers, or a s
 
 def _classes_of(y: Any) -> NDArray[Any]:
     """For epsilon = inf only, where nothing is promised: the labels that occur."""
-    classes = quietly(
-        lambda: np.unique(np.asarray(y)), "y mixes labels of several types: convert them to one"
-    )
-    if classes.dtype == object:  # text
-        classes = classes.astype(str)
+    labels = np.asarray(y)
+    labels = np.array(labels.tolist()) if labels.dtype == object else labels
+    classes = quietly(lambda: np.unique(labels), "y mixes labels of several types: convert them to one")
     if classes.dtype.kind == "f" and not np.isfinite(classes).all():
         raise DataError(_NO_LABEL)
     if not _are_labels(classes):
