@@ -120,8 +120,6 @@ def train(
         estimator = make_estimator(model, settings, kernel_settings)
         check_search(estimator, grid, search_method)
         rows = read_records(table, description)
-        description = draft.stand_in_for(rows)
-        estimator.set_params(schema=description)
         learner = as_search(estimator, grid, search_method, public_validation, description)
         if not draft.is_complete:
             progress.describe("buying")

@@ -68,28 +68,16 @@ def codes(column: Any, values: Sequence[Value], label: str) -> NDArray[np.int64]
     return result
 
 
-def value_type(column: Any) -> type:
-    """What a list of a column's values would hold: text unless all cells are numbers, or true or false."""
-    column = _plain(column)
-    if column.type == MIXED:
-        present = {*kinds_of(column).tolist()} - {MISSING_CELL}
-        return next((wanted for wanted in (int, bool) if present <= {*_KINDS[wanted]}), str)
-    if _is_truth(column.type):
-        return bool
-    return int if _is_number(column.type) else str
-
-
-def tally(column: Any, label: str) -> tuple[list[Value], NDArray[np.int64]]:
-    """The different values of a column of categories, and the number of cells that hold each.
+def tally(column: Any, wanted: type, label: str) -> tuple[list[Value], NDArray[np.int64]]:
+    """The different values of a column of categories, text or whole numbers, and how many cells hold each.
 
     Not counted: missing cells, and numbers that no list may hold (fractions, 2^53 and beyond).
     """
-    kind = value_type(column)
     column = _plain(column)
     if _is_null(column.type):
         return [], np.zeros(0, dtype=np.int64)
-    column = _comparable(column, kind, label)
-    counted = pc.value_counts(_listable(column) if kind is int else column.drop_null())
+    column = _comparable(column, wanted, label)
+    counted = pc.value_counts(_listable(column) if wanted is int else column.drop_null())
     values = quietly(
         lambda: counted.field("values").to_pylist(), f"{label} holds text that is not UTF-8: convert it"
     )
@@ -166,7 +154,8 @@ def _comparable(column: Any, wanted: type, label: str) -> Any:
         return pa.chunked_array([_floats(column, label)])
     raise DataError(
         f"{label} holds {type_name(kind)} where the schema lists {_IN_WORDS[wanted]}: "
-        "convert it, or write the schema's list in the column's type (quotes make text of a number)"
+        "convert it, or write the schema's list in the column's type (quotes make text of a number; "
+        "`buy whole numbers` buys a list of them)"
     )
 
 
@@ -225,7 +214,7 @@ def _numbered(column: Any) -> tuple[NDArray[np.int64], Any]:
 def _missing(column: Any) -> NDArray[np.bool_]:
     if column.type == MIXED:
         return np.equal(kinds_of(column), MISSING_CELL)
-    return np.asarray(column.is_null(nan_is_null=True).to_numpy(), dtype=np.bool_)
+    return np.asarray(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _is_number(kind: Any) -> bool:

@@ -33,6 +33,9 @@ floats, so a list may hold no others: which cells equal a listed value would dep
 BUY = "buy"
 """Stands in a `SchemaDraft` where a bound or a list is not known publicly and shall be bought."""
 
+BUY_LISTS: dict[str, type] = {BUY: str, f"{BUY} whole numbers": int}
+"""Stand there for a list, and say what it will hold: a column's own type depends on all of its cells."""
+
 
 class NumberColumn(PublicModel):
     """A number between public bounds; what lies outside is clamped to them.
@@ -209,7 +212,7 @@ def filled_in_bound(bound: Any) -> Any:
 
 def not_to_be_bought(part: Any) -> Any:
     """Refuse the mark of what is still to be bought."""
-    if isinstance(part, str) and part == BUY:
+    if isinstance(part, str) and part in BUY_LISTS:
         raise ValueError(
             "is still to be bought: run `privlearn discover` (Python: privlearn.discover) and take its schema"
         )

@@ -50,9 +50,10 @@ def in_one_type(column: Any, kinds: tuple[int, ...]) -> Any:
     """The cells of a mixed array as floats, text or truth values; ``None`` if one is not of those kinds."""
     if not np.isin(kinds_of(column), (*kinds, MISSING_CELL)).all():
         return None
-    if len(kinds) == 1:
-        return column.field(kinds[0])
-    return pc.coalesce(*(column.field(kind).cast(pa.float64(), safe=False) for kind in kinds))
+    parts = [column.field(kind) for kind in kinds]
+    if len(kinds) > 1:
+        parts = [pc.coalesce(*(part.cast(pa.float64(), safe=False) for part in parts))]
+    return pa.chunked_array(parts)
 
 
 def _read(cell: Any) -> tuple[int, Any]:

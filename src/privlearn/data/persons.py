@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from privlearn.data.schema import Schema
 from privlearn.errors import SchemaError
 
-_PEOPLE = "patient|person|subject|participant|respondent|individual|customer|client|member|user|employee|student|pupil"
-_NUMBERS = "ssn|nhs|mrn|nino|passport|iban|account|uuid|guid"
-_ENDINGS = "id|key|code|no|nr|nbr|num|number"
-_IDENTIFIER = re.compile(rf"(.+ )?(id|uuid|guid)|(.+ )?({_PEOPLE}|{_NUMBERS})s?( ?({_ENDINGS}))?")
+_ALONE = "patient|person|subject|participant|respondent|customer|ssn|nhs|mrn|account|passport|iban"
+_NUMBERED = (
+    rf"({_ALONE}|client|member|user|employee|student|individual)s? ?(id|key|code|no|nr|nbr|num|number)"
+)
+_IDENTIFIER = re.compile(rf"(.+ )?(id|uuid|guid|{_NUMBERED}|({_ALONE})s?)")
 _BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 
 
