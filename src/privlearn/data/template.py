@@ -32,7 +32,8 @@ _HEAD = """\
 #    column below), or rows_per_person: the largest number a person can have. If every row is another
 #    person: one_row_per_person: true.
 # 7. What nobody knows publicly can be bought with a share of epsilon: write buy instead of a bound or
-#    a list (lower: buy, values: buy, classes: buy); privlearn train and privlearn discover buy it.
+#    a list (lower: buy, values: buy, classes: buy; or buy whole numbers, where a list shall hold those);
+#    privlearn train and privlearn discover buy it.
 """
 
 _TAIL = """\
