@@ -58,6 +58,9 @@ WEAK = ("test_strength.py",)
 WEAK_COMMANDS = ("../cli/test_weak_privacy.py",)
 WEAK_REQUESTS = ("../service/test_weak_requests.py",)
 CALLERS = ("../estimators/test_callers.py",)
+ROWS = ("../data/test_cells.py", "../data/test_hostile_tables.py", "../data/test_schema.py")
+LABELS = ("../estimators/test_labels.py",)
+PERSONS = ("../data/test_persons.py", "../data/test_template.py")
 RUNS = ("../multiparty/test_party_run.py", "../multiparty/test_coordinator_run.py")
 HOSTILE = ("../multiparty/test_hostile_questions.py",)
 LIARS = ("../multiparty/test_lying_coordinator.py",)
@@ -249,6 +252,23 @@ MUTANTS = [
     Mutant("clip removed", "data/clip.py", "self._factor / np.maximum(np.sqrt(squares), self.clip_bound / largest)", "self._factor / (self.clip_bound / largest)", DEFECTS),
     Mutant("intercept outside the norm bound", "data/clip.py", "margin(self.dimension) / (math.sqrt(2.0) if fit_intercept else 1.0)", "margin(self.dimension)", DEFECTS),
     Mutant("NaN rows accepted", "data/clip.py", "if not np.isfinite(entries).all():", "if False:", DEFECTS),
+    Mutant("cell by cell: type of a column found by all of its cells", "data/table.py", "        if not _is_uniform(values):\n            return mixed(values)\n", "", ROWS),
+    Mutant("cell by cell: listed integers that floats cannot tell apart", "data/columns.py", "abs(value) >= EXACT", "abs(value) >= 2**64", ROWS),
+    Mutant("cell by cell: decimals rounded by their column's scale", "data/cells.py", "    if pa.types.is_decimal(column.type):\n        column = column.cast(pa.string())\n", "", ROWS),
+    Mutant("cell by cell: integers counted beyond floats", "data/cells.py", "cells[np.abs(cells) < EXACT]", "cells[np.abs(cells) < 2.0**62]", (*ROWS, "../discovery/test_discover.py")),
+    Mutant("cell by cell: persons that floats cannot tell apart", "data/cells.py", "(np.abs(values[given]) < EXACT) & (values[given]", "(values[given]", ROWS),
+    Mutant("cell by cell: persons told apart by spelling", "data/cells.py", 'pc.replace_substring_regex(spellings, _SPELLED_WHOLE, r"\\1\\2")', "spellings", ROWS),
+    Mutant("cell by cell: unreadable cells count as missing", "data/mixed.py", "(*kinds, MISSING_CELL)", "(*kinds, MISSING_CELL, UNREADABLE)", ROWS),
+    Mutant("cell by cell: text among numbers counts as missing", "data/mixed.py", "(*kinds, MISSING_CELL)", "(*kinds, MISSING_CELL, TEXT)", ROWS),
+    Mutant("cell by cell: line breaks read by where a block ends", "data/files.py", "newlines_in_values=True", "newlines_in_values=False", ("../data/test_files.py",)),
+    Mutant("cell by cell: labels made one type by numpy", "estimators/inputs.py", "np.asarray(y, dtype=object)", "np.asarray(y)", LABELS),
+    Mutant("cell by cell: classes that floats cannot tell apart", "estimators/inputs.py", "& (array > -EXACT) & (array < EXACT)", "", LABELS),
+    Mutant("cell by cell: scikit-learn looks at the labels", "estimators/inputs.py", "    check_same_length(X, answers)\n", "    check_same_length(X, answers)\n    __import__('sklearn.utils.multiclass').utils.multiclass.check_classification_targets(answers)\n", LABELS),
+    Mutant("persons: nobody asks what a person is", "data/persons.py", "    if found is not None:\n", "    if False:\n", PERSONS),
+    Mutant("persons: estimators do not ask what a person is", "estimators/inputs.py", "    refuse_unclear_persons(encoder.schema, column_names(X))\n", "", PERSONS),
+    Mutant("persons: discover does not ask what a person is", BUYING, "    refuse_unclear_persons(wanted, column_names(table))\n", "", BOUGHT),
+    Mutant("persons: files do not ask what a person is", "data/files.py", "    refuse_unclear_persons(schema, names)\n", "", PERSONS),
+    Mutant("persons: silence about persons changes the digest", "data/schema.py", 'for setting in ("bought", "one_row_per_person"):', 'for setting in ("bought",):', PERSONS),
     Mutant("solver returns what it has", "erm/descent.py", "if certified <= tolerance:", "if certified <= max(tolerance, 1e-4):", DEFECTS),
     Mutant("solver: a long text makes it fail", "erm/rows.py", "if np.max(lengths, initial=0) <= PIECE:", "if True:", REACHED),
     Mutant("solver: margins err more than stated", "erm/rows.py", "return dimension if dimension <= PIECE else PIECE + -(-dimension // PIECE)", "return 1", ("../erm/test_solve.py", *REACHED)),

@@ -20,6 +20,11 @@ UserWarning
 
 from __future__ import annotations
 
+ON_DROPPING = (
+    "dropping rows changes the number of records, which is public: do it only if that number may be known"
+)
+"""What a message says that leaves no other choice than to repair or to drop rows."""
+
 
 class NothingRecorded(UserWarning):
     """A promise was made without a ledger: nobody adds up what the same people are asked for."""

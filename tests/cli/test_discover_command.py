@@ -167,12 +167,19 @@ def test_a_crash_between_the_stages_wastes_only_what_was_bought(
     assert not (budgeted / "m.privlearn").exists()
 
 
-def test_parquet_columns_keep_their_types(budgeted: Census, wanted: Path, run: Run) -> None:
+def test_a_list_of_whole_numbers_is_bought_if_the_draft_says_so(
+    budgeted: Census, wanted: Path, run: Run
+) -> None:
     table = simulated_census(2000, seed=1)
     numbered = [label == "high" for label in table["income"].to_pylist()]
     path = budgeted / "census.parquet"
     write_table(table.set_column(7, "income", pa.array(numbered).cast(pa.int64())), path)
-    told = run("train", path, "--schema", wanted, *PRICE, *HALF, "--out", budgeted / "m.privlearn")
+    training = ("train", path, "--schema", wanted, *PRICE, *HALF, "--out", budgeted / "m.privlearn")
+    assert "`buy whole numbers`" in run(*training).stderr
+    content = yaml.safe_load(wanted.read_text())
+    content["target"]["classes"] = "buy whole numbers"
+    wanted.write_text(yaml.safe_dump(content, sort_keys=False))
+    told = run(*training)
     assert told.code == 0, told.told
     assert list(Release.load(budgeted / "m.privlearn").model.classes) == [0, 1]  # type: ignore[union-attr]
 

@@ -68,6 +68,13 @@ def test_types_come_from_the_schema_not_from_the_first_rows(tmp_path: Path) -> N
     assert table["code"].to_pylist() == ["7", "7", "7", "007"]
 
 
+def test_line_breaks_in_a_cell_do_not_depend_on_where_arrow_cuts_the_file(tmp_path: Path) -> None:
+    schema = Schema.from_dict({"name": "t", "columns": {"note": {"type": "text", "features": 8}}})
+    path = tmp_path / "t.csv"
+    path.write_text("note,n\n" + '"one\ntwo\nthree",1\n' * 200_000)  # several blocks of Arrow's
+    assert read_table(path, schema)["note"].unique().to_pylist() == ["one\ntwo\nthree"]
+
+
 def test_a_listed_value_is_not_a_missing_cell(tmp_path: Path) -> None:
     schema = Schema.from_dict(
         {"name": "t", "columns": {"country": {"type": "category", "values": ["NA", "ZA"], "missing": "zero"}}}

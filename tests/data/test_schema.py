@@ -68,6 +68,18 @@ SCHEMA_PROBLEMS = {
     "column is the person": ({"person": "age"}, "columns.age: identifies a person"),
     "person is the target": ({"person": "y"}, "person: is the target"),
     "person and rows_per_person": ({"person": "id", "rows_per_person": 3}, "rows_per_person: remove it"),
+    "one row per person and person": (
+        {"one_row_per_person": True, "person": "id"},
+        "one_row_per_person: remove it",
+    ),
+    "one row per person and several": (
+        {"one_row_per_person": True, "rows_per_person": 2},
+        "one_row_per_person: remove it",
+    ),
+    "a number that floats cannot tell apart": (
+        {"target": {"name": "y", "classes": [0, 2**53]}},
+        "write them as text",
+    ),
     "no rows a person": ({"rows_per_person": 0}, "rows_per_person"),
     "one class": ({"target": {"name": "y", "classes": ["ill"]}}, "target: classes: needs at least two"),
     "equal classes": ({"target": {"name": "y", "classes": [1, 1]}}, "target: classes: must all be different"),
@@ -147,7 +159,7 @@ rules = st.sampled_from(["refuse", "zero"])
 bounds = st.floats(-1e300, 1e300)
 values = st.one_of(
     st.lists(st.text(max_size=8), min_size=2, max_size=5, unique=True),
-    st.lists(st.integers(), min_size=2, max_size=5, unique=True),
+    st.lists(st.integers(1 - 2**53, 2**53 - 1), min_size=2, max_size=5, unique=True),
     st.just([True, False]),
 )
 number_columns = (
@@ -222,7 +234,14 @@ def test_the_digest_depends_on_the_order_of_columns_but_not_on_spelled_out_defau
 
 @pytest.mark.parametrize(
     "change",
-    [{"name": "u"}, {"rows_per_person": 2}, {"person": "id"}, {"target": None}, {"columns": {"age": AGE}}],
+    [
+        {"name": "u"},
+        {"rows_per_person": 2},
+        {"one_row_per_person": True},
+        {"person": "id"},
+        {"target": None},
+        {"columns": {"age": AGE}},
+    ],
 )
 def test_the_digest_depends_on_every_setting(change: dict[str, Any]) -> None:
     assert Schema.from_dict(described(**change)).digest != Schema.from_dict(described()).digest

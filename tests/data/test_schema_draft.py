@@ -39,7 +39,7 @@ def receipt(**changes: Any) -> Purchase:
 def test_marks_are_found_in_the_order_of_the_schema() -> None:
     draft = SchemaDraft.from_dict(content())
     assert [str(bound) for bound in draft.bounds] == ["age lower", "age upper"]
-    assert draft.lists == ("city", "y")
+    assert draft.lists == {"city": str, "y": str}
     assert draft.centres == ("age",)
     assert not draft.is_complete
 
@@ -70,16 +70,27 @@ def test_the_stand_in_reads_any_value() -> None:
 
 
 @pytest.mark.parametrize("part", ["lower", "upper", "values", "classes"])
-def test_only_drafts_may_have_marks(part: str) -> None:
+@pytest.mark.parametrize("mark", ["buy", "buy whole numbers"])
+def test_only_drafts_may_have_marks(part: str, mark: str) -> None:
     whole = content(
         columns={"age": {"type": "number", "lower": 0, "upper": 1}, "sex": SEX},
         target={"name": "y", "classes": [0, 1]},
     )
     place = {"classes": whole["target"], "values": whole["columns"]["sex"]}.get(part, whole["columns"]["age"])
-    place[part] = "buy"
+    place[part] = mark
     with pytest.raises(SchemaError, match=rf"{part}: is still to be bought: run `privlearn discover`"):
         Schema.from_dict(whole)
     place[part] = 0 if part == "lower" else 1 if part == "upper" else [0, 1]
+
+
+def test_a_list_s_type_is_declared_and_not_read_from_the_table() -> None:
+    draft = SchemaDraft.from_dict(content(columns={"code": {**CITY, "values": "buy whole numbers"}}))
+    assert draft.lists == {"code": int, "y": str}
+    code: Any = draft.stand_in.columns["code"]
+    assert code.values == (0, 1)
+    assert draft.digest != SchemaDraft.from_dict(content(columns={"code": CITY})).digest
+    with pytest.raises(SchemaError, match=r"columns\.age: lower"):
+        SchemaDraft.from_dict(content(columns={"age": {**AGE, "lower": "buy whole numbers"}}))
 
 
 @pytest.mark.parametrize(

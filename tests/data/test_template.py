@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from privlearn.data import Schema, write_table
+from privlearn.data.files import read_records
 from privlearn.data.template import schema_template
 from privlearn.errors import SchemaError
 from tests.support.canary import CANARIES, CANARY_NUMBER, CANARY_TEXT
@@ -49,6 +50,28 @@ def test_names_and_types_and_no_cell(file: Path) -> None:
         "target": {"name": None, "classes": []},
     }
     assert not any(cell in text for cell in (*CANARIES, "1913", "1987"))
+
+
+@pytest.mark.parametrize("answer", ["person", "one_row_per_person", None])
+def test_it_asks_about_persons_where_a_column_is_named_like_an_identifier(
+    answer: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("encounter_id,patient_nbr,age,ill\n1,5,34,no\n2,5,35,yes\n")
+    text = schema_template(path)
+    assert list(yaml.safe_load(text)["columns"]) == ["age", "ill"]
+    if answer == "person":
+        text = text.replace("person: null ", "person: patient_nbr ")
+    elif answer is not None:
+        text = text.replace("one_row_per_person: false", "one_row_per_person: true")
+    content = yaml.safe_load(text)
+    content |= {"columns": {"age": {"type": "number", "lower": 0, "upper": 9}}, "target": None}
+    schema = Schema.from_dict(content)
+    if answer is None:
+        with pytest.raises(SchemaError, match=r"person: encounter_id.*one_row_per_person: true"):
+            read_records(path, schema)
+    else:
+        assert read_records(path, schema).num_rows == 2
 
 
 def test_the_template_depends_on_names_and_types_alone(tmp_path: Path) -> None:

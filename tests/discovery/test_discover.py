@@ -28,6 +28,7 @@ from privlearn import (
     verify,
 )
 from privlearn.data.simulated import simulated_census
+from privlearn.errors import SchemaError
 from privlearn.mechanisms.quantile import candidates
 from privlearn.release import Certificate
 
@@ -126,17 +127,31 @@ def test_several_rows_a_person_cost_accuracy() -> None:
     [
         (["x", "y"] * 3000, ("x", "y")),
         ([7, 30] * 3000, (7, 30)),
-        ([True, False] * 3000, (False, True)),
         ([7.0, 30.0, None] * 2000, (7, 30)),
+        ([7, 30, 2**53 + 1] * 2000, (7, 30)),
         (pa.array(["x", "y"] * 3000).dictionary_encode(), ("x", "y")),
     ],
-    ids=["text", "whole numbers", "booleans", "floats with gaps", "dictionary"],
+    ids=["text", "whole numbers", "floats with gaps", "beyond floats", "dictionary"],
 )
-def test_lists_have_the_column_s_type(column: Any, values: tuple[Any, ...]) -> None:
-    draft = drafted({"code": {"type": "category", "values": "buy", "missing": "zero"}})
+def test_lists_have_the_declared_type(column: Any, values: tuple[Any, ...]) -> None:
+    mark = "buy" if isinstance(values[0], str) else "buy whole numbers"
+    draft = drafted({"code": {"type": "category", "values": mark, "missing": "zero"}})
     schema = bought(draft, pa.table({"code": column}))
     assert schema.columns["code"].values == values  # type: ignore[union-attr]
     assert [type(value) for value in schema.columns["code"].values] == [type(value) for value in values]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("column", [[7, 30] * 3000, [True, False] * 3000, [7, "x"] * 3000])
+def test_a_column_of_another_type_is_refused_before_it_is_paid_for(column: list[Any]) -> None:
+    draft = drafted({"code": {"type": "category", "values": "buy", "missing": "zero"}})
+    with pytest.raises(DataError, match="buy whole numbers"):
+        bought(draft, {"code": column})
+
+
+def test_a_table_with_identifiers_needs_a_word_about_persons() -> None:
+    table = {"age": [20.0] * 6000, "patient_nbr": range(6000)}
+    with pytest.raises(SchemaError, match="person: patient_nbr"):
+        bought(drafted({"age": NUMBERS["age"]}), table)
 
 
 def test_a_number_to_predict() -> None:

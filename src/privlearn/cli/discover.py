@@ -55,8 +55,9 @@ def discover(
       privlearn discover census.csv --schema wanted.schema.yaml \\
         --epsilon 0.1 --delta 1e-6 --out census.schema.yaml
     """
-    from privlearn.data import SchemaDraft, read_table
+    from privlearn.data import SchemaDraft
     from privlearn.data.documents import is_yaml
+    from privlearn.data.files import read_records
     from privlearn.discovery import discover as buy
 
     is_yaml(out)  # refuses names that a schema cannot have
@@ -64,7 +65,7 @@ def discover(
     draft = SchemaDraft.load(schema)
     budget = open_ledger(ledger, dataset, draft.stand_in.name, out=out, note=note)
     with LateProgress(f"reading {table}") as progress:
-        rows = read_table(table, draft.stand_in)
+        rows = read_records(table, draft.stand_in)
         progress.describe("buying")
         bought = buy(
             rows,

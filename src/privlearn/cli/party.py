@@ -31,7 +31,7 @@ def party(
       privlearn budget create census --ledger north.ledger --epsilon 2 --delta 1e-5
       privlearn party north.toml --data north.csv
     """
-    from privlearn.data import read_table
+    from privlearn.data.files import read_records
     from privlearn.ledger import Cost
     from privlearn.multiparty.flower import take_part
     from privlearn.multiparty.identity import Identity
@@ -47,7 +47,7 @@ def party(
     ledger = open_ledger(mine.ledger, mine.dataset, plan.table_schema.name)
     assert ledger is not None
     check_room(ledger, plan.guarantee)
-    rows = Party.from_table(plan, mine.name, read_table(data, plan.table_schema))
+    rows = Party.from_table(plan, mine.name, read_records(data, plan.table_schema))
     purpose = f"party {mine.name} of the plan {plan.digest[:16]}"
     run = PartyRun(
         plan,

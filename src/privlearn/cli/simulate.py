@@ -31,7 +31,7 @@ def simulate(
     Example:
       privlearn simulate plan.toml north.csv south.csv west.csv
     """
-    from privlearn.data import read_table
+    from privlearn.data.files import read_records
     from privlearn.multiparty.plan import MultipartyPlan
     from privlearn.multiparty.simulation import simulate as rehearse
 
@@ -41,7 +41,7 @@ def simulate(
     if len(tables) != len(agreed.parties):
         raise InvalidParameter(f"bring a table for each of {', '.join(agreed.parties)}, in this order")
     rows = {
-        name: read_table(table, agreed.table_schema)
+        name: read_records(table, agreed.table_schema)
         for name, table in zip(agreed.parties, tables, strict=True)
     }
     release = rehearse(agreed, rows, say)

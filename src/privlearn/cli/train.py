@@ -94,7 +94,8 @@ def train(
       privlearn train census.csv --schema census.schema.yaml \\
         --epsilon 1 --delta 1e-6 --out income.privlearn
     """
-    from privlearn.data import SchemaDraft, read_table
+    from privlearn.data import SchemaDraft
+    from privlearn.data.files import read_records
     from privlearn.estimators.by_name import make_estimator
     from privlearn.guarantee import Guarantee
     from privlearn.release.verify import read_private_key
@@ -128,9 +129,7 @@ def train(
         settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
         estimator = make_estimator(model, settings, kernel_settings)
         check_search(estimator, grid, search_method)
-        rows = read_table(table, description)
-        description = draft.stand_in_for(rows)
-        estimator.set_params(schema=description)
+        rows = read_records(table, description)
         learner = as_search(estimator, grid, search_method, public_validation, description)
         if not draft.is_complete:
             progress.describe("buying")

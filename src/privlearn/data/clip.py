@@ -13,7 +13,7 @@ from scipy import sparse
 from privlearn.data.blocks import blocks
 from privlearn.data.quiet import quietly
 from privlearn.data.rescale import margin, row_squares
-from privlearn.errors import DataError, InvalidParameter
+from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 
 
 class BoundedRows:
@@ -69,7 +69,8 @@ class BoundedRows:
         rows[:, self.n_features :] = self._factor
         for part in blocks(len(X)):
             block = rows[part, : self.n_features]
-            block[:] = X[part]
+            with np.errstate(over="ignore"):  # numbers longer than a float; refused as what they become
+                block[:] = X[part]
             _refuse_non_finite(block)
             largest = self._largest(np.max(np.abs(block), axis=1, initial=0.0))
             block /= largest[:, np.newaxis]
@@ -122,7 +123,7 @@ class BoundedRows:
 
 def _refuse_non_finite(entries: NDArray[np.float64]) -> None:
     if not np.isfinite(entries).all():
-        raise DataError("X has NaN or infinite entries: drop those rows or fill them in")
+        raise DataError(f"X has NaN or infinite entries: fill them in, or drop those rows ({ON_DROPPING})")
 
 
 def _is_positive(value: object) -> bool:

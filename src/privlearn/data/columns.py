@@ -26,8 +26,15 @@ Rule = Literal["refuse", "zero"]
 ``refuse``: an error that names the column. ``zero``: the column contributes the zero vector for that row.
 """
 
+EXACT = 2**53
+"""Whole numbers below it in magnitude are floats of their own. A missing cell makes pandas keep a column of integers as
+floats, so a list may hold no others: which cells equal a listed value would depend on other people's cells."""
+
 BUY = "buy"
 """Stands in a `SchemaDraft` where a bound or a list is not known publicly and shall be bought."""
+
+BUY_LISTS: dict[str, type] = {BUY: str, f"{BUY} whole numbers": int}
+"""Stand there for a list, and say what it will hold: a column's own type depends on all of its cells."""
 
 
 class NumberColumn(PublicModel):
@@ -205,7 +212,7 @@ def filled_in_bound(bound: Any) -> Any:
 
 def not_to_be_bought(part: Any) -> Any:
     """Refuse the mark of what is still to be bought."""
-    if isinstance(part, str) and part == BUY:
+    if isinstance(part, str) and part in BUY_LISTS:
         raise ValueError(
             "is still to be bought: run `privlearn discover` (Python: privlearn.discover) and take its schema"
         )
@@ -228,6 +235,11 @@ def distinct_values(values: tuple[Value, ...], example: str) -> tuple[Value, ...
         raise ValueError(
             "must all be of one type (text, whole numbers, or true/false): "
             'quote text that YAML reads as something else, e.g. "yes", "no", "1"'
+        )
+    if any(isinstance(value, int) and abs(value) >= EXACT for value in values):
+        raise ValueError(
+            "whole numbers of 2^53 and beyond cannot be told apart in a column with gaps: "
+            "write them as text, in quotes, and make the table's column text"
         )
     if len(set(values)) < len(values):
         raise ValueError("must all be different: remove the repeated ones")

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from privlearn.data.cells import value_type
-from privlearn.data.columns import BUY, Value
+from privlearn.data.columns import BUY, BUY_LISTS, Value
 from privlearn.data.documents import read_document
 from privlearn.data.purchase import Purchase
 from privlearn.data.schema import Schema, content_digest
@@ -18,7 +17,6 @@ _SIDES, _LISTS = {"lower", "upper"}, {"values", "classes"}
 _STAND_IN: dict[type, tuple[Value, ...]] = {
     str: ("a value", "another value"),
     int: (0, 1),
-    bool: (False, True),
 }
 
 
@@ -35,14 +33,16 @@ class Bound(NamedTuple):
 class SchemaDraft:
     """A schema in which ``lower``, ``upper``, ``values`` or ``classes`` may be the word ``buy``.
 
+    A bought list holds text; ``buy whole numbers`` makes it one of integers.
+
     `privlearn.discover` completes it, at a price. Nothing else takes a draft: whatever reads rows wants a `Schema`.
 
     Attributes
     ----------
     bounds : tuple of Bound
         The bounds to buy, in the order of the schema.
-    lists : tuple of str
-        The columns (or the target) whose values or classes to buy.
+    lists : dict of str to type
+        The columns (or the target) whose values or classes to buy, and whether they are ``str`` or ``int``.
     stand_in : Schema
         The same schema with made-up bounds and values in the gaps: for reading and checking a table, not for training.
 
@@ -53,8 +53,8 @@ class SchemaDraft:
     ...     "columns": {"age": {"type": "number", "lower": 0, "upper": "buy"}},
     ...     "target": {"name": "outcome", "classes": "buy"},
     ... })
-    >>> [str(bound) for bound in draft.bounds], draft.lists
-    (['age upper'], ('outcome',))
+    >>> [str(bound) for bound in draft.bounds], list(draft.lists)
+    (['age upper'], ['outcome'])
     """
 
     def __init__(self, content: Mapping[str, Any]) -> None:
@@ -63,13 +63,13 @@ class SchemaDraft:
         self.bounds = tuple(
             Bound(name, side) for name, _, marked in marks for side in sorted(marked & _SIDES)
         )
-        self.lists = tuple(name for name, _, marked in marks if marked & _LISTS)
+        self.lists = {name: BUY_LISTS[part[key]] for name, part, marked in marks for key in marked & _LISTS}
         for name, part, marked in marks:
             if marked & _LISTS and part.get("unknown") == "refuse":
                 raise SchemaError(
                     f"{name}: unknown: a bought list lacks rare values: write zero, or leave it out"
                 )
-        self.stand_in = self._stand_in(dict.fromkeys(self.lists, str))
+        self.stand_in = self._stand_in()
 
     @classmethod
     def load(cls, path: str | Path) -> SchemaDraft:
@@ -79,13 +79,6 @@ class SchemaDraft:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> SchemaDraft:
         return cls(content)
-
-    def stand_in_for(self, table: Any) -> Schema:
-        """The stand-in with values of the types that an Arrow table's columns have; types are public."""
-        types = dict(zip(table.schema.names, table.schema.types, strict=True))
-        return self._stand_in(
-            {name: value_type(types[name]) if name in types else str for name in self.lists}
-        )
 
     @property
     def centres(self) -> tuple[str, ...]:
@@ -137,9 +130,10 @@ class SchemaDraft:
             )
         return Schema.from_dict(content)
 
-    def _stand_in(self, types: Mapping[str, type]) -> Schema:
+    def _stand_in(self) -> Schema:
         bounds = {bound: float(bound.side == "upper") for bound in self.bounds}
-        return Schema.from_dict(self._filled(bounds, {name: _STAND_IN[kind] for name, kind in types.items()}))
+        lists = {name: _STAND_IN[kind] for name, kind in self.lists.items()}
+        return Schema.from_dict(self._filled(bounds, lists))
 
     def _filled(self, bounds: Mapping[Bound, float], lists: Mapping[str, Sequence[Value]]) -> Any:
         content = copy.deepcopy(self._content)
@@ -154,7 +148,8 @@ class SchemaDraft:
 
 def _marked(part: Mapping[str, Any]) -> set[str]:
     """The settings of a column or target that are to be bought."""
-    return {key for key in _SIDES | _LISTS if isinstance(part.get(key), str) and part[key] == BUY}
+    text = {key: part[key] for key in _SIDES | _LISTS if isinstance(part.get(key), str)}
+    return {key for key, mark in text.items() if mark in (BUY_LISTS if key in _LISTS else [BUY])}
 
 
 def _parts(content: Any) -> Iterator[tuple[str, dict[str, Any]]]:

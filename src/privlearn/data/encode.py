@@ -17,7 +17,7 @@ from privlearn.data.rescale import rescale_dense, rescale_sparse
 from privlearn.data.schema import Schema
 from privlearn.data.table import as_array, as_table
 from privlearn.data.target_scale import to_unit
-from privlearn.errors import DataError, SchemaError
+from privlearn.errors import ON_DROPPING, DataError, SchemaError
 
 
 class SchemaEncoder:
@@ -111,7 +111,7 @@ class SchemaEncoder:
             raise SchemaError(f"{label} is a number: list classes instead of bounds, or train a regression")
         places = codes(as_array(values, label), target.classes, label)
         if np.any(places == MISSING):
-            raise DataError(f"{label} has missing labels: drop those rows")
+            raise DataError(f"{label} has missing labels: fill them in, or drop those rows ({ON_DROPPING})")
         if target.unknown == "refuse" and np.any(places == UNKNOWN):
             raise DataError(
                 f"{label} has labels that the schema does not list: correct the rows or the list, or set "
@@ -129,7 +129,7 @@ class SchemaEncoder:
             )
         cells = numbers(as_array(values, label), label)
         if np.isnan(cells).any():
-            raise DataError(f"{label} has missing cells: drop those rows")
+            raise DataError(f"{label} has missing cells: fill them in, or drop those rows ({ON_DROPPING})")
         return to_unit(cells, target.bounds)
 
     def _target(self) -> Target:

@@ -14,12 +14,14 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
 from privlearn.data.columns import CategoryColumn, NumberColumn, Target
+from privlearn.data.persons import refuse_unclear_persons
 from privlearn.data.quiet import quietly
 from privlearn.data.schema import Schema
 from privlearn.data.table import as_table
 from privlearn.errors import DataError
 
 Reader = Callable[[list[str], dict[str, Any]], pa.Table]
+_NO_PARQUET = "{} is not a Parquet file that can be read"
 _TYPES = {str: pa.string(), int: pa.float64(), bool: pa.bool_()}  # pandas writes integers with gaps as 3.0
 _IN_WORDS = {pa.float64(): "numbers", pa.bool_(): "true or false", pa.string(): "text in UTF-8"}
 
@@ -35,10 +37,27 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
         With it, only its columns (features, target, person; as far as the file has them) are read, with the
         types it states; without it, a CSV file's types are guessed by pyarrow.
     """
+    path = existing(path)
+    return _read_parquet(path, schema) if is_parquet(path) else _read_csv(path, str(path), schema)
+
+
+def read_records(path: str | Path, schema: Schema) -> pa.Table:
+    """The rows of a file to learn from: `read_table`, once its columns' names leave no doubt what a person is."""
+    path = existing(path)
+    names = parquet_schema(path).names if is_parquet(path) else csv_header(path, str(path))
+    wanted_columns(
+        names, schema, str(path)
+    )  # refuses a file without names, whose first line no message may quote
+    refuse_unclear_persons(schema, names)
+    return read_table(path, schema)
+
+
+def existing(path: str | Path) -> Path:
+    """The path of a file that is there."""
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path} is not a file: check the path")
-    return _read_parquet(path, schema) if is_parquet(path) else _read_csv(path, str(path), schema)
+    return path
 
 
 def parse_csv(content: bytes, schema: Schema) -> pa.Table:
@@ -84,11 +103,14 @@ def csv_header(source: Path | bytes, label: str) -> list[str]:
 
 
 def _read_parquet(path: Path, schema: Schema | None) -> pa.Table:
-    unreadable = f"{path} is not a Parquet file that can be read"
-    names = quietly(lambda: parquet.read_schema(path).names, unreadable)
-    wanted = wanted_columns(names, schema, str(path))
-    table = quietly(lambda: parquet.ParquetFile(path).read(columns=wanted), unreadable)
+    wanted = wanted_columns(parquet_schema(path).names, schema, str(path))
+    table = quietly(lambda: parquet.ParquetFile(path).read(columns=wanted), _NO_PARQUET.format(path))
     return as_table(table, wanted)
+
+
+def parquet_schema(path: Path) -> pa.Schema:
+    """The names and types of a Parquet file's columns."""
+    return quietly(lambda: parquet.read_schema(path), _NO_PARQUET.format(path))
 
 
 def _read_csv(source: Path | bytes, label: str, schema: Schema | None) -> pa.Table:
@@ -111,7 +133,10 @@ def _explain(read: Reader, names: list[str], types: dict[str, Any], label: str) 
     irregular = f"{label} is not a regular CSV file: every line needs as many cells as the first has names"
     quietly(partial(read, names, bytes_only), irregular)
     for name, kind in types.items():
-        problem = f"{label}: column {name!r} holds cells that are not {_IN_WORDS[kind]}: correct them"
+        problem = (
+            f"{label}: column {name!r} holds cells that are not {_IN_WORDS[kind]}: correct them, or leave them empty "
+            "and set missing: zero for it in the schema"
+        )
         quietly(partial(read, [name], types), problem)
 
 
@@ -124,7 +149,9 @@ def _csv_reader(source: Path | bytes, missing: list[str]) -> Reader:
             strings_can_be_null=True,
         )
         opened = pa.BufferReader(source) if isinstance(source, bytes) else source
-        return arrow_csv.read_csv(opened, convert_options=options)
+        # a line break inside a cell must not depend on where Arrow cuts the file into blocks
+        lines = arrow_csv.ParseOptions(newlines_in_values=True)
+        return arrow_csv.read_csv(opened, parse_options=lines, convert_options=options)
 
     return read
 

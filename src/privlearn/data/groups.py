@@ -17,7 +17,7 @@ from privlearn.data.cells import MISSING, UNKNOWN, codes, numbers, texts
 from privlearn.data.columns import CategoryColumn, NumberColumn, TextColumn
 from privlearn.data.quiet import quietly
 from privlearn.data.splines import spline_basis
-from privlearn.errors import DataError
+from privlearn.errors import ON_DROPPING, DataError
 
 
 class Group(ABC):
@@ -179,5 +179,5 @@ def _refuse(cells: NDArray[np.bool_], rule: str, name: str, setting: str, what: 
     if rule == "refuse" and cells.any():
         raise DataError(
             f"column {name!r} has {what}: "
-            f"correct or drop those rows, or set {setting}: zero for it in the schema"
+            f"correct those rows, or set {setting}: zero for it in the schema ({ON_DROPPING})"
         )

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
+    StrictBool,
     StrictInt,
     StrictStr,
     model_serializer,
@@ -44,6 +45,9 @@ class Schema(PublicModel):
     rows_per_person : int, default=1
         Largest number of rows a person may have where no column identifies them: the guarantee for a
         person then follows by group privacy.
+    one_row_per_person : bool, default=False
+        True states that every row is another person. It changes nothing that is computed; but training refuses a table
+        with a column that is named like an identifier until this, ``person`` or ``rows_per_person`` is stated.
     bought : tuple of Purchase, default=()
         What parts of this schema were bought from the private rows, and their price; `privlearn.discover` writes it.
 
@@ -64,6 +68,7 @@ class Schema(PublicModel):
     target: Target | None = None
     person: Name | None = None
     rows_per_person: Annotated[StrictInt, Field(ge=1)] = 1
+    one_row_per_person: StrictBool = False
     bought: tuple[Purchase, ...] = ()
 
     @model_validator(mode="after")
@@ -78,13 +83,18 @@ class Schema(PublicModel):
             raise ValueError(
                 "rows_per_person: remove it: the rows of a person are found by the person column and averaged"
             )
+        if self.one_row_per_person and (self.person is not None or self.rows_per_person > 1):
+            raise ValueError(
+                "one_row_per_person: remove it, or person and rows_per_person: they say that somebody has several rows"
+            )
         return self
 
     @model_serializer(mode="wrap")
-    def _without_empty_receipt(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_what_is_not_said(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         content: dict[str, Any] = serialize(self)
-        if not self.bought:
-            del content["bought"]
+        for setting in ("bought", "one_row_per_person"):  # digests from before there were these stay valid
+            if not content[setting]:
+                del content[setting]
         return content
 
     @classmethod

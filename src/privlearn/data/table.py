@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from privlearn.data.mixed import mixed
 from privlearn.data.quiet import quietly
 from privlearn.errors import DataError
 
@@ -47,24 +48,51 @@ def as_table(data: Any, columns: Sequence[str] | None = None) -> pa.Table:
     return pa.table(arrays, names=wanted)
 
 
+def column_names(data: Any) -> list[str]:
+    """The names of a table's columns; an array has none."""
+    return [] if isinstance(data, np.ndarray) else _columns_of(data)[0]
+
+
 def as_array(values: Any, label: str) -> Any:
     """Convert one column, or a list of labels, to an Arrow array."""
     return _converted(lambda: values, label)
 
 
 def _converted(read: Callable[[], Any], label: str) -> Any:
-    message = f"{label} mixes types or has a type that cannot be read: make it numbers, text or true/false"
+    message = f"{label} has a type that cannot be read: make it numbers, text or true/false"
     return quietly(lambda: _arrow(read()), message)
 
 
 def _arrow(values: Any) -> Any:
+    """The cells in one Arrow type if all of them have it on their own, else each in its own."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise ValueError("not one-dimensional")
-    if hasattr(values, "to_arrow"):  # a polars series
-        return values.to_arrow()
-    return pa.array(values, from_pandas=True)
+    if _holds_objects(values):
+        values = np.asarray(values, dtype=object) if hasattr(values, "dtype") else list(values)
+        if not _is_uniform(values):
+            return mixed(values)
+    try:
+        # a polars series has to_arrow
+        return values.to_arrow() if hasattr(values, "to_arrow") else pa.array(values, from_pandas=True)
+    except MemoryError:
+        raise
+    except Exception:
+        pass  # a cell that Arrow cannot keep: an integer beyond its integers, text that is not UTF-8
+    return mixed(values)
+
+
+def _holds_objects(values: Any) -> bool:
+    """Whether the cells, or the categories they are kept as, are Python objects, of which each has its own type."""
+    kind = getattr(values, "dtype", np.dtype(object))
+    return np.dtype(object) in (kind, getattr(getattr(kind, "categories", None), "dtype", None))
+
+
+def _is_uniform(cells: Any) -> bool:
+    """Whether Arrow finds the type that each cell has, or fails: NaN marks missing text, integers and truth values."""
+    kinds = {*map(type, cells)} - {type(None)}
+    return len(kinds) <= 1 or (len(kinds) == 2 and float in kinds and bool(kinds & {str, int, bool}))
 
 
 def _columns_of(data: Any) -> tuple[list[str], Callable[[int], Any]]:
@@ -72,6 +100,9 @@ def _columns_of(data: Any) -> tuple[list[str], Callable[[int], Any]]:
     pandas = sys.modules.get("pandas")  # if it was never imported, nobody can have handed us a frame of it
     if pandas is not None and isinstance(data, pandas.DataFrame):
         return [str(name) for name in data.columns], lambda place: data.iloc[:, place]
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(data, polars.DataFrame):
+        return list(data.columns), data.to_series
     if isinstance(data, Mapping):
         return [str(name) for name in data], list(data.values()).__getitem__
     if not isinstance(data, pa.Table | pa.RecordBatch):

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
-import pyarrow.parquet as parquet
 import yaml
 
-from privlearn.data.files import csv_header, is_parquet
+from privlearn.data.files import csv_header, existing, is_parquet, parquet_schema
+from privlearn.data.persons import looks_like_identifier
 from privlearn.data.quiet import quietly
 from privlearn.errors import DataError
 
@@ -29,9 +29,11 @@ _HEAD = """\
 # 5. Move the column to predict from columns to target and list its classes; or, for a number
 #    (regression), write its lower and upper there instead of classes.
 # 6. If people have several rows: person: NAME of the column that identifies them (then delete that
-#    column below), or rows_per_person: the largest number a person can have.
+#    column below), or rows_per_person: the largest number a person can have. If every row is another
+#    person: one_row_per_person: true.
 # 7. What nobody knows publicly can be bought with a share of epsilon: write buy instead of a bound or
-#    a list (lower: buy, values: buy, classes: buy); privlearn train and privlearn discover buy it.
+#    a list (lower: buy, values: buy, classes: buy; or buy whole numbers, where a list shall hold those);
+#    privlearn train and privlearn discover buy it.
 """
 
 _TAIL = """\
@@ -46,17 +48,29 @@ def schema_template(path: str | Path) -> str:
 
     Only column names and column types are read into it; no cell of the table can appear.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise DataError(f"{path} is not a file: check the path")
-    columns = "".join(line + "\n" for name, kind in _columns(path) for line in _column_lines(name, kind))
+    path = existing(path)
+    columns = _columns(path)
+    identifiers = [name for name, _ in columns if looks_like_identifier(name)]
+    lines = [line for name, kind in columns if name not in identifiers for line in _column_lines(name, kind)]
     stem = path.name.removesuffix(".gz").rsplit(".", 1)[0]
-    return f"{_HEAD}\nname: {_quoted(stem)}\n\ncolumns:\n{columns}\n{_TAIL}"
+    question = _question(identifiers) if identifiers else ""
+    return "\n".join([_HEAD, f"name: {_quoted(stem)}\n", "columns:", *lines, "", f"{_TAIL}{question}"])
+
+
+def _question(identifiers: list[str]) -> str:
+    """What a schema must answer if columns are named like identifiers."""
+    named = ", ".join(map(_quoted, identifiers))
+    return f"""
+# Left out above, since named like identifiers: {named}.
+# May somebody have several rows? Training asks until one of these two lines is filled in.
+person: null                # yes: the column that tells people apart, such as {_quoted(identifiers[-1])}
+one_row_per_person: false   # no: write true
+"""
 
 
 def _columns(path: Path) -> list[tuple[str, Any]]:
     if is_parquet(path):
-        kinds = quietly(lambda: parquet.read_schema(path), f"{path} is not a Parquet file that can be read")
+        kinds = parquet_schema(path)
         return list(zip(kinds.names, kinds.types, strict=True))
     names = csv_header(path, str(path))
     if any(_is_number(name) for name in names):

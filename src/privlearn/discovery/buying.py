@@ -13,6 +13,8 @@ from privlearn.data.blocks import blocks
 from privlearn.data.cells import numbers, owners, tally
 from privlearn.data.columns import Value
 from privlearn.data.draft import Bound
+from privlearn.data.persons import refuse_unclear_persons
+from privlearn.data.table import column_names
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Budget, Charge, Cost
@@ -109,15 +111,15 @@ def _checked(table: Any, draft: SchemaDraft) -> Any:
     wanted = draft.stand_in
     roles = [wanted.target.name if wanted.target else None, wanted.person]
     rows = as_table(table, [*wanted.columns, *(name for name in roles if name is not None)])
+    refuse_unclear_persons(wanted, column_names(table))
     if rows.num_rows == 0:
         raise DataError("the table has no rows: give at least one")
-    schema = draft.stand_in_for(rows)
-    encoder = SchemaEncoder(schema)
+    encoder = SchemaEncoder(wanted)
     for part in blocks(rows.num_rows):
         encoder.encode(rows.slice(part.start, part.stop - part.start))
-    if schema.target is not None:
-        encode = encoder.encode_labels if schema.target.classes else encoder.encode_targets
-        encode(rows.column(schema.target.name))
+    if wanted.target is not None:
+        encode = encoder.encode_labels if wanted.target.classes else encoder.encode_targets
+        encode(rows.column(wanted.target.name))
     return rows
 
 
@@ -134,7 +136,9 @@ def _reader(
 ) -> Callable[[], Bought]:
     """What touches the data, once all columns could be read."""
     cells = {name: numbers(records.column(name), f"column {name!r}") for name, _ in draft.bounds}
-    tallies = {name: tally(records.column(name), f"column {name!r}") for name in draft.lists}
+    tallies = {
+        name: tally(records.column(name), kind, f"column {name!r}") for name, kind in draft.lists.items()
+    }
 
     def read() -> Bought:
         bounds: dict[Bound, float] = {}
@@ -161,7 +165,7 @@ def _receipt(draft: SchemaDraft, plan: Discovery, randomness: Randomness) -> Pur
     return Purchase(
         bounds=tuple(map(str, draft.bounds)),
         anchors=plan.anchors,
-        lists=draft.lists,
+        lists=tuple(draft.lists),
         **plan.guarantee.to_dict(),
         records=plan.records,
         rows_per_person=plan.rows_per_person,

@@ -7,16 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from privlearn.data import BoundedRows, Schema, SchemaEncoder, Target, as_table
-from privlearn.data.cells import UNKNOWN
+from privlearn.data.cells import MISSING, UNKNOWN, codes
+from privlearn.data.cells import numbers as cell_numbers
+from privlearn.data.columns import EXACT
+from privlearn.data.persons import refuse_unclear_persons
 from privlearn.data.quiet import quietly
-from privlearn.errors import DataError, InvalidParameter
+from privlearn.data.table import as_array, column_names
+from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 from privlearn.release.encoders import Encoder
 
 Array = NDArray[np.float64]
@@ -87,6 +91,7 @@ def target_column(schema: Schema, X: Any, y: Any) -> tuple[Target, Any]:
 
 def encode_table(encoder: SchemaEncoder, X: Any, answers: int) -> dict[str, Any]:
     """The fields of `EncodedRows` for a table with so many labels or target values."""
+    refuse_unclear_persons(encoder.schema, column_names(X))
     features = encoder.encode(X)
     if features.shape[0] != answers:
         raise DataError(f"the table has {features.shape[0]} rows but there are {answers} labels")
@@ -127,13 +132,18 @@ def _read_labels(estimator: Any, X: Any, y: Any, private: bool) -> tuple[NDArray
             f"list the labels that may occur, from public knowledge: {type(estimator).__name__}(classes=[0, 1]). "
             "Reading them off the data would publish whether a rare label is present"
         )
-    y = column_or_1d(y, warn=True)
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise DataError("y has NaN or infinite labels: drop those rows")
-    check_classification_targets(y)
-    check_same_length(X, y)
-    classes = np.unique(y) if estimator.classes is None else check_classes(estimator.classes)
-    return classes, _label_numbers(y, classes)
+    answers = as_answers(y)
+    check_same_length(X, answers)
+    classes = _classes_of(answers) if estimator.classes is None else check_classes(estimator.classes)
+    return classes, _label_numbers(answers, classes)
+
+
+def as_answers(y: Any) -> Any:
+    """One label or number per row; a list is not made an array of one type, which one cell could decide for all."""
+    if isinstance(y, list | tuple):
+        y = quietly(lambda: np.asarray(y, dtype=object), "y is no list of one label or number per row")
+    one_dimensional = isinstance(y, pa.Array | pa.ChunkedArray) or len(getattr(y, "shape", ())) == 1
+    return y if one_dimensional else column_or_1d(y, warn=True)
 
 
 def check_same_length(X: Any, y: Any) -> None:
@@ -162,13 +172,23 @@ def check_array_shape(X: Any) -> int:
 
 
 def check_classes(classes: Any) -> NDArray[Any]:
-    """Declared labels: at least two, distinct, of one type."""
+    """Declared labels: at least two, distinct, of one type, and no number that a float cannot tell apart."""
     array = np.asarray(list(classes))
     if array.ndim != 1 or array.dtype == object or len(array) < 2 or len(np.unique(array)) < len(array):
         raise InvalidParameter(
             "classes must list at least two distinct labels of one type, e.g. classes=[0, 1]"
         )
+    if not _are_labels(array):
+        raise InvalidParameter(
+            "classes must be text, true and false, or whole numbers below 2^53 in magnitude: write others as text"
+        )
     return array
+
+
+def _are_labels(array: NDArray[Any]) -> bool:
+    if array.dtype.kind in "iuf":
+        return bool(np.all((array == np.rint(array)) & (array > -EXACT) & (array < EXACT)))
+    return array.dtype.kind in "bU"
 
 
 def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Array | None:
@@ -202,22 +222,46 @@ def _largest_norm(X: Any) -> float:
     """For epsilon = inf only, where nothing is promised: the bound that clips no row."""
     rows = quietly(lambda: sparse.csr_array(X, dtype=float), _NOT_NUMBERS)
     if not np.isfinite(rows.data).all():
-        raise DataError("X has NaN or infinite entries: drop those rows or fill them in")
+        raise DataError(f"X has NaN or infinite entries: fill them in, or drop those rows ({ON_DROPPING})")
     return float(np.sqrt(np.max(rows.multiply(rows).sum(axis=1)))) or 1.0
 
 
 _NOT_NUMBERS = "X cannot be read as numbers: give a 2-D array of numbers, or a schema for a table"
 
 
-def _label_numbers(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+def _classes_of(y: Any) -> NDArray[Any]:
+    """For epsilon = inf only, where nothing is promised: the labels that occur."""
+    labels = np.asarray(y)
+    labels = np.array(labels.tolist()) if labels.dtype == object else labels
+    classes = quietly(lambda: np.unique(labels), "y mixes labels of several types: convert them to one")
+    if classes.dtype.kind == "f" and not np.isfinite(classes).all():
+        raise DataError(_NO_LABEL)
+    if not _are_labels(classes):
+        raise DataError("Unknown label type: y must hold text, true and false, or whole numbers below 2^53")
     if len(classes) < 2:
         raise DataError("there is only one class in y: a classifier needs at least two classes")
-    order = np.argsort(classes)
+    return classes
+
+
+def _label_numbers(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Number of each label among the classes; equal numbers are equal labels, whatever type they are kept in."""
     places = quietly(
-        lambda: np.searchsorted(classes[order], y),
+        lambda: _places(as_array(y, "y"), classes.tolist()),
         "y and classes are of different types: convert one of them",
     )
-    numbers = order[np.minimum(places, len(classes) - 1)]
-    if not np.array_equal(classes[numbers], y):
-        raise DataError("y has labels that classes does not list: correct the rows, or the list")
-    return numbers.astype(np.int64)
+    if np.any(places == MISSING):
+        raise DataError(_NO_LABEL)
+    if np.any(places == UNKNOWN):
+        raise DataError(
+            "Unknown label type: y has labels that classes does not list: correct the rows, or the list"
+        )
+    return places
+
+
+_NO_LABEL = f"y has NaN or missing labels: fill them in, or drop those rows ({ON_DROPPING})"
+
+
+def _places(column: Any, classes: list[Any]) -> NDArray[np.int64]:
+    if isinstance(classes[0], str):
+        return codes(column, classes, "y")
+    return codes(pa.array(cell_numbers(column, "y")), [int(value) for value in classes], "y")

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import column_or_1d
 
 from privlearn.data import Schema, SchemaEncoder
+from privlearn.data.cells import numbers as cell_numbers
 from privlearn.data.quiet import quietly
+from privlearn.data.table import as_array
 from privlearn.data.target_scale import Bounds, to_unit
-from privlearn.errors import DataError, InvalidParameter
+from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 from privlearn.estimators.inputs import (
     EncodedRows,
+    as_answers,
     check_arrays,
     check_has_target,
     check_same_length,
@@ -67,12 +69,13 @@ def _read_targets(estimator: Any, X: Any, y: Any, private: bool) -> tuple[Array,
             "Reading them off the data would publish its extremes"
         )
     declared = None if estimator.target_bounds is None else _check_target_bounds(estimator.target_bounds)
+    answers = as_answers(y)
     values = quietly(
-        lambda: np.asarray(column_or_1d(y, warn=True), dtype=np.float64),
-        "y cannot be read as one number a row: give a 1-D array of numbers",
+        lambda: cell_numbers(as_array(answers, "y"), "y"),
+        "y cannot be read as one number per row: give a 1-D array of numbers",
     )
     if not np.isfinite(values).all():
-        raise DataError("y has NaN or infinite targets: drop those rows")
+        raise DataError(f"y has NaN or infinite targets: fill them in, or drop those rows ({ON_DROPPING})")
     check_same_length(X, values)
     bounds = _bounds_of(values) if declared is None else declared
     return to_unit(values, bounds), bounds

@@ -73,4 +73,4 @@ def _refuse_other_types(X: Any) -> None:
 
 def _refuse_non_finite(entries: Array) -> None:
     if not np.isfinite(entries).all():
-        raise DataError("the points have NaN or infinite entries: drop those rows or fill them in")
+        raise DataError("the points have NaN or infinite entries: fill them in, or drop those rows")

@@ -9,7 +9,8 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from privlearn.data import Schema, SchemaEncoder, read_table
+from privlearn.data import Schema, SchemaEncoder
+from privlearn.data.files import read_records
 from privlearn.data.purchase import with_purchases
 from privlearn.errors import DataError, InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
@@ -58,7 +59,7 @@ class OfferedDataSet:
         """PRIVATE: the rows, with the types that the schema states."""
         settings = self.settings
         if settings.table is not None:
-            return read_table(settings.table, self.schema)
+            return read_records(settings.table, self.schema)
         return read_query(str(settings.database), str(settings.query), self.schema)
 
     def synthetic(self, rows: int, seed: int = 0) -> pa.Table:

@@ -14,6 +14,7 @@ from sqlalchemy.pool import NullPool
 
 from privlearn.data import Schema, as_table
 from privlearn.data.files import arrow_type, wanted_columns
+from privlearn.data.persons import refuse_unclear_persons
 from privlearn.data.quiet import quietly
 from privlearn.errors import DataError, PrivlearnError
 
@@ -72,6 +73,7 @@ def _answer(engine: Engine, query: str, schema: Schema) -> pa.Table:
 def _as_table(result: CursorResult[Any], schema: Schema) -> pa.Table:
     names = [str(name) for name in result.keys()]  # noqa: SIM118 - a result is no mapping
     wanted = wanted_columns(names, schema, "the query's result")
+    refuse_unclear_persons(schema, names)
     as_table(pa.table([[]] * len(names), names=names), wanted)  # refuses repeated names
     fields = [(names.index(name), pa.field(name, arrow_type(schema, name))) for name in wanted]
     pieces = [_piece(rows, fields) for rows in result.partitions(_PIECE)]

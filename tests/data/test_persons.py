@@ -1,0 +1,125 @@
+"""A table that may hold several rows per person makes training ask, by the names of its columns alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from privlearn import PrivateLogisticRegression
+from privlearn.data import Schema
+from privlearn.data.persons import looks_like_identifier, refuse_unclear_persons
+from privlearn.errors import SchemaError
+
+IDENTIFIERS = [
+    "id",
+    "ID",
+    "_id",
+    "uuid",
+    "encounter_id",
+    "hadm_id",
+    "patient_nbr",
+    "patientNbr",
+    "PatientID",
+    "patientid",
+    "patient",
+    "patients",
+    "person",
+    "subject",
+    "customer",
+    "customerNo",
+    "SSN",
+    "nhs_number",
+    "NHSNumber",
+    "mrn",
+    "account",
+    "account_no",
+    "user_id",
+    "member_number",
+    "student-key",
+]
+OTHERS = [
+    "age",
+    "sex",
+    "income",
+    "paid",
+    "grid",
+    "valid",
+    "covid",
+    "member",
+    "user",
+    "customer_age",
+    "patient_age",
+    "person_weight",
+    "native-country",
+    "education-num",
+    "marital-status",
+    "zip_code",
+    "number",
+    "code",
+    "y",
+]
+
+
+@pytest.mark.parametrize("name", [*IDENTIFIERS, "Anon Student Id"])
+def test_names_of_identifiers(name: str) -> None:
+    assert looks_like_identifier(name)
+
+
+@pytest.mark.parametrize("name", [*OTHERS, "", "number of patients seen"])
+def test_names_of_other_columns(name: str) -> None:
+    assert not looks_like_identifier(name)
+
+
+def stated(**more: Any) -> Schema:
+    return Schema.from_dict(
+        {
+            "name": "t",
+            "columns": {"age": {"type": "number", "lower": 0, "upper": 120}},
+            "target": {"name": "ill", "classes": [0, 1]},
+            **more,
+        }
+    )
+
+
+class Unread:
+    """A column whose cells nobody may look at."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(name)
+
+
+TABLE: dict[str, Any] = {"age": [30, 40] * 50, "ill": [0, 1] * 50, "patient_nbr": Unread()}
+
+
+def test_training_asks_without_reading_cells() -> None:
+    learner = PrivateLogisticRegression(schema=stated(), epsilon=1.0, delta=1e-6)
+    with pytest.raises(SchemaError, match=r"write `person: patient_nbr`.*`one_row_per_person: true`"):
+        learner.fit(TABLE)
+
+
+def test_an_answer_is_enough() -> None:
+    schema = stated(one_row_per_person=True)
+    PrivateLogisticRegression(schema=schema, epsilon=1.0, delta=1e-6).fit(TABLE)
+    refuse_unclear_persons(stated(person="patient_nbr"), TABLE)
+    refuse_unclear_persons(stated(rows_per_person=3), TABLE)
+
+
+def test_a_listed_column_is_no_question() -> None:
+    content = stated().to_dict()
+    content["columns"]["patient_nbr"] = {"type": "number", "lower": 0, "upper": 9}
+    refuse_unclear_persons(Schema.from_dict(content), TABLE)
+    refuse_unclear_persons(stated(), ["age", "ill", "ward"])
+
+
+def test_rows_to_predict_raise_no_question() -> None:
+    model = PrivateLogisticRegression(schema=stated(), epsilon=1.0, delta=1e-6)
+    model.fit({name: TABLE[name] for name in ("age", "ill")})
+    assert len(model.predict({"age": [30], "patient_nbr": [1]})) == 1
+
+
+def test_a_schema_that_says_nothing_keeps_its_digest() -> None:
+    assert "one_row_per_person" not in stated().to_dict()
+    assert (
+        stated(one_row_per_person=True).digest != stated().digest == stated(one_row_per_person=False).digest
+    )

@@ -1,0 +1,366 @@
+"""A row is read by itself: whatever one row becomes, all others stay bit for bit, or the table is refused.
+
+One row of a table is exchanged for every odd cell below, in every kind of table and every kind of column. What is
+compared is what the mechanisms get: encoded rows, labels, targets, counts of values, and who shares a person.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+from scipy import sparse
+
+from privlearn.data import BoundedRows, Schema, SchemaEncoder, as_table, read_table
+from privlearn.data.cells import numbers, owners, tally
+from privlearn.data.files import parse_csv
+from privlearn.errors import DataError
+
+A_DAY = datetime.datetime(2001, 2, 3, 4, 5, 6)
+
+ODD: list[Any] = [
+    *(None, math.nan, pd.NA, pd.NaT, np.float32(math.nan), Decimal("NaN"), Decimal("sNaN")),
+    *(0, 1, 2, -1, 0.0, -0.0, 0.5, 1.5, 1e308, 5e-324, math.inf, -math.inf),
+    *(
+        2**53 - 1,
+        2**53,
+        2**53 + 1,
+        2**53 + 2,
+        -(2**53) - 1,
+        2**63 - 1,
+        2**63,
+        -(2**63) - 1,
+        2**64,
+        10**40,
+        10**400,
+    ),
+    *(float(2**53), float(2**53 + 2), 1e40),
+    *(True, False, np.bool_(True), np.int8(1), np.int32(2), np.uint64(2**64 - 1), np.int64(2**53 + 1)),
+    *(np.float16(0.1), np.float32(0.1), np.float64(0.1), np.longdouble("0.1")),
+    *(
+        Decimal(1),
+        Decimal("0.1"),
+        Decimal("0.1000000000000000000000000001"),
+        Decimal("1e-30"),
+        Decimal("1e400"),
+    ),
+    *(
+        "a",
+        "b",
+        "",
+        " ",
+        "1",
+        "1.0",
+        "007",
+        "true",
+        "True",
+        "abc",
+        "NA",
+        "nan",
+        "2001-02-03",
+        "ä",
+        "\ud800",
+        "x\ny",
+    ),
+    *(np.str_("a"), b"a", b"\xff"),
+    *(A_DAY, A_DAY.date(), A_DAY.time(), datetime.timedelta(1), pd.Timestamp(A_DAY)),
+    *(np.datetime64("2001-02-03", unit) for unit in ("D", "s", "ms", "us", "ns")),
+    *([1], [], (1,), {"a": 1}, {1}, 1j, Fraction(1, 3), object(), np.array([1.0])),
+]
+
+
+def _objects(cells: list[Any]) -> Any:
+    column = np.empty(len(cells), dtype=object)
+    column[:] = cells
+    return column
+
+
+def _frame(cells: list[Any]) -> pd.DataFrame:
+    return pd.DataFrame({"x": pd.Series(cells)})
+
+
+def _arrow(cells: list[Any], missing: bool = True) -> pa.Array:
+    if any(isinstance(cell, np.datetime64) for cell in cells):
+        raise ValueError("pyarrow 26 ends the process for a list of these and of numpy's floats")
+    return pa.array(cells, from_pandas=missing)
+
+
+def _polars(cells: list[Any]) -> pl.DataFrame:
+    if any(isinstance(cell, Decimal) and cell.is_nan() for cell in cells):
+        raise ValueError("polars 2 panics")
+    if isinstance(cells[0], np.floating) and len({*map(type, cells)}) > 1:
+        raise ValueError("polars casts all cells to the first one's type before anybody else sees them")
+    return pl.DataFrame({"x": cells})
+
+
+CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
+    "dict of lists": lambda cells: {"x": cells},
+    "dict of tuples": lambda cells: {"x": tuple(cells)},
+    "dict of arrays": lambda cells: {"x": np.array(cells)},
+    "dict of object arrays": lambda cells: {"x": _objects(cells)},
+    "numpy array": lambda cells: np.array([[cell] for cell in cells]),
+    "numpy objects": lambda cells: _objects(cells).reshape(-1, 1),
+    "pandas": _frame,
+    "pandas, objects": lambda cells: pd.DataFrame({"x": pd.Series(cells, dtype=object)}),
+    "pandas, nullable": lambda cells: _frame(cells).convert_dtypes(),
+    "pandas, nullable floats": lambda cells: _frame(cells).astype("Float64"),
+    "pandas, arrow": lambda cells: _frame(cells).convert_dtypes(dtype_backend="pyarrow"),
+    "pandas, categories": lambda cells: _frame(cells).astype("category"),
+    "pandas, categories of objects": lambda cells: pd.DataFrame(
+        {"x": pd.Series(cells, dtype=object).astype("category")}
+    ),
+    "polars": _polars,
+    "polars, categories": lambda cells: _polars(cells).cast({pl.String: pl.Categorical}),
+    "pyarrow": lambda cells: pa.table({"x": _arrow(cells)}),
+    "pyarrow, NaN kept": lambda cells: pa.table({"x": _arrow(cells, missing=False)}),
+    "pyarrow, dictionary": lambda cells: pa.table({"x": _arrow(cells).dictionary_encode()}),
+    "pyarrow, pieces": lambda cells: pa.table(
+        {"x": pa.chunked_array([_arrow(cells)[:2], _arrow(cells)[2:]])}
+    ),
+}
+
+BIG = [2**53 + 1, 2**53 + 2, 2**53 + 3, 7, 2**53 + 2]
+INTEGERS, FLOATS, WORDS, TRUTHS = (
+    [1, 2, 3, 2, 0],
+    [0.1, 2.5, 1e300, 0.3, -4.0],
+    ["a", "b", "a", "c", "d e"],
+    [True, False, True, False, True],
+)
+GAPS = [1, None, 3, None, 2]
+DECIMALS = [Decimal("0.1"), Decimal("0.7"), Decimal("123456.789"), Decimal("0.3"), Decimal(2)]
+SINGLE = [np.float32(cell) for cell in (0.1, 2.5, 1e30, 0.3, -4.0)]
+SPELLED = ["1", "007", "1", "x", "7"]
+
+
+def _schema(**column: Any) -> Schema:
+    return Schema.from_dict({"name": "t", "columns": {"x": column}})
+
+
+def _encoded(**column: Any) -> Callable[[Any], list[bytes]]:
+    encoder = SchemaEncoder(_schema(missing="zero", **column))
+
+    def rows(table: Any) -> list[bytes]:
+        features = encoder.encode(table)
+        return [row.tobytes() for row in (features.toarray() if sparse.issparse(features) else features)]
+
+    return rows
+
+
+def _labels(*classes: Any) -> Callable[[Any], list[bytes]]:
+    content = {
+        "name": "t",
+        "columns": {"z": {"type": "text"}},
+        "target": {"name": "x", "classes": classes, "unknown": "zero"},
+    }
+    encoder = SchemaEncoder(Schema.from_dict(content))
+    return lambda table: [
+        label.tobytes() for label in encoder.encode_labels(as_table(table, ["x"]).column(0))
+    ]
+
+
+def _raw(table: Any) -> list[bytes]:
+    """Numbers as bounds are bought from and targets made of."""
+    return [number.tobytes() for number in numbers(as_table(table, ["x"]).column(0), "x")]
+
+
+def _shared(table: Any) -> np.ndarray[Any, Any]:
+    """Which two rows are the same person's."""
+    person = owners(as_table(table, ["x"]).column(0), "x")
+    return np.equal.outer(person, person)
+
+
+def _counts(kind: type) -> Callable[[Any], Counter[Any]]:
+    def read(table: Any) -> Counter[Any]:
+        values, counts = tally(as_table(table, ["x"]).column(0), kind, "x")
+        return Counter(
+            {(type(value), value): int(count) for value, count in zip(values, counts, strict=True)}
+        )
+
+    return read
+
+
+SPLINE = _encoded(type="number", lower=-3, upper=2.0**54)
+LINEAR = _encoded(type="number", lower=-3, upper=3, encoding="linear")
+LOG = _encoded(type="number", lower=-3, upper=1e6, scale="log")
+WHOLE = _encoded(type="category", values=[0, 1, 2, 7, 2**53 - 1], unknown="zero")
+TEXT = _encoded(type="category", values=["a", "b", "007", "1"], unknown="other")
+TRUTH = _encoded(type="category", values=[True, False])
+NOTE = _encoded(type="text", features=8)
+READERS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
+    "spline of integers": (SPLINE, INTEGERS),
+    "spline of large integers": (SPLINE, BIG),
+    "linear floats": (LINEAR, FLOATS),
+    "linear single floats": (LINEAR, SINGLE),
+    "linear decimals": (LINEAR, DECIMALS),
+    "linear truth values": (LINEAR, TRUTHS),
+    "logarithm of gaps": (LOG, GAPS),
+    "whole categories": (WHOLE, INTEGERS),
+    "whole categories with gaps": (WHOLE, GAPS),
+    "large whole categories": (WHOLE, BIG),
+    "text categories": (TEXT, WORDS),
+    "digits as text": (TEXT, SPELLED),
+    "true or false": (TRUTH, TRUTHS),
+    "text": (NOTE, WORDS),
+    "whole labels": (_labels(0, 1, 2, 3), INTEGERS),
+    "text labels": (_labels("a", "b"), WORDS),
+    "true labels": (_labels(True, False), TRUTHS),
+    "raw integers": (_raw, BIG),
+    "raw decimals": (_raw, DECIMALS),
+    "raw floats": (_raw, FLOATS),
+    "whole persons": (_shared, BIG),
+    "text persons": (_shared, SPELLED),
+    "float persons": (_shared, [1.0, 2.0, 1.0, 3.0, 2.0]),
+}
+COUNTED = {
+    "integers": INTEGERS,
+    "large": BIG,
+    "gaps": GAPS,
+    "words": WORDS,
+    "digits": SPELLED,
+    "truths": TRUTHS,
+    "floats": FLOATS,
+}
+
+
+def _changed(cells: list[Any]) -> Iterator[tuple[int, list[Any]]]:
+    """The cells with one of them replaced, now the first, now one amid the others."""
+    for turn, odd in enumerate(ODD):
+        place = (0, 2)[turn % 2]
+        yield place, [*cells[:place], odd, *cells[place + 1 :]]
+
+
+def _read(read: Callable[[Any], Any], container: Callable[[list[Any]], Any], cells: list[Any]) -> Any:
+    """What a table is read as; ``None`` if it is refused, or if there can be no such table."""
+    try:
+        table = container(cells)
+    except Exception:
+        return None
+    try:
+        return read(table)
+    except DataError:
+        return None
+
+
+def _others(read: Any, place: int) -> Any:
+    """What was read of all rows but one."""
+    if isinstance(read, np.ndarray):
+        return np.delete(np.delete(read, place, axis=0), place, axis=1).tolist()
+    return [*read[:place], *read[place + 1 :]]
+
+
+def _changes(read: Callable[[Any], Any], container: Callable[[list[Any]], Any], cells: list[Any]) -> int:
+    """How many changes of one row were accepted; after each of them the others must be what they were."""
+    before, accepted = _read(read, container, cells), 0
+    for place, changed in _changed(cells):
+        after = _read(read, container, changed)
+        if before is not None and after is not None:
+            assert _others(after, place) == _others(before, place), repr(changed[place])
+            accepted += 1
+    return accepted
+
+
+def test_there_are_enough_changes() -> None:
+    assert len(CONTAINERS) * (len(READERS) + len(COUNTED)) * len(ODD) > 30_000
+
+
+@pytest.mark.filterwarnings("ignore")  # of the libraries that make the tables
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_the_other_rows_stay(container: Callable[[list[Any]], Any]) -> None:
+    accepted = sum(_changes(read, container, cells) for read, cells in READERS.values())
+    assert accepted > 400  # most have more than 800; together they are about 15,000
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_one_row_moves_one_count_down_and_one_up(container: Callable[[list[Any]], Any]) -> None:
+    for cells, kind in product(COUNTED.values(), (str, int)):
+        before = _read(_counts(kind), container, cells)
+        for _, changed in _changed(cells):
+            after = _read(_counts(kind), container, changed)
+            if before is not None and after is not None:
+                assert (after - before).total() <= 1, repr(changed)
+                assert (before - after).total() <= 1, repr(changed)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_table_is_accepted_if_each_of_its_rows_is(name: str) -> None:
+    """What may be refused is a row, not rows together: the tables that fit a schema are all tables of fitting rows."""
+    read, cells = READERS[name]
+    if read is _shared:
+        pytest.skip("persons are compared with each other")
+    alone = {id(cell): _read(read, CONTAINERS["dict of lists"], [cell]) for cell in [*ODD, *cells]}
+    for _, changed in _changed(cells):
+        together = _read(read, CONTAINERS["dict of lists"], changed)
+        rows = [alone[id(cell)] for cell in changed]
+        if any(row is None for row in rows):
+            assert together is None
+        else:
+            assert together == [row[0] for row in rows]
+
+
+def test_the_rows_of_a_csv_file_are_read_by_themselves() -> None:
+    columns = {
+        "number": {"type": "number", "lower": -3, "upper": 3},
+        "whole": {"type": "category", "values": [0, 1, 2], "unknown": "zero"},
+        "text": {"type": "category", "values": ["a", "1"], "unknown": "zero"},
+        "truth": {"type": "category", "values": [True, False]},
+        "note": {"type": "text", "features": 8},
+    }
+    cells = {"number": INTEGERS, "whole": INTEGERS, "text": SPELLED, "truth": TRUTHS, "note": WORDS}
+    for name, settings in columns.items():
+        schema = _schema(missing="zero", **settings)
+
+        def written(changed: list[Any]) -> pa.Table:
+            text = io.StringIO(newline="")
+            csv.writer(text).writerows([["x", "z"], *([cell, "."] for cell in changed)])
+            return parse_csv(text.getvalue().encode(), schema)  # noqa: B023 - used before the next turn
+
+        assert _changes(_encoded(**settings), written, cells[name]) > 10
+
+
+def test_the_rows_of_a_parquet_file_are_read_by_themselves(tmp_path: Path) -> None:
+    def written(cells: list[Any]) -> pa.Table:
+        parquet.write_table(pa.table({"x": _arrow(cells)}), tmp_path / "t.parquet")
+        return read_table(tmp_path / "t.parquet")
+
+    for name in (
+        "spline of large integers",
+        "linear decimals",
+        "whole categories",
+        "text categories",
+        "whole persons",
+    ):
+        assert _changes(*_swapped(READERS[name], written)) > 3
+
+
+def _swapped(reader: tuple[Any, list[Any]], container: Any) -> tuple[Any, Any, list[Any]]:
+    read, cells = reader
+    return read, container, cells
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", [list, np.array, _objects, lambda rows: pd.DataFrame(rows)], ids=str)
+def test_the_rows_of_an_array_are_clipped_by_themselves(make: Callable[[Any], Any]) -> None:
+    def clipped(rows: Any) -> list[bytes]:
+        return [row.tobytes() for row in BoundedRows(2.0, 2).encode(rows)]
+
+    def matrix(cells: list[Any]) -> Any:
+        return make([[cell, 1.25] for cell in cells])
+
+    for cells in (INTEGERS, FLOATS, SINGLE, BIG, TRUTHS):
+        _changes(clipped, matrix, cells)
