@@ -24,17 +24,12 @@ from privlearn.erm.problem import Problem, Progress, Solution
 from privlearn.erm.rows import Rows, product_chain
 from privlearn.errors import InvalidParameter, SolverError
 
-GAP_TOLERANCE = (
-    1e-12  # asked for by default; public: it bounds the distance to the minimiser, whatever the data
-)
+# asked for by default; public: it bounds the distance to the minimiser, whatever the data
+GAP_TOLERANCE = 1e-12
 DIMENSION_LIMIT = 4000
 MAX_ITERATIONS = 100
-TO_THE_BOUNDARY = (
-    0.995,
-    0.9,
-    0.5,
-    0.7,
-)  # part of the way that a step goes; the later ones where the first has failed
+# part of the way that a step goes; the later ones where the first has failed
+TO_THE_BOUNDARY = (0.995, 0.9, 0.5, 0.7)
 LEAST = 1e-30  # no slack or relative dual variable is smaller
 
 

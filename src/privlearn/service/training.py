@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from privlearn.data import Schema
+from privlearn.data.purchase import with_purchases
 from privlearn.errors import BudgetExceeded, DataError, LedgerError, PrivlearnError, SessionError
 from privlearn.estimators import KernelLearner
 from privlearn.ledger import Cost, Ledger
@@ -25,6 +26,7 @@ from privlearn.service.slots import wait_for_end_of_slot
 from privlearn.sessions import InteractivePredictor
 from privlearn.sessions.opening import calibrated
 from privlearn.sessions.shared import SharedStore
+from privlearn.strength import check_strength
 
 TRIAL_ROWS = 2000
 
@@ -97,6 +99,8 @@ def _reserved(
     offered: OfferedDataSet, ledger: Ledger, job: Job, recipe: Recipe, points: pa.Table | None
 ) -> Any:
     """The mechanism that public facts call for, its cost reserved."""
+    promise = with_purchases(job.guarantee, offered.schema.bought)
+    check_strength(promise, offered.records, offered.settings.accept_weak_privacy)
     plan = planned(offered, recipe, job.guarantee, job.mechanism, points)
     told = f"{job.kind}, {job.learner} ({plan.name})"
     ledger.reserve(Cost(plan.guarantee, plan.renyi), told, offered.schema.digest, id=job.id)
