@@ -34,6 +34,8 @@ def composed_delta(curve: Curve, times: int, epsilon: float) -> float:
     """
     if times == 1:
         return float(curve.delta(epsilon))
+    if curve.reach() > _STEEPEST * _POINTS:
+        return 1.0  # the grid would be coarser than any number: no promise
     gap, masses, infinite = _dominating_losses(curve)
     lost = -math.expm1(times * math.log1p(-infinite))
     return min(1.0, lost + _finite_part(gap, masses, times, epsilon))
@@ -49,9 +51,7 @@ def _dominating_losses(curve: Curve) -> tuple[float, Array, float]:
     gap = curve.reach() / _POINTS
     steps = np.arange(_POINTS + 1)
     deltas = np.minimum.accumulate(curve.delta(steps * gap))
-    falls = -np.diff(deltas) / math.expm1(
-        gap
-    )  # what is left of exp(loss) Q(larger losses), at each but the last
+    falls = -np.diff(deltas) / math.expm1(gap)  # slopes of the chords in exp(loss), times exp(loss)
     positive = np.maximum(np.exp(gap) * falls - np.append(falls[1:], 0.0), 0.0)
     both = positive * (1.0 + np.exp(-gap * steps[1:]))
     larger = np.append(np.cumsum(both[::-1])[::-1][1:], 0.0)
