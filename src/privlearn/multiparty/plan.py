@@ -85,7 +85,7 @@ class MultipartyPlan(PublicModel):
         beforehand: public, like N in every guarantee here.
     epsilon, delta, neighbours
         The promise, for everything the coordinator sees. With ``algorithm="psgd"`` it is RA12's claim for the limit
-        only; `guarantee` is what the run really costs.
+        only; `guarantee` is what the run really costs, often more than epsilon 20.
     algorithm : {"descent", "aggregation", "uniform_aggregation", "psgd"}, default="descent"
         `NoisyDescent`; `LocalAggregation`, weighted or as Pathak et al. have it; RA12's `PrivateSGD`.
     loss : {"logistic", "huber_hinge", "smoothed_hinge"}, default="logistic"
