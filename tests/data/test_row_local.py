@@ -282,7 +282,7 @@ def test_there_are_enough_changes() -> None:
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 def test_the_other_rows_stay(container: Callable[[list[Any]], Any]) -> None:
     accepted = sum(_changes(read, container, cells) for read, cells in READERS.values())
-    assert accepted > 400  # most have more than 800; together they are about 15,000
+    assert accepted > 400  # most have more than 800; together they are about 14,000
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -297,12 +297,10 @@ def test_one_row_moves_one_count_down_and_one_up(container: Callable[[list[Any]]
                 assert (before - after).total() <= 1, repr(changed)
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", [name for name, (read, _) in READERS.items() if read is not _shared])
 def test_a_table_is_accepted_if_each_of_its_rows_is(name: str) -> None:
     """What may be refused is a row, not rows together: the tables that fit a schema are all tables of fitting rows."""
     read, cells = READERS[name]
-    if read is _shared:
-        pytest.skip("persons are compared with each other")
     alone = {id(cell): _read(read, CONTAINERS["dict of lists"], [cell]) for cell in [*ODD, *cells]}
     for _, changed in _changed(cells):
         together = _read(read, CONTAINERS["dict of lists"], changed)
@@ -353,8 +351,17 @@ def _swapped(reader: tuple[Any, list[Any]], container: Any) -> tuple[Any, Any, l
     return read, container, cells
 
 
+MATRICES: dict[str, Callable[[list[list[Any]]], Any]] = {
+    "lists": list,
+    "array": np.array,
+    "objects": lambda rows: np.array(rows, dtype=object),
+    "frame": pd.DataFrame,
+    "frame, nullable": lambda rows: pd.DataFrame(rows).convert_dtypes(),
+}
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("make", [list, np.array, _objects, lambda rows: pd.DataFrame(rows)], ids=str)
+@pytest.mark.parametrize("make", MATRICES.values(), ids=MATRICES)
 def test_the_rows_of_an_array_are_clipped_by_themselves(make: Callable[[Any], Any]) -> None:
     def clipped(rows: Any) -> list[bytes]:
         return [row.tobytes() for row in BoundedRows(2.0, 2).encode(rows)]
@@ -363,4 +370,4 @@ def test_the_rows_of_an_array_are_clipped_by_themselves(make: Callable[[Any], An
         return make([[cell, 1.25] for cell in cells])
 
     for cells in (INTEGERS, FLOATS, SINGLE, BIG, TRUTHS):
-        _changes(clipped, matrix, cells)
+        assert _changes(clipped, matrix, cells) > 20
