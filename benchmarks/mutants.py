@@ -386,7 +386,7 @@ MUTANTS = [
     Mutant("momentum dropped", DESCENT, "ahead = here + momentum * (here - before)", "ahead = here", PARTIES),
     Mutant("steps without the curvature's noise bound", DESCENT, "np.maximum(values + most, 0.0)", "np.maximum(values, 0.0)", PARTIES),
     Mutant("uniform mean counts all records", AGGREGATION, 'count = task.total if calibration == "weighted" else parties * smallest_party', "count = task.total", PARTIES),
-    Mutant("solver's distance ignored, aggregation", AGGREGATION, "return exact + 2.0 * solver_distance(task)", "return exact", PARTIES),
+    Mutant("solver's distance ignored, aggregation", AGGREGATION, "return exact + 2.0 * task.solver_distance", "return exact", PARTIES),
     Mutant("dropped-out party still counted", AGGREGATION, ".task.dimension) / present", ".task.dimension)", PARTIES),
     Mutant("psgd claims the limit's guarantee", SGD, "claim = Guarantee(epsilon * (1.0 + MARGIN)", "claim = Guarantee(guarantee.epsilon", PARTIES),
     Mutant("psgd raises Lambda as printed", SGD, "math.expm1(self.limit_epsilon / 4.0)", "math.expm1(self.task.loss.smoothness / 4.0)", PARTIES),

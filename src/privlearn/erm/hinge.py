@@ -29,12 +29,8 @@ GAP_TOLERANCE = (
 )
 DIMENSION_LIMIT = 4000
 MAX_ITERATIONS = 100
-TO_THE_BOUNDARY = (
-    0.995,
-    0.9,
-    0.5,
-    0.7,
-)  # part of the way that a step goes; the later ones where the first has failed
+# Part of the way that a step goes; the later ones begin again where the first got stuck.
+TO_THE_BOUNDARY = (0.995, 0.9, 0.5, 0.7)
 LEAST = 1e-30  # no slack or relative dual variable is smaller
 
 

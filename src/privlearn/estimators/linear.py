@@ -59,8 +59,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         Public weight of each class, by label; the largest multiplies the noise.
     fit_intercept : bool, default=True
     tolerance : float, default=1e-10
-        Gradient norm the solver must certify; it is inside the guarantee. Where some table could not reach it, the least
-        that every table can is taken instead, and the certificate says so.
+        Gradient norm the solver must certify; it is inside the guarantee. Where some table could not reach it, the
+        least that every table can is taken instead, and the certificate says so.
     ledger : Ledger, optional
         Budget to charge before the data is used.
     progress : callable, optional
