@@ -168,6 +168,25 @@ def test_every_kernel_machine_is_solved_or_none(loss: Loss, kernel: str) -> None
             assert minimise_kernel(problem, gap=gap).gap <= gap
 
 
+@pytest.mark.parametrize("seed", [31, 40, 48, 111])
+def test_three_rows_whose_values_look_alike(seed: int) -> None:
+    """Found among many thousands: near the minimiser float64 cannot tell the objective's values apart."""
+    rng = np.random.default_rng(seed)
+    rows = _unit(rng.normal(size=(1, 2)) + 1e-5 * rng.normal(size=(3, 2)))
+    tolerance, _ = _reachable(HuberHinge(0.01), 1e-9, 2)
+    problem = Problem(rows, np.array([-1.0, 1.0, -1.0]), HuberHinge(0.01), 1e-9, 3)
+    assert minimise(problem, tolerance=tolerance).iterations < 100
+
+
+def test_rows_on_which_long_steps_to_the_boundary_fail() -> None:
+    """Found among many thousands."""
+    rng = np.random.default_rng(1818)
+    direction = rng.normal(size=(1, 5))
+    rows = _unit(direction + 1e-6 * rng.normal(size=(200, 5)) * 10.0 ** rng.uniform(-6, 0, (1, 5)))
+    signs = np.where(rng.random(200) < 0.1, 1.0, -1.0)
+    minimise(Problem(rows, signs, Hinge(), 2e-9, 200), gap=least_gap(2e-9, dimension=5))
+
+
 def test_a_small_regularization_has_no_tolerance() -> None:
     assert math.isinf(least_tolerance(Logistic(), 1e-18, dimension=10))
     assert math.isinf(least_gap(0.9 * LEAST_FOR_HINGE, dimension=10))
@@ -178,7 +197,7 @@ def test_a_small_regularization_has_no_tolerance() -> None:
 @pytest.mark.parametrize("dimension", [10, 2**18])
 def test_the_default_tolerance_is_hardly_raised(records: int, dimension: int) -> None:
     least = least_tolerance(Logistic(), 20.0 / records, dimension=dimension)
-    assert least <= 1e-10 if records == 10**4 else 1e-9
+    assert least <= (1e-10 if records == 10**4 else 1e-9)
 
 
 @pytest.mark.parametrize("loss", [loss for loss in LOSSES if math.isfinite(loss.smoothness)], ids=str)

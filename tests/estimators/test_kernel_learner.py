@@ -128,11 +128,55 @@ def test_a_session_from_fit_to_reopening(tmp_path: Path, mechanism: str) -> None
         InteractivePredictor.reopen(path, learner(**auto).fit(X, 1 - y))
 
 
-def test_a_learner_that_only_read_goes_on_with_a_session(
+def test_a_learner_that_only_read_is_solved_after_the_charge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = ring(100)
     ledger = Ledger.create(tmp_path / "budgets.db", "ring", Guarantee(8.0, 1e-5))
+    promise, seen = Guarantee(4.0, 1e-6), []
+    solve = kernel_learner.minimise_kernel
+
+    def solve_and_look(*given: Any, **settings: Any) -> Any:
+        seen.append(ledger.statement().reserved.epsilon)
+        return solve(*given, **settings)
+
+    monkeypatch.setattr(kernel_learner, "minimise_kernel", solve_and_look)
+    read = learner().read(X, y)
+    InteractivePredictor(read, promise, state=tmp_path / "new.session", ledger=ledger).close()
+    assert seen == [4.0]
+    assert read.function_bytes() == learner().fit(X, y).function_bytes()
+
+
+@pytest.mark.parametrize("regularization", [1e-8, 1e-12])
+def test_a_regularization_that_some_table_cannot_stand_is_refused_before_it_is_solved(
+    regularization: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_learner, "minimise_kernel", _unwanted)
+    X, y = ring(60)
+    twins = np.repeat(X[:30], 2, axis=0)
+    for rows in (X, twins):
+        with pytest.raises(InvalidParameter, match="too small for this kernel"):
+            learner(regularization=regularization).fit(rows, y)
+
+
+def test_twins_with_opposite_labels_do_not_stop_the_solver() -> None:
+    """The review's neighbours: one record replaced by another's twin with the other label."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    X[:, 0] += np.where(y == 1, 0.3, -0.3)
+    twins, labels = X.copy(), y.copy()
+    twins[0], labels[0] = X[1], 1 - y[1]
+    for regularization in (1e-6, 1e-7):
+        for rows, answers in ((X, y), (twins, labels)):
+            settings = {"gamma": 1.0, "norm_bound": 2.0, "classes": [0, 1]}
+            KernelLearner(regularization=regularization, **settings).fit(rows, answers)
+
+
+def test_a_learner_that_only_read_goes_on_with_a_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = ring(100)
     path, test = tmp_path / "ring.session", ring(20, seed=5)[0]
     promise = Guarantee(4.0, 1e-6)
     fitted = learner().fit(X, y)
@@ -143,9 +187,6 @@ def test_a_learner_that_only_read_goes_on_with_a_session(
     for private in (read.function_bytes, lambda: read.decision_function(test)):
         with pytest.raises(SessionError, match="not been fitted"):
             private()
-    with pytest.raises(SessionError, match="not been fitted"):
-        InteractivePredictor(read, promise, state=tmp_path / "new.session", ledger=ledger)
-    assert ledger.statement().entries == ()
     with InteractivePredictor.reopen(path, read, random_state=1) as again:
         again.predict(test / 2)
     assert read.function_bytes() == fitted.function_bytes()

@@ -28,7 +28,7 @@ from privlearn.errors import InvalidParameter, SolverError
 GAP_TOLERANCE = 1e-12
 DIMENSION_LIMIT = 4000
 MAX_ITERATIONS = 100
-# part of the way that a step goes; the later ones where the first has failed
+# Part of the way that a step goes; the later ones begin again where the first got stuck.
 TO_THE_BOUNDARY = (0.995, 0.9, 0.5, 0.7)
 LEAST = 1e-30  # no slack or relative dual variable is smaller
 
