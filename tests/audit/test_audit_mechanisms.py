@@ -11,24 +11,26 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from privlearn.audit import AUDITED, AuditReport, audit_mechanism
+from privlearn.audit import AuditReport, audit_mechanism, audited
 from privlearn.audit.mechanisms import Case, audit_case, cases
 from privlearn.audit.whole_runs import WHOLE_RUNS
 from privlearn.erm import HuberHinge
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import (
-    KERNEL_MECHANISMS,
     MECHANISMS,
+    DataOracle,
     ObjectivePerturbation,
     OutputPerturbation,
+    ReleaseMechanism,
     Task,
+    mechanisms_of,
 )
 from privlearn.randomness import Randomness
 
 Array = NDArray[np.float64]
 RUNS = 400
-FITTED = (*MECHANISMS, *KERNEL_MECHANISMS)
+FITTED = tuple(mechanisms_of(ReleaseMechanism))
 
 
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
@@ -41,7 +43,7 @@ def test_every_mechanism_passes(name: str, neighbours: str) -> None:
 
 
 def test_every_mechanism_is_listed() -> None:
-    assert set(AUDITED) == {*FITTED, *WHOLE_RUNS}
+    assert set(audited()) == {*FITTED, *WHOLE_RUNS}
     with pytest.raises(InvalidParameter, match="objective"):
         audit_mechanism("subjective")
 
@@ -62,7 +64,7 @@ def test_half_the_noise(name: str) -> None:
     found = failed(halved, case.probes, sampled=name in MECHANISMS)
     assert {"certificate"} <= found
     # TDDL's and TDIL's composition theorems are not tight: their exact curves survive half the noise here
-    assert name in KERNEL_MECHANISMS or {"exact curve", "empirical epsilon"} & found
+    assert MECHANISMS[name].answers_questions or {"exact curve", "empirical epsilon"} & found
 
 
 def task(**facts: Any) -> Task:
@@ -78,9 +80,9 @@ def output(kind: Any = OutputPerturbation, noise: str = "norm_gamma", **facts: A
 class Stingy(OutputPerturbation):
     """Certifies one scale, draws another."""
 
-    def run(self, fit: Any, randomness: Randomness) -> Array:
+    def run(self, oracle: Any, randomness: Randomness) -> Array:
         return OutputPerturbation.run(
-            dataclasses.replace(self, noise_scale=0.6 * self.noise_scale), fit, randomness
+            dataclasses.replace(self, noise_scale=0.6 * self.noise_scale), oracle, randomness
         )
 
 
@@ -94,19 +96,19 @@ def test_less_noise_than_certified() -> None:
 class Curious(OutputPerturbation):
     """Draws once more if it likes what it sees: control flow depends on the data."""
 
-    def run(self, fit: Any, randomness: Randomness) -> Array:
-        if fit(None, self.effective_regularization)[0, 0] > 0:
+    def run(self, oracle: Any, randomness: Randomness) -> Array:
+        if oracle.minimise(None, self.effective_regularization)[0, 0] > 0:
             randomness.bits(1)
-        return OutputPerturbation.run(self, fit, randomness)
+        return OutputPerturbation.run(self, oracle, randomness)
 
 
 @dataclass(frozen=True)
 class Generous(OutputPerturbation):
     """Noise in proportion to the minimiser."""
 
-    def run(self, fit: Any, randomness: Randomness) -> Array:
-        exact = fit(None, self.effective_regularization)
-        noise = OutputPerturbation.run(self, fit, randomness) - exact
+    def run(self, oracle: Any, randomness: Randomness) -> Array:
+        exact = oracle.minimise(None, self.effective_regularization)
+        noise = OutputPerturbation.run(self, oracle, randomness) - exact
         return exact + noise * (1.0 + exact)
 
 
@@ -114,21 +116,21 @@ class Generous(OutputPerturbation):
 class Shapely(OutputPerturbation):
     """The release's shape depends on the data."""
 
-    def run(self, fit: Any, randomness: Randomness) -> Array:
-        found = OutputPerturbation.run(self, fit, randomness)
-        return found if fit(None, self.effective_regularization)[0, 0] > 0 else found[:, 0]
+    def run(self, oracle: Any, randomness: Randomness) -> Array:
+        found = OutputPerturbation.run(self, oracle, randomness)
+        return found if oracle.minimise(None, self.effective_regularization)[0, 0] > 0 else found[:, 0]
 
 
 @dataclass(frozen=True)
 class Adaptive(ObjectivePerturbation):
     """Regularises more if the plain minimiser is long."""
 
-    def run(self, fit: Any, randomness: Randomness) -> Array:
+    def run(self, oracle: Any, randomness: Randomness) -> Array:
         def adapted(linear: Array | None, regularization: float) -> Array:
-            length = float(np.linalg.norm(fit(None, regularization)))
-            return np.asarray(fit(linear, regularization * (1.0 + length)))
+            length = float(np.linalg.norm(oracle.minimise(None, regularization)))
+            return np.asarray(oracle.minimise(linear, regularization * (1.0 + length)))
 
-        return ObjectivePerturbation.run(self, adapted, randomness)
+        return ObjectivePerturbation.run(self, DataOracle(adapted), randomness)
 
 
 @pytest.mark.parametrize(
@@ -148,11 +150,12 @@ def test_what_depends_on_the_data_beside_the_minimiser(kind: Any, reason: str) -
 class Shared(OutputPerturbation):
     """One noise vector for all classes."""
 
-    def run(self, fit: Any, randomness: Randomness) -> Array:
-        exact = fit(None, self.effective_regularization)
+    def run(self, oracle: Any, randomness: Randomness) -> Array:
+        exact = oracle.minimise(None, self.effective_regularization)
         one = dataclasses.replace(self, task=dataclasses.replace(self.task, problems=1))
         return np.asarray(
-            exact + OutputPerturbation.run(one, lambda *_: np.zeros((1, exact.shape[1])), randomness)
+            exact
+            + OutputPerturbation.run(one, DataOracle(lambda *_: np.zeros((1, exact.shape[1]))), randomness)
         )
 
 

@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from privlearn.erm import ClippedSquare, Hinge, Huber, Logistic, Multinomial, Problem, losses_of, minimise
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import KERNEL_MECHANISMS, Task
+from privlearn.mechanisms import MECHANISMS, DataOracle, Task
 from privlearn.mechanisms import TestDataDependentLearner as Tddl
 from privlearn.mechanisms.answers import answer_sensitivity, ball_radius, check_probes, least_squares_in_ball
 from privlearn.randomness import SecureRandomness, SeededRandomness
@@ -37,7 +37,7 @@ def task(**facts: Any) -> Task:
 def plan(epsilon: float = 1.0, delta: float = 1e-5, probes_count: int = 30, **facts: Any) -> Tddl:
     chosen = task(**facts)
     guarantee = Guarantee(epsilon, delta, chosen.neighbours)
-    return Tddl.calibrate(chosen, guarantee, "laplace", "jt13", probes_count=probes_count)
+    return Tddl.calibrate(chosen, guarantee, "laplace", "jt13", points=probes_count)
 
 
 def theorem_11(answers: int, each: float, delta: float) -> float:
@@ -93,7 +93,7 @@ def test_renyi_divergence_covers_the_laplace_answers(order: float) -> None:
 def released_answers(mechanism: Tddl, w: Array, seed: int) -> Array:
     """With as many orthogonal probes as dimensions and a wide ball, least squares give the answers back."""
     assert ball_radius(mechanism.task) > 50 * mechanism.noise_scale + np.max(np.abs(w))
-    return mechanism.run(lambda *_: w, SeededRandomness(seed), probes=np.eye(w.shape[1]))
+    return mechanism.run(DataOracle(lambda *_: w, np.eye(w.shape[1])), SeededRandomness(seed))
 
 
 def test_answers_have_the_noise_they_pay_for() -> None:
@@ -112,7 +112,7 @@ def test_the_regularization_reaches_the_solver() -> None:
         asked.append((linear, regularization))
         return np.zeros((1, 2))
 
-    plan().run(fit, SecureRandomness(), probes=np.eye(2)[[0, 1] * 15])
+    plan().run(DataOracle(fit, np.eye(2)[[0, 1] * 15]), SecureRandomness())
     assert asked == [(None, 0.05)]
 
 
@@ -218,14 +218,14 @@ def test_the_arithmetic_of_an_answer_is_paid_for() -> None:
 def test_no_promise_no_noise() -> None:
     w = np.array([[3.0, -1.0]])
     mechanism = plan(math.inf, 0.0)
-    assert np.array_equal(mechanism.run(lambda *_: w, SecureRandomness()), w)
+    assert np.array_equal(mechanism.run(DataOracle(lambda *_: w), SecureRandomness()), w)
     assert not mechanism.spends().is_private
 
 
 def test_it_can_be_rebuilt_from_its_constants() -> None:
     mechanism = plan()
     chosen = {name: float(mechanism.constants()[name]) for name in Tddl.chosen_constants}
-    again = KERNEL_MECHANISMS["tddl"](mechanism.task, mechanism.guarantee, "laplace", "jt13", **chosen)  # type: ignore[arg-type]
+    again = MECHANISMS["tddl"](mechanism.task, mechanism.guarantee, "laplace", "jt13", **chosen)  # type: ignore[call-arg]
     assert again == mechanism
     assert again.constants() == mechanism.constants()
 
@@ -242,7 +242,7 @@ def test_it_can_be_rebuilt_from_its_constants() -> None:
 )
 def test_wrong_probes_are_refused(probes: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        plan().run(lambda *_: np.zeros((1, 2)), SecureRandomness(), probes=probes)
+        plan().run(DataOracle(lambda *_: np.zeros((1, 2)), probes), SecureRandomness())
 
 
 def test_probes_a_rounding_too_long_are_shortened() -> None:
@@ -258,10 +258,10 @@ def test_refusals() -> None:
         plan(delta=0.0)
     for count in (0, 1.5, math.inf, True):
         with pytest.raises(InvalidParameter, match="probes_count"):
-            plan(probes_count=count)  # type: ignore[arg-type]
+            plan(probes_count=count)  # type: ignore[call-arg]
     with pytest.raises(InvalidParameter, match="calibration"):
-        Tddl.calibrate(task(), Guarantee(1.0, 1e-5), "laplace", "tight", probes_count=3)
+        Tddl.calibrate(task(), Guarantee(1.0, 1e-5), "laplace", "tight", points=3)
     with pytest.raises(InvalidParameter, match="noise"):
-        Tddl.calibrate(task(), Guarantee(1.0, 1e-5), "gaussian", "jt13", probes_count=3)
+        Tddl.calibrate(task(), Guarantee(1.0, 1e-5), "gaussian", "jt13", points=3)
     assert "multinomial" in str(Tddl.explain_refusal(task(loss=Multinomial()), "laplace"))
     assert Tddl.explain_refusal(task(), "laplace") is None

@@ -19,7 +19,7 @@ from scipy.special import log_softmax, ndtr
 from privlearn.erm import Logistic, Multinomial
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import KERNEL_MECHANISMS, Task
+from privlearn.mechanisms import MECHANISMS, DataOracle, Task
 from privlearn.mechanisms import TestDataIndependentLearner as Tdil
 from privlearn.randomness import SecureRandomness, SeededRandomness
 
@@ -230,7 +230,7 @@ def test_the_promise_is_kept_and_used_up(facts: dict[str, Any], rounds: int | No
 def test_every_problem_and_every_round_counts() -> None:
     one = plan(rounds=1)
     for facts in ({"problems": 4, "rounds": 1}, {"rounds": 4}):
-        four = plan(**facts)  # type: ignore[arg-type]
+        four = plan(**facts)  # type: ignore[call-arg]
         assert four.zcdp == pytest.approx(one.zcdp, rel=1e-8)
         assert four.noise_scale == pytest.approx(2.0 * one.noise_scale, rel=1e-8)
         assert four.selection_epsilon == pytest.approx(one.selection_epsilon / 2.0, rel=1e-6)
@@ -238,7 +238,7 @@ def test_every_problem_and_every_round_counts() -> None:
 
 def test_each_problem_has_its_own_noise() -> None:
     w = np.array([[3.0, -1.0]] * 3)
-    models = plan(problems=3).run(lambda *_: w, SecureRandomness(), probes=NET)
+    models = plan(problems=3).run(DataOracle(lambda *_: w, NET), SecureRandomness())
     assert len(np.unique(models, axis=0)) == 3
 
 
@@ -246,13 +246,13 @@ def test_each_problem_has_its_own_noise() -> None:
 def test_much_budget_finds_the_minimiser(probes: Any) -> None:
     w = np.array([[1.0, -2.0, 0.5], [0.0, 0.3, 0.1]])
     mechanism = plan(1e4, 0.1, 20, dimension=3, problems=2)
-    assert mechanism.run(lambda *_: w, SeededRandomness(0), probes=probes) == pytest.approx(w, abs=0.02)
+    assert mechanism.run(DataOracle(lambda *_: w, probes), SeededRandomness(0)) == pytest.approx(w, abs=0.02)
 
 
 def test_no_promise_no_noise() -> None:
     w = np.array([[3.0, -1.0]])
     mechanism = plan(math.inf, 0.0, None)
-    assert np.array_equal(mechanism.run(lambda *_: w, SecureRandomness()), w)
+    assert np.array_equal(mechanism.run(DataOracle(lambda *_: w), SecureRandomness()), w)
     assert not mechanism.spends().is_private
 
 
@@ -277,7 +277,7 @@ def test_rounds_follow_public_numbers() -> None:
 def test_it_can_be_rebuilt_from_its_constants() -> None:
     mechanism = plan()
     chosen = {name: float(mechanism.constants()[name]) for name in Tdil.chosen_constants}
-    again = KERNEL_MECHANISMS["tdil"](mechanism.task, mechanism.guarantee, "gaussian", "tight", **chosen)  # type: ignore[arg-type]
+    again = MECHANISMS["tdil"](mechanism.task, mechanism.guarantee, "gaussian", "tight", **chosen)  # type: ignore[call-arg]
     assert again == mechanism
     assert again.constants() == mechanism.constants()
 
@@ -286,10 +286,10 @@ def test_refusals() -> None:
     with pytest.raises(InvalidParameter, match="delta"):
         plan(delta=0.0)
     with pytest.raises(InvalidParameter, match="rounds"):
-        plan(rounds=1.5)  # type: ignore[arg-type]
+        plan(rounds=1.5)  # type: ignore[call-arg]
     with pytest.raises(InvalidParameter, match="calibration"):
         Tdil.calibrate(plan().task, Guarantee(1.0, 1e-5), "gaussian", "jt13")
     with pytest.raises(DataError, match="norm"):
-        plan().run(lambda *_: np.zeros((1, 2)), SeededRandomness(0), probes=[[1.0, 0.1]])
+        plan().run(DataOracle(lambda *_: np.zeros((1, 2)), [[1.0, 0.1]]), SeededRandomness(0))
     assert "multinomial" in str(Tdil.explain_refusal(plan(loss=Multinomial()).task, "gaussian"))
     assert Tdil.explain_refusal(plan().task, "gaussian") is None

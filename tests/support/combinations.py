@@ -12,7 +12,7 @@ from scipy.special import log_ndtr, ndtr
 
 from privlearn.erm import Logistic
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import MECHANISMS, Mechanism, Task
+from privlearn.mechanisms import ReleaseMechanism, Task, mechanisms_of
 from privlearn.relation import RELATIONS
 
 
@@ -28,12 +28,11 @@ class Plan:
     def guarantee(self, epsilon: float, delta: float = 1e-4) -> Guarantee:
         return Guarantee(epsilon, delta if self.noise == "gaussian" else 0.0, self.neighbours)
 
-    def calibrate(self, epsilon: float, delta: float = 1e-4, **task: Any) -> Mechanism:
+    def calibrate(self, epsilon: float, delta: float = 1e-4, **task: Any) -> Any:
         facts = {"loss": Logistic(), "total": 1000, "dimension": 2, "problems": 1} | task
         facts = {"regularization": 0.05, "tolerance": 1e-10, "neighbours": self.neighbours} | facts
-        return MECHANISMS[self.mechanism].calibrate(
-            Task(**facts), self.guarantee(epsilon, delta), self.noise, self.calibration
-        )
+        kind = mechanisms_of(ReleaseMechanism)[self.mechanism]
+        return kind.calibrate(Task(**facts), self.guarantee(epsilon, delta), self.noise, self.calibration)
 
     def parameters(self, epsilon: float, delta: float = 1e-4) -> dict[str, Any]:
         """The same as parameters of an estimator."""
@@ -53,7 +52,8 @@ class Plan:
 
 PLANS = [
     Plan(name, noise, calibration, neighbours)
-    for name, kind in MECHANISMS.items()
+    for name, kind in mechanisms_of(ReleaseMechanism).items()
+    if not kind.answers_questions
     for calibration, noises in kind.combinations.items()
     for noise in noises
     for neighbours in RELATIONS

@@ -2,7 +2,7 @@
 
 from privlearn.audit.black_box import audit_estimator, audit_fits
 from privlearn.audit.empirical import EpsilonBound, epsilon_bound
-from privlearn.audit.mechanisms import AUDITED, audit_mechanism
+from privlearn.audit.mechanisms import audit_mechanism, audited
 from privlearn.audit.membership import (
     MembershipAttack,
     advantage_ceiling,
@@ -14,7 +14,6 @@ from privlearn.audit.report import AuditReport, Finding
 from privlearn.audit.samplers import audit_samplers
 
 __all__ = [
-    "AUDITED",
     "AuditReport",
     "EpsilonBound",
     "Finding",
@@ -25,6 +24,7 @@ __all__ = [
     "audit_mechanism",
     "audit_release",
     "audit_samplers",
+    "audited",
     "epsilon_bound",
     "membership_attack",
     "true_positive_ceiling",

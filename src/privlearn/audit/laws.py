@@ -132,18 +132,18 @@ def exact_laws(mechanism: Any, pair: Pair, probes: Array | None = None) -> LawPa
     """What leaves on the two data sets; in one or two dimensions (of coefficients, or of answers)."""
     pure = mechanism.noise != "gaussian"
     count, deviations = {1: (20_001, 40.0 if pure else 9.0), 2: (401, 16.0 if pure else 6.0)}[
-        len(probes) if mechanism.name == "tddl" and probes is not None else mechanism.task.dimension
+        len(probes) if mechanism.perturbs == "answers" and probes is not None else mechanism.task.dimension
     ]
-    if mechanism.name == "objective":
+    if mechanism.perturbs == "objective":
         grid = Grid.covering(mechanism, len(pair.one.rows), count, deviations)
         return objective_laws(mechanism, pair, grid)
     one, other = (
         solve(mechanism.task, records, mechanism.effective_regularization)
         for records in (pair.one, pair.other)
     )
-    if mechanism.name == "tdil":
+    if mechanism.perturbs == "choices":
         return _one_round_of_tdil(mechanism, one, other, np.asarray(probes))
-    if mechanism.name == "tddl":
+    if mechanism.perturbs == "answers":
         one, other = np.asarray(probes) @ one, np.asarray(probes) @ other
     half = deviations * mechanism.noise_scale + float(np.max(np.abs(one - other)))
     grid = Grid.around((one + other) / 2.0, half, count)

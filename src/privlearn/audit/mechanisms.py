@@ -21,15 +21,14 @@ from privlearn.audit.whole_runs import WHOLE_RUNS, WholeRun, check_whole_run, ju
 from privlearn.erm import Huber, HuberHinge, Logistic
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import KERNEL_MECHANISMS, MECHANISMS, Task
-from privlearn.mechanisms.output import Fit
+from privlearn.mechanisms import DataOracle, ReleaseMechanism, Task, mechanisms_of
+from privlearn.mechanisms.mechanism import Minimise
 from privlearn.randomness import Randomness, SeededRandomness
 
 Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 """Called with the case that comes next."""
 
-AUDITED = tuple(MECHANISMS | KERNEL_MECHANISMS | WHOLE_RUNS)
 NET = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.6]])
 ANSWERED = NET[1:]
 """Public points of TDIL and, two of them, of TDDL, whose answers then have a law in the plane."""
@@ -43,6 +42,11 @@ class Case:
     mechanism: Any
     probes: Array | None = None
     sampled: bool = True
+
+
+def audited() -> tuple[str, ...]:
+    """The names of the mechanisms that can be audited."""
+    return (*mechanisms_of(ReleaseMechanism), *WHOLE_RUNS)
 
 
 def audit_mechanism(
@@ -91,17 +95,20 @@ def audit_mechanism(
 
 def cases(name: str, guarantee: Guarantee) -> Iterator[Case]:
     """Every noise and calibration, on a line, in the plane and (where classes add up) for three classes."""
-    if name not in AUDITED:
-        raise InvalidParameter(f"mechanism must be one of {', '.join(AUDITED)}, not {name!r}")
-    kind: Any = (MECHANISMS | KERNEL_MECHANISMS)[name]
+    if name not in audited():
+        raise InvalidParameter(f"mechanism must be one of {', '.join(audited())}, not {name!r}")
+    kind = mechanisms_of(ReleaseMechanism)[name]
     for calibration, noises in kind.combinations.items():
         for noise in noises:
-            promise = guarantee if noise == "gaussian" or name in KERNEL_MECHANISMS else _pure(guarantee)
-            for place, task, probes, sampled in _tasks(name, guarantee.neighbours):
+            promise = guarantee if noise == "gaussian" or kind.answers_questions else _pure(guarantee)
+            for place, task, probes, sampled in _tasks(kind, guarantee.neighbours):
                 if kind.explain_refusal(task, noise) is not None:
                     continue
-                asked = {"tddl": {"probes_count": len(ANSWERED)}, "tdil": {"rounds": 1}}.get(name, {})
-                mechanism = kind.calibrate(task, promise, noise, calibration, **asked)
+                asked = (
+                    {"rounds": 1} if kind.perturbs == "choices" else {}
+                )  # whose law is known for one round
+                points = None if probes is None else len(probes)
+                mechanism = kind.calibrate(task, promise, noise, calibration, points=points, **asked)
                 yield Case(f"{noise}, {calibration}, {place}", mechanism, probes, sampled)
 
 
@@ -114,7 +121,7 @@ def audit_case(case: Case, *, runs: int, confidence: float, seed: int) -> Iterat
     if exact:
         yield from check_curve(mechanism, case.probes)
     randomness = SeededRandomness(seed + 1)
-    if mechanism.name in MECHANISMS:
+    if not mechanism.answers_questions:
         yield _released_noise(mechanism, randomness, runs)
     if case.sampled:
         yield _empirical(case, randomness, runs, confidence)
@@ -124,13 +131,13 @@ def released(
     mechanism: Any, records: Records, randomness: Randomness, runs: int, probes: Array | None = None
 ) -> Array:
     """What leaves, a row a run."""
-    fit, asks = fit_on(mechanism.task, records), {} if probes is None else {"probes": probes}
-    if mechanism.name != "objective":  # the others solve the same problem in every run
+    fit = fit_on(mechanism.task, records)
+    if mechanism.perturbs != "objective":  # the others solve the same problem in every run
         fit = _solved_once(fit, mechanism.effective_regularization)
-    return np.array([mechanism.run(fit, randomness, **asks).ravel() for _ in range(runs)])
+    return np.array([mechanism.run(DataOracle(fit, probes), randomness).ravel() for _ in range(runs)])
 
 
-def _solved_once(fit: Fit, regularization: float) -> Fit:
+def _solved_once(fit: Minimise, regularization: float) -> Minimise:
     found = fit(None, regularization)
     return lambda linear, regularization: found
 
@@ -138,7 +145,7 @@ def _solved_once(fit: Fit, regularization: float) -> Fit:
 def _released_noise(mechanism: Any, randomness: Randomness, runs: int) -> Finding:
     """With silent records the release is noise alone; under objective perturbation, -b / (N Lambda)."""
     task, scale, count = mechanism.task, mechanism.noise_scale, runs
-    if mechanism.name == "objective":  # which solves in every run
+    if mechanism.perturbs == "objective":  # which solves in every run
         scale, count = scale / (task.total * mechanism.effective_regularization), max(100, runs // 5)
     silent = Records.of(np.zeros((1, task.dimension)))
     sample = released(mechanism, silent, randomness, count).reshape(-1, task.problems, task.dimension)
@@ -170,14 +177,15 @@ def _most_telling_pair(mechanism: Any, probes: Array | None) -> Pair:
     return max(worst_pairs(mechanism.task), key=lambda pair: exact_laws(mechanism, pair, probes).delta(half))
 
 
-def _tasks(name: str, neighbours: Any) -> Iterator[tuple[str, Task, Array | None, bool]]:
+def _tasks(kind: Any, neighbours: Any) -> Iterator[tuple[str, Task, Array | None, bool]]:
     """Tiny tasks: description, facts, public points, and whether to sample from them."""
 
     def task(loss: Any, total: int, dimension: int, problems: int, regularization: float) -> Task:
         return Task(loss, total, dimension, problems, regularization, 1e-10, neighbours)
 
-    if name in KERNEL_MECHANISMS:
-        yield "in the plane", task(HuberHinge(), 4, 2, 1, 1.0), ANSWERED if name == "tddl" else NET, True
+    if kind.answers_questions:
+        points = ANSWERED if kind.perturbs == "answers" else NET
+        yield "in the plane", task(HuberHinge(), 4, 2, 1, 1.0), points, True
         return
     yield "on a line, Huber hinge", task(HuberHinge(), 3, 1, 1, 50.0), None, True
     yield "on a line, logistic, weak regularization", task(Logistic(), 3, 1, 1, 0.2), None, False

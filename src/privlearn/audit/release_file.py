@@ -13,7 +13,7 @@ from scipy import stats
 
 from privlearn.audit.report import AuditReport, Finding, judged
 from privlearn.errors import VerificationError
-from privlearn.mechanisms import MECHANISMS
+from privlearn.mechanisms import ReleaseMechanism
 from privlearn.mechanisms.answers import ball_radius
 from privlearn.mechanisms.noise import GAMMA_GRID_BITS, GRID_BITS, grid_step
 from privlearn.release import Release, verify
@@ -63,7 +63,8 @@ def audit_release(path: str | Path) -> AuditReport:
 def _check_coefficients(release: Release) -> Iterator[Finding]:
     certificate: Any = getattr(release.certificate, "chosen", release.certificate)
     mechanism = certificate.mechanism
-    if mechanism.name not in MECHANISMS or isinstance(release.model.encoder, KernelEncoder):
+    plain = isinstance(mechanism, ReleaseMechanism) and not mechanism.answers_questions
+    if not plain or isinstance(release.model.encoder, KernelEncoder):
         why = "they are computed from noisy numbers that are not in the file: nothing to compare"
         yield Finding("coefficients", "noted", "grid and size", why)
         return
@@ -94,7 +95,7 @@ def _plausible_size(mechanism: Any, vectors: Array) -> Finding:
     """No minimiser is longer than its ball, and noise beyond a rare quantile is not noise of this scale."""
     task, strength = mechanism.task, mechanism.effective_regularization
     allowed = ball_radius(task) + mechanism.solver_distance + _noise_norm(mechanism, mechanism.noise_scale)
-    if mechanism.name == "objective":
+    if mechanism.perturbs == "objective":
         pull = task.loss.lipschitz * task.weight_bound
         pull += _noise_norm(mechanism, mechanism.noise_scale) / task.total
         allowed = pull / strength + _noise_norm(mechanism, mechanism.tolerance_noise_scale)

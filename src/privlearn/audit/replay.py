@@ -21,8 +21,8 @@ from privlearn.audit.recording import RecordingFit, RecordingRandomness
 from privlearn.audit.report import Finding, judged
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.exact_reals import FIRST_BITS
+from privlearn.mechanisms.mechanism import DataOracle, Minimise
 from privlearn.mechanisms.noise import grid_step, uniforms_of_norm_gamma
-from privlearn.mechanisms.output import Fit
 
 Array = NDArray[np.float64]
 
@@ -32,9 +32,6 @@ ROUNDING = 1e-9
 
 NOISE_GRID = 2.0**-36
 """How far two sums with the same noise may differ from it, in parts of the noise's scale: their grid, and rounding."""
-
-REJECTION_SAMPLERS = ("tdil",)
-"""Mechanisms that draw until a draw is accepted: how often depends on the data, and stays inside."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +44,7 @@ class Run:
     released: Array
 
 
-def fit_on(task: Task, records: Records) -> Fit:
+def fit_on(task: Task, records: Records) -> Minimise:
     """What a mechanism calls to touch the data; all problems but the first see the opposite label."""
 
     def fit(linear: Array | None, regularization: float) -> Array:
@@ -63,17 +60,16 @@ def fit_on(task: Task, records: Records) -> Fit:
     return fit
 
 
-def run_recorded(mechanism: Any, records: Records, seed: int, asks: dict[str, Any]) -> Run:
+def run_recorded(mechanism: Any, records: Records, seed: int, points: Array | None) -> Run:
     randomness, fit = RecordingRandomness(seed), RecordingFit(fit_on(mechanism.task, records))
-    released = mechanism.run(fit, randomness, **asks)
+    released = mechanism.run(DataOracle(fit, points), randomness)
     return Run(records, randomness.draws, fit, released)
 
 
 def check_replay(mechanism: Any, *, probes: Array | None = None, seed: int = 0) -> Iterator[Finding]:
     """Replay the worst neighbours; a finding for each thing that may, or may not, depend on a record."""
-    asks = {} if probes is None else {"probes": probes}
     runs = [
-        tuple(run_recorded(mechanism, records, seed, asks) for records in (pair.one, pair.other))
+        tuple(run_recorded(mechanism, records, seed, probes) for records in (pair.one, pair.other))
         for pair in worst_pairs(mechanism.task)
     ]
     yield _same_draws(mechanism, runs)
@@ -97,7 +93,7 @@ def _same_draws(mechanism: Any, runs: list[Any]) -> Finding:
     what = f"random draws: kinds, scales and order, {len(runs)} pairs of neighbours"
     if all(one.draws == other.draws for one, other in runs):
         return Finding(CHECK, "passed", what, numbers={"draws": len(runs[0][0].draws)})
-    if mechanism.name in REJECTION_SAMPLERS:
+    if mechanism.perturbs == "choices":
         why = "the number of draws depends on the data: its sampler rejects. Only its running time shows it"
         return Finding(CHECK, "noted", what, why)
     return Finding(CHECK, "failed", what, "scale, number or order of random draws depend on the data")
@@ -122,13 +118,9 @@ def _enough_draws(mechanism: Any, run: Run) -> Finding:
 
 def _expected_draws(mechanism: Any) -> Counter[tuple[str, float]]:
     task = mechanism.task
-    a_problem = {"tddl": "probes_count", "tdil": "rounds"}.get(mechanism.name)
-    size = task.problems * (task.dimension if a_problem is None else getattr(mechanism, a_problem))
-    scales = [mechanism.noise_scale]
-    if mechanism.name == "objective":
-        scales.append(mechanism.tolerance_noise_scale)
+    size = task.problems * mechanism.noisy_numbers
     expected: Counter[tuple[str, float]] = Counter()
-    for scale in scales:
+    for scale in mechanism.noise_scales:
         if mechanism.noise == "norm_gamma":
             expected["bits", FIRST_BITS] += task.problems * uniforms_of_norm_gamma(task.dimension)
         else:
@@ -165,7 +157,7 @@ def _moved(mechanism: Any, runs: list[Any]) -> Iterator[Finding]:
             slack,
             "the slack",
         )
-    if mechanism.name in ("output", "objective"):
+    if not mechanism.answers_questions:
         yield _noise_is_only_added(mechanism, runs)
 
 
@@ -201,7 +193,7 @@ def _jacobians_apart(mechanism: Any, one: Run, other: Run, points: Array) -> flo
 
 def _noise_is_only_added(mechanism: Any, runs: list[Any]) -> Finding:
     """Released minus minimiser is the last noise; on both sides the same, to the grid that both are rounded to."""
-    scale = getattr(mechanism, "tolerance_noise_scale", mechanism.noise_scale)
+    scale = mechanism.noise_scales[-1]
     apart = max(
         float(np.max(np.abs((one.released - one.fit.found[-1]) - (other.released - other.fit.found[-1]))))
         for one, other in runs

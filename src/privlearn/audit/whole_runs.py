@@ -28,7 +28,7 @@ from privlearn.mechanisms.function_release import FunctionRelease
 from privlearn.mechanisms.gaussian_path import FACTOR_JITTER, VALUE_JITTER, GaussianPaths
 from privlearn.mechanisms.histogram import frequent
 from privlearn.mechanisms.kernel_task import KernelTask
-from privlearn.mechanisms.pinp import PINP, PaperPINP, TightPINP
+from privlearn.mechanisms.pinp import PaperPINP, TightPINP
 from privlearn.multiparty.cohort import Cohort
 from privlearn.multiparty.noise_share import NoiseShare
 from privlearn.randomness import Randomness, SeededRandomness
@@ -178,8 +178,8 @@ def _function_release(guarantee: Guarantee) -> Iterator[WholeRun]:
 
 def _pinp(guarantee: Guarantee) -> Iterator[WholeRun]:
     """Three values near the threshold, up to the first that is answered; one person moves each as far as may be."""
-    for mode, kind in PINP.items():
-        mechanism = kind.calibrate(_facts(guarantee), guarantee)
+    for kind in (TightPINP, PaperPINP):
+        mechanism: Any = kind.calibrate(_facts(guarantee), guarantee)
 
         def asked(values: Array, randomness: Randomness, mechanism: Any = mechanism) -> Array:
             threshold, answers = mechanism.draw_threshold(randomness), np.zeros((len(values), 2))
@@ -193,7 +193,7 @@ def _pinp(guarantee: Guarantee) -> Iterator[WholeRun]:
         values = np.full(QUESTIONS, mechanism.threshold)
         moved = values + mechanism.facts.task.minimiser_sensitivity
         yield WholeRun(
-            f"up to an update, {mode}",
+            f"up to an update, {kind.mode}",
             guarantee,
             mechanism.spends(),
             asked,

@@ -99,15 +99,15 @@ def audit(
 
 
 def _audit_target(target: str, settings: dict[str, Any]) -> AuditReport:
-    from privlearn.audit import AUDITED, audit_mechanism, audit_release, audit_samplers
+    from privlearn.audit import audit_mechanism, audit_release, audit_samplers, audited
 
-    if target in AUDITED:
+    if target in audited():
         return audit_mechanism(target, **settings)
     if target == "samplers":
         return audit_samplers(progress=settings["progress"])
     if not Path(target).exists():
         raise InvalidParameter(
-            f"{target} is neither a file nor one of {', '.join(AUDITED)}, samplers: see privlearn audit --help"
+            f"{target} is neither a file nor one of {', '.join(audited())}, samplers: see privlearn audit --help"
         )
     return audit_release(target)
 

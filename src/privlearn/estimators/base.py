@@ -22,7 +22,7 @@ from privlearn.estimators.work import Work, charge_of
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Charge
 from privlearn.mechanisms import Task
-from privlearn.mechanisms.output import Fit
+from privlearn.mechanisms.mechanism import Minimise
 from privlearn.randomness import randomness_from
 from privlearn.release import Model, Release
 from privlearn.release.encoders import Encoder, base_of
@@ -117,7 +117,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         """Public facts; see `_task_of`."""
 
     @abstractmethod
-    def _solver(self, loss: LossFacts, rows: Any, task: Task) -> Fit:
+    def _solver(self, loss: LossFacts, rows: Any, task: Task) -> Minimise:
         """What the mechanism calls to touch the data; the task states what the solver has to certify."""
 
     @abstractmethod

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.lifting import PUBLIC_POINTS, lift
-from privlearn.mechanisms import KERNEL_MECHANISMS, MECHANISMS
+from privlearn.mechanisms import ReleaseMechanism, mechanisms_of
 
 Array = NDArray[np.float64]
-
-MECHANISM_NAMES = ("auto", *MECHANISMS, "function_release", *KERNEL_MECHANISMS)
 
 
 class KernelChoice(PrivateLinearModel):
@@ -28,9 +26,10 @@ class KernelChoice(PrivateLinearModel):
         """Rows that only the user's kernel can read."""
 
     def _chosen_mechanism(self) -> tuple[str, str]:
-        if self.mechanism not in MECHANISM_NAMES:
+        names = ("auto", "function_release", *mechanisms_of(ReleaseMechanism))
+        if self.mechanism not in names:
             raise InvalidParameter(
-                f"mechanism must be one of {', '.join(MECHANISM_NAMES)}, not {self.mechanism!r}; "
+                f"mechanism must be one of {', '.join(names)}, not {self.mechanism!r}; "
                 "'pinp' answers questions: InteractivePredictor(learner, guarantee, mechanism='pinp', state=...)"
             )
         linear = isinstance(self.kernel, str) and self.kernel == "linear"

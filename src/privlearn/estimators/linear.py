@@ -16,7 +16,7 @@ from privlearn.estimators.inputs import TrainingSet, check_class_weight, read_ar
 from privlearn.estimators.training import Progress, solver
 from privlearn.ledger import Budget
 from privlearn.mechanisms import Task
-from privlearn.mechanisms.output import Fit
+from privlearn.mechanisms.mechanism import Minimise
 from privlearn.release import LinearModel, Release
 from privlearn.release.encoders import Encoder
 
@@ -159,7 +159,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             weight_bound=1.0 if weights is None else float(weights.max()),
         )
 
-    def _solver(self, loss: LossFacts, rows: TrainingSet, task: Task) -> Fit:
+    def _solver(self, loss: LossFacts, rows: TrainingSet, task: Task) -> Minimise:
         return solver(rows, loss, self._class_weights(rows), task, self.progress)
 
     def _class_weights(self, rows: TrainingSet) -> Array | None:

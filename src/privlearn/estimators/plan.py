@@ -8,9 +8,8 @@ from typing import Any
 
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.default_regularization import default_regularization
-from privlearn.estimators.lifting import PUBLIC_POINTS
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import KERNEL_MECHANISMS, MECHANISMS, AnyMechanism, KernelMechanism, Task
+from privlearn.mechanisms import OutputPerturbation, ReleaseMechanism, Task, mechanisms_of
 
 
 def plan_mechanism(
@@ -21,8 +20,8 @@ def plan_mechanism(
     noise: str,
     calibration: str,
     regularization: Any,
-    probes_count: int | None = None,
-) -> AnyMechanism:
+    points: int | None = None,
+) -> ReleaseMechanism:
     """Choose what was left to ``"auto"``, refuse what no theorem covers, and calibrate.
 
     ``mechanism="auto"`` is objective perturbation where its theorem holds, output perturbation elsewhere;
@@ -30,56 +29,42 @@ def plan_mechanism(
     The task's regularization is a placeholder until it is chosen here. JT13's mechanisms, which ask a model questions,
     need the number of public points they may ask about.
     """
-    if mechanism in KERNEL_MECHANISMS:
-        _check_questions(mechanism, noise, calibration)
-        return _plan_questions(task, guarantee, mechanism, regularization, probes_count)
-    kind: Any = _choose_mechanism(task, guarantee, mechanism, noise, calibration)
-    noise = _choose_noise(kind, guarantee, noise, calibration)
+    kind = _choose_mechanism(task, guarantee, mechanism, noise, calibration)
+    if kind.answers_questions:
+        noise, calibration = _own_noise(kind, noise, calibration)
+    else:
+        noise = _choose_noise(kind, guarantee, noise, calibration)
     if reason := kind.explain_refusal(task, noise):
-        raise InvalidParameter(f"{kind.name} perturbation does not fit: {reason}. Take mechanism='output'")
-    if noise != "gaussian":
+        raise InvalidParameter(f"mechanism={kind.name!r} does not fit: {reason}. Take mechanism='output'")
+    if noise != "gaussian" and not kind.answers_questions:
         guarantee = Guarantee(guarantee.epsilon, 0.0, guarantee.neighbours)
-    chosen = _choose_regularization(task, guarantee, kind.name, noise, regularization)
-    return kind.calibrate(dataclasses.replace(task, regularization=chosen), guarantee, noise, calibration)  # type: ignore[no-any-return]
+    chosen = _choose_regularization(task, guarantee, kind, noise, regularization)
+    task = dataclasses.replace(task, regularization=chosen)
+    return kind.calibrate(task, guarantee, noise, calibration, points=points)  # type: ignore[no-any-return]
 
 
-def _check_questions(mechanism: str, noise: str, calibration: str) -> None:
-    ((own_calibration, (own_noise,)),) = KERNEL_MECHANISMS[mechanism].combinations.items()
+def _own_noise(kind: Any, noise: str, calibration: str) -> tuple[str, str]:
+    """Those that answer questions have one calibration and one noise each."""
+    ((own_calibration, (own_noise,)),) = kind.combinations.items()
     if noise not in ("auto", own_noise) or calibration not in ("tight", own_calibration):
         raise InvalidParameter(
-            f"mechanism={mechanism!r} has a noise and a calibration of its own: leave noise and calibration out"
+            f"mechanism={kind.name!r} has a noise and a calibration of its own: leave noise and calibration out"
         )
-
-
-def _plan_questions(
-    task: Task, guarantee: Guarantee, mechanism: str, regularization: Any, probes_count: int | None
-) -> KernelMechanism:
-    """TDDL and TDIL have one calibration and one noise each; noise enters as in output perturbation."""
-    kind: Any = KERNEL_MECHANISMS[mechanism]
-    (calibration, (noise,)) = next(iter(kind.combinations.items()))
-    if reason := kind.explain_refusal(task, noise):
-        raise InvalidParameter(f"mechanism={mechanism!r} does not fit: {reason}")
-    if mechanism == "tddl" and probes_count is None:
-        raise InvalidParameter(f"mechanism='tddl' answers at public points: pass {PUBLIC_POINTS}")
-    chosen = _choose_regularization(task, guarantee, "output", "gaussian", regularization)
-    settings = {"probes_count": probes_count} if mechanism == "tddl" else {}
-    task = dataclasses.replace(task, regularization=chosen)
-    return kind.calibrate(task, guarantee, noise, calibration, **settings)  # type: ignore[no-any-return]
+    return own_noise, own_calibration
 
 
 def _choose_mechanism(task: Task, guarantee: Guarantee, mechanism: str, noise: str, calibration: str) -> Any:
-    if mechanism in MECHANISMS:
-        return MECHANISMS[mechanism]
+    known = mechanisms_of(ReleaseMechanism)
+    if mechanism in known:
+        return known[mechanism]
     if mechanism != "auto":
-        raise InvalidParameter(
-            f"mechanism must be 'auto', {', '.join(map(repr, MECHANISMS | KERNEL_MECHANISMS))}, not {mechanism!r}"
-        )
-    for kind in MECHANISMS.values():
-        if calibration in kind.combinations:
+        raise InvalidParameter(f"mechanism must be 'auto', {', '.join(map(repr, known))}, not {mechanism!r}")
+    for kind in known.values():
+        if kind.is_default and calibration in kind.combinations:
             likely = _choose_noise(kind, guarantee, noise, calibration)
             if likely in kind.combinations[calibration] and kind.explain_refusal(task, likely) is None:
                 return kind
-    return MECHANISMS["output"]
+    return OutputPerturbation
 
 
 def _choose_noise(kind: Any, guarantee: Guarantee, noise: str, calibration: str) -> str:
@@ -94,9 +79,12 @@ def _choose_noise(kind: Any, guarantee: Guarantee, noise: str, calibration: str)
     return noise
 
 
-def _choose_regularization(task: Task, guarantee: Guarantee, mechanism: str, noise: str, asked: Any) -> float:
+def _choose_regularization(task: Task, guarantee: Guarantee, kind: Any, noise: str, asked: Any) -> float:
     if isinstance(asked, str) and asked == "auto":
-        return default_regularization(task, guarantee, mechanism, noise)
+        law = "gaussian" if kind.answers_questions else noise
+        return default_regularization(
+            task, guarantee, "objective" if kind.perturbs == "objective" else "output", law
+        )
     return check_regularization(asked)
 
 

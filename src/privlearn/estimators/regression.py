@@ -22,7 +22,7 @@ from privlearn.estimators.training import Progress, regression_solver
 from privlearn.features import Kernel
 from privlearn.ledger import Budget
 from privlearn.mechanisms import Task
-from privlearn.mechanisms.output import Fit
+from privlearn.mechanisms.mechanism import Minimise
 from privlearn.release import RegressionModel, Release
 from privlearn.release.encoders import Encoder
 
@@ -155,7 +155,7 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
     def _task(self, loss: LossFacts, rows: RegressionSet) -> Task:
         return self._task_of(loss, rows)
 
-    def _solver(self, loss: LossFacts, rows: RegressionSet, task: Task) -> Fit:
+    def _solver(self, loss: LossFacts, rows: RegressionSet, task: Task) -> Minimise:
         return regression_solver(rows, loss, task, self.progress)
 
     def _model_of(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from privlearn.erm import Loss, LossFacts, Problem, minimise, minimise_multinomial
 from privlearn.estimators.inputs import TrainingSet
 from privlearn.estimators.targets import RegressionSet
-from privlearn.mechanisms.output import Fit
+from privlearn.mechanisms.mechanism import Minimise
 from privlearn.mechanisms.task import Task
 
 Array = NDArray[np.float64]
@@ -26,7 +26,7 @@ def solver(
     class_weights: Array | None,
     task: Task,
     progress: Progress | None,
-) -> Fit:
+) -> Minimise:
     """What a mechanism calls with a perturbation for each problem and the regularization it settled on."""
     weights = row_weights(rows, class_weights)
 
@@ -61,7 +61,9 @@ def solver(
     return solve_multinomial if loss.sees == "classes" else solve_margins
 
 
-def regression_solver(rows: RegressionSet, loss: LossFacts, task: Task, progress: Progress | None) -> Fit:
+def regression_solver(
+    rows: RegressionSet, loss: LossFacts, task: Task, progress: Progress | None
+) -> Minimise:
     """The same for the single problem of a regression, whose loss sees residuals."""
 
     def solve(linear: Array | None, regularization: float) -> Array:

@@ -17,7 +17,7 @@ from privlearn.estimators.inputs import EncodedRows
 from privlearn.estimators.plan import plan_mechanism
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Charge, Cost
-from privlearn.mechanisms import KERNEL_MECHANISMS, AnyMechanism
+from privlearn.mechanisms import DataOracle, ReleaseMechanism
 from privlearn.randomness import Randomness
 from privlearn.release import Certificate, Model, Release
 from privlearn.release.encoders import Encoder, describe_encoding
@@ -46,7 +46,7 @@ class Work:
     rows: EncodedRows
     released_form: Callable[[Array], Array]
 
-    def plan(self, guarantee: Guarantee) -> AnyMechanism:
+    def plan(self, guarantee: Guarantee) -> ReleaseMechanism:
         """The calibrated mechanism; it looks at public facts only."""
         estimator, rows = self.estimator, self.rows
         kind, noise = estimator._chosen_mechanism()
@@ -57,14 +57,13 @@ class Work:
             noise=noise,
             calibration=estimator.calibration,
             regularization=estimator.regularization,
-            probes_count=None if rows.probes is None else len(rows.probes),
+            points=None if rows.probes is None else len(rows.probes),
         )
 
-    def run(self, mechanism: AnyMechanism, randomness: Randomness) -> Array:
+    def run(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Array:
         """Touch the data: coefficients in the rows' space, with the mechanism's noise."""
         solve = self.estimator._solver(self.loss, self.rows, mechanism.task)
-        asks = {"probes": self.rows.probes} if mechanism.name in KERNEL_MECHANISMS else {}
-        return mechanism.run(solve, randomness, **asks)
+        return mechanism.run(DataOracle(solve, self.rows.probes), randomness)
 
     def model(self, coefficients: Array) -> Model:
         """What is released."""
@@ -74,7 +73,7 @@ class Work:
         )
         return model
 
-    def release(self, mechanism: AnyMechanism, randomness: Randomness) -> Release:
+    def release(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Release:
         """Touch the data: what may leave, once it is paid for."""
         model = self.model(self.run(mechanism, randomness))
         return Release(model, Certificate.issue(mechanism, randomness, describe_encoding(model.encoder)))

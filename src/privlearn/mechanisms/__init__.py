@@ -1,50 +1,56 @@
-"""The only place that adds noise; a file a theorem."""
+"""The only place that adds noise; one file per theorem. `MECHANISMS` lists them, in the order of preference."""
 
+from privlearn.mechanisms.objective import ObjectivePerturbation  # isort: skip - the first default that fits is taken
+from privlearn.mechanisms.output import OutputPerturbation  # isort: skip
+from privlearn.mechanisms.every_candidate import EveryCandidate
+from privlearn.mechanisms.function_release import FunctionRelease
+from privlearn.mechanisms.kernel_task import SessionMechanism
 from privlearn.mechanisms.local_aggregation import LocalAggregation
+from privlearn.mechanisms.mechanism import (
+    MECHANISMS,
+    DataOracle,
+    Mechanism,
+    ReleaseMechanism,
+    mechanisms_of,
+    register_mechanism,
+)
 from privlearn.mechanisms.noise import ADD_NOISE
 from privlearn.mechanisms.noisy_descent import NoisyDescent
-from privlearn.mechanisms.objective import ObjectivePerturbation
-from privlearn.mechanisms.output import OutputPerturbation
+from privlearn.mechanisms.partition import Partition
+from privlearn.mechanisms.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.psgd import PrivateSGD
+from privlearn.mechanisms.public_tuning import PublicTuning
+from privlearn.mechanisms.random_stopping import RandomStopping
+from privlearn.mechanisms.search import Search
+from privlearn.mechanisms.summed import SummedMechanism
 from privlearn.mechanisms.task import Task
 from privlearn.mechanisms.tddl import TestDataDependentLearner
 from privlearn.mechanisms.tdil import TestDataIndependentLearner
 
-Mechanism = OutputPerturbation | ObjectivePerturbation
-MECHANISMS: dict[str, type[Mechanism]] = {
-    "objective": ObjectivePerturbation,
-    "output": OutputPerturbation,
-}
-
-KernelMechanism = TestDataDependentLearner | TestDataIndependentLearner
-KERNEL_MECHANISMS: dict[str, type[KernelMechanism]] = {
-    "tddl": TestDataDependentLearner,
-    "tdil": TestDataIndependentLearner,
-}
-
-MultipartyMechanism = NoisyDescent | LocalAggregation | PrivateSGD
-MULTIPARTY_MECHANISMS: dict[str, type[MultipartyMechanism]] = {
-    kind.name: kind for kind in (NoisyDescent, LocalAggregation, PrivateSGD)
-}
-
-AnyMechanism = Mechanism | KernelMechanism
-"""Those that one holder runs."""
-
 __all__ = [
     "ADD_NOISE",
-    "KERNEL_MECHANISMS",
     "MECHANISMS",
-    "MULTIPARTY_MECHANISMS",
-    "AnyMechanism",
-    "KernelMechanism",
+    "DataOracle",
+    "EveryCandidate",
+    "FunctionRelease",
     "LocalAggregation",
     "Mechanism",
-    "MultipartyMechanism",
     "NoisyDescent",
     "ObjectivePerturbation",
     "OutputPerturbation",
+    "PaperPINP",
+    "Partition",
     "PrivateSGD",
+    "PublicTuning",
+    "RandomStopping",
+    "ReleaseMechanism",
+    "Search",
+    "SessionMechanism",
+    "SummedMechanism",
     "Task",
     "TestDataDependentLearner",
     "TestDataIndependentLearner",
+    "TightPINP",
+    "mechanisms_of",
+    "register_mechanism",
 ]

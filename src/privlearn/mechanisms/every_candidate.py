@@ -11,6 +11,7 @@ from privlearn.accounting import MARGIN, zcdp_budget, zcdp_order
 from privlearn.accounting.compose import pure_renyi
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.scored import SCORE_SHARE, Best, ScoredSearch, calibrated, score_scale
 from privlearn.mechanisms.search import Plan
 from privlearn.randomness import Randomness
@@ -18,6 +19,7 @@ from privlearn.randomness import Randomness
 Output = TypeVar("Output")
 
 
+@register_mechanism
 @dataclass(frozen=True)
 class EveryCandidate(ScoredSearch):
     """Fit and score each candidate once on all records; release the best with its score.

@@ -10,11 +10,13 @@ from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.gaussian_path import CAPACITY, FACTOR_JITTER, MOST_PATHS, PATH_BITS, VALUE_JITTER
-from privlearn.mechanisms.kernel_task import KernelTask
+from privlearn.mechanisms.kernel_task import KernelTask, SessionMechanism
+from privlearn.mechanisms.mechanism import register_mechanism
 
 
+@register_mechanism
 @dataclass(frozen=True)
-class FunctionRelease:
+class FunctionRelease(SessionMechanism):
     """Answer f(z) + noise_scale (g(z) + jitter), g one path of the Gaussian process whose covariance is the kernel.
 
     **Theorem** (Hall, Rinaldo and Wasserman 2012; the curve is Balle and Wang's of 2018). Let one person move each of
@@ -33,7 +35,8 @@ class FunctionRelease:
     noise_scale: float
 
     name: ClassVar[str] = "function_release"
-    mode: ClassVar[str] = "tight"
+    title: ClassVar[str] = "function release from one Gaussian-process path"
+    page: ClassVar[str] = "function-release"
     noise: ClassVar[str] = "gaussian"
     chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale",)
     floating_point: ClassVar[str] = (
@@ -56,6 +59,10 @@ class FunctionRelease:
             raise InvalidParameter("function release needs delta > 0: pass Guarantee(epsilon, 1e-6)")
         ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)
         return cls(facts, guarantee, _distance(facts) / (ratio - _grid_ratio(facts)))
+
+    @property
+    def answer_deviation(self) -> float:
+        return self.noise_scale
 
     def spends(self) -> Guarantee:
         """The guarantee recomputed from the constants alone."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from privlearn.errors import InvalidParameter
+from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.answers import ball_radius
+from privlearn.mechanisms.mechanism import Mechanism, mechanisms_of
 from privlearn.mechanisms.task import Task
+from privlearn.randomness import Randomness
 
 KERNEL_ROUNDING = 2.0**-38
 """Bound on the error of a computed kernel value, as a part of the kernel's bound."""
@@ -80,3 +84,55 @@ class KernelTask:
             "answer_sensitivity": self.answer_sensitivity,
             "norm_bound": self.norm_bound,
         }
+
+
+class SessionMechanism(Mechanism):
+    """What answers an analyst's points, one after another, from functions in a kernel's space.
+
+    Attributes
+    ----------
+    facts : KernelTask
+    renyi : callable or None
+        Renyi divergence, by its order; None where only the promise itself is known.
+    """
+
+    facts: KernelTask
+    noise: ClassVar[str]
+    renyi: Any
+
+    @property
+    def task(self) -> Task:
+        return self.facts.task
+
+    @classmethod
+    @abstractmethod
+    def calibrate(cls, facts: KernelTask, guarantee: Guarantee) -> Any:
+        """The least noise that keeps the promise; looks at public facts only."""
+
+    @property
+    @abstractmethod
+    def answer_deviation(self) -> float:
+        """Of the noise in a noisy answer, at a point with k(z, z) = 1."""
+
+    @property
+    def answer_error(self) -> float:
+        """By how much an answer is off, as a rule: its noise, unless it may stay uncorrected."""
+        return self.answer_deviation
+
+    def draw_threshold(self, randomness: Randomness) -> int:
+        """What is drawn once, when the session begins, and remembered; most have nothing to."""
+        return 0
+
+
+def session_mechanism(name: str, mode: str = "tight") -> Any:
+    """The listed one of that name and mode."""
+    known = mechanisms_of(SessionMechanism).values()
+    named = [kind for kind in known if kind.name == name]
+    if not named:
+        names = dict.fromkeys(kind.name for kind in known)
+        raise InvalidParameter(f"a session's mechanism is one of {', '.join(names)}, not {name!r}")
+    for kind in named:
+        if kind.mode == mode:
+            return kind
+    modes = ", ".join(kind.mode for kind in named)
+    raise InvalidParameter(f"mechanism={name!r} has the modes {modes}, not {mode!r}: leave mode out")

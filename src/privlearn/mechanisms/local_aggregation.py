@@ -11,11 +11,12 @@ from privlearn.accounting.compose import pure_renyi
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.answers import ball_radius, refuse_joint, whole_number
-from privlearn.mechanisms.output import check_combination
+from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.summed import Array, Ask, Noise, SummedMechanism, grid_ratio
 from privlearn.mechanisms.task import Task
 
 
+@register_mechanism
 @dataclass(frozen=True)
 class LocalAggregation(SummedMechanism):
     """Release sum_k v_k w_k + noise, w_k the minimiser over holder k's n_k records with the common Lambda.
@@ -34,6 +35,7 @@ class LocalAggregation(SummedMechanism):
     noise_scale: float
 
     name: ClassVar[str] = "local_aggregation"
+    title: ClassVar[str] = "local aggregation over a secure sum"
     uses_solver: ClassVar[bool] = True
     chosen_constants: ClassVar[tuple[str, ...]] = (
         "parties",
@@ -69,7 +71,7 @@ class LocalAggregation(SummedMechanism):
         smallest_party: int,
     ) -> LocalAggregation:
         """The least noise that keeps the promise; looks at public facts only."""
-        check_combination(cls.combinations, noise, calibration, cls.name)
+        cls.check_combination(noise, calibration)
         task = task.certifiable()
         count = task.total if calibration == "weighted" else parties * smallest_party
         draft = cls(task, guarantee, noise, calibration, parties, shares, 1, count, math.nan)
@@ -142,7 +144,7 @@ class LocalAggregation(SummedMechanism):
         }
 
     @property
-    def _transcript(self) -> str:
+    def transcript(self) -> str:
         return "one noisy sum of weighted minimisers"
 
     def _least_scale(self) -> float:

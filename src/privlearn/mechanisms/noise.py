@@ -101,3 +101,11 @@ def coordinate_deviation(noise: str, scale: float, dimension: int) -> float:
 
 
 ADD_NOISE = {"gaussian": add_gaussian, "laplace": add_laplace, "norm_gamma": add_norm_gamma}
+
+FLOATING_POINT = {
+    "gaussian": "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee",
+    "laplace": "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee",
+    "norm_gamma": "noise drawn exactly from its continuous law; the sum is rounded last, to a grid of 2^-40 of the "
+    "noise scale, which costs nothing",
+}
+"""What certificates say of each sampler."""

@@ -13,7 +13,7 @@ from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
 from privlearn.accounting.epsilon import gaussian_epsilon
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.output import check_combination
+from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.summed import (
     Array,
     Ask,
@@ -42,6 +42,7 @@ Solve = Callable[[Array, int], Array]
 """From a gradient, and the number of records it is a mean over, to a step."""
 
 
+@register_mechanism
 @dataclass(frozen=True)
 class NoisyDescent(SummedMechanism):
     """Ask for the gradient T times, each sum with Gaussian noise; descend with momentum; average the last half.
@@ -65,6 +66,7 @@ class NoisyDescent(SummedMechanism):
     noise_scale: float
 
     name: ClassVar[str] = "noisy_descent"
+    title: ClassVar[str] = "noisy gradient descent over a secure sum"
     chosen_constants: ClassVar[tuple[str, ...]] = ("parties", "shares", "rounds", "noise_scale")
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {
         "preconditioned": ("gaussian",),
@@ -84,7 +86,7 @@ class NoisyDescent(SummedMechanism):
         rounds: int | None = None,
     ) -> NoisyDescent:
         """The least noise that keeps the promise; looks at public facts only."""
-        check_combination(cls.combinations, noise, calibration, cls.name)
+        cls.check_combination(noise, calibration)
         if guarantee.is_private and guarantee.delta == 0:
             raise InvalidParameter(
                 "noisy descent adds Gaussian noise, which needs delta > 0: pass delta=1e-6"
@@ -203,7 +205,7 @@ class NoisyDescent(SummedMechanism):
         return self.calibration == "preconditioned"
 
     @property
-    def _transcript(self) -> str:
+    def transcript(self) -> str:
         moments = "one noisy sum of second moments and " if self._asks_moments else ""
         return f"{moments}{self.rounds} noisy sums of gradients"
 

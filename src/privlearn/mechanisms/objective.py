@@ -21,8 +21,8 @@ from privlearn.accounting import (
 )
 from privlearn.accounting.compose import pure_renyi
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.mechanism import Array, DataOracle, ReleaseMechanism, register_mechanism
 from privlearn.mechanisms.noise import ADD_NOISE, GRID_BITS
-from privlearn.mechanisms.output import Array, Fit, check_combination
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 
@@ -32,8 +32,9 @@ TOLERANCE_SHARE = 1e-2
 """Share of epsilon and delta that pays for the solver's tolerance."""
 
 
+@register_mechanism
 @dataclass(frozen=True)
-class ObjectivePerturbation:
+class ObjectivePerturbation(ReleaseMechanism):
     """Minimise J(w) + (D/2) |w|^2 + <b, w> / N, then add a little noise for the solver's tolerance.
 
     **Theorem** (CMS11 Theorem 2, RA12 Theorem 4.1, sharpened; docs/theory/objective.md). Let the loss be convex,
@@ -64,6 +65,10 @@ class ObjectivePerturbation:
     tolerance_noise_scale: float
 
     name: ClassVar[str] = "objective"
+    title: ClassVar[str] = "objective perturbation"
+    page: ClassVar[str] = "objective"
+    is_default: ClassVar[bool] = True
+    perturbs: ClassVar[str] = "objective"
     chosen_constants: ClassVar[tuple[str, ...]] = (
         "effective_regularization",
         "noise_scale",
@@ -77,10 +82,10 @@ class ObjectivePerturbation:
 
     @classmethod
     def calibrate(
-        cls, task: Task, guarantee: Guarantee, noise: str, calibration: str
+        cls, task: Task, guarantee: Guarantee, noise: str, calibration: str, *, points: int | None = None
     ) -> ObjectivePerturbation:
         """The least noise that keeps the promise; looks at public facts only."""
-        check_combination(cls.combinations, noise, calibration, cls.name)
+        cls.check_combination(noise, calibration)
         if not guarantee.is_private:
             task = task.certifiable()
             return cls(task, guarantee, noise, calibration, task.regularization, 0.0, 0.0)
@@ -109,6 +114,10 @@ class ObjectivePerturbation:
         if noise == "gaussian" and task.free_directions is None:
             return "its Gaussian noise is proven for tables with one row a person only"
         return None
+
+    @property
+    def noise_scales(self) -> tuple[float, ...]:
+        return self.noise_scale, self.tolerance_noise_scale
 
     @property
     def slack(self) -> float:
@@ -144,13 +153,13 @@ class ObjectivePerturbation:
         main = renyi_divergence(self._curve, order)
         return self.task.problems * main + order * self._tolerance_ratio**2 / 2.0
 
-    def run(self, fit: Fit, randomness: Randomness) -> Array:
+    def run(self, oracle: DataOracle, randomness: Randomness) -> Array:
         """Touch the data: solve the perturbed problems, add the tolerance's noise. What is returned may leave."""
         if not self.guarantee.is_private:
-            return fit(None, self.effective_regularization)
+            return oracle.minimise(None, self.effective_regularization)
         nothing = np.zeros((self.task.problems, self.task.dimension))
         perturbation = ADD_NOISE[self.noise](nothing, self.noise_scale, randomness)
-        minimisers = fit(perturbation / self.task.total, self.effective_regularization)
+        minimisers = oracle.minimise(perturbation / self.task.total, self.effective_regularization)
         return ADD_NOISE[self.noise](minimisers, self.tolerance_noise_scale, randomness)
 
     def constants(self) -> dict[str, Any]:

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
 from privlearn.accounting.compose import pure_renyi
-from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.mechanism import Array, DataOracle, ReleaseMechanism, register_mechanism
 from privlearn.mechanisms.noise import ADD_NOISE, GRID_BITS
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 
-Array = NDArray[np.float64]
 
-Fit = Callable[[Array | None, float], Array]
-"""Solves the task's problems given a linear term for each (or none) and the regularization: one row a problem."""
-
-
+@register_mechanism
 @dataclass(frozen=True)
-class OutputPerturbation:
+class OutputPerturbation(ReleaseMechanism):
     """Release w + noise, where w minimises each problem to the task's tolerance.
 
     **Theorem** (CMS11 Theorem 1 and Corollary 1; RBHT Theorem 10; Balle-Wang 2018). Let the loss be convex with
@@ -51,6 +43,10 @@ class OutputPerturbation:
     noise_scale: float
 
     name: ClassVar[str] = "output"
+    title: ClassVar[str] = "output perturbation"
+    page: ClassVar[str] = "output"
+    is_default: ClassVar[bool] = True
+    perturbs: ClassVar[str] = "minimiser"
     chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale",)
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {
         "tight": ("gaussian", "norm_gamma", "laplace"),
@@ -59,9 +55,11 @@ class OutputPerturbation:
     }
 
     @classmethod
-    def calibrate(cls, task: Task, guarantee: Guarantee, noise: str, calibration: str) -> OutputPerturbation:
+    def calibrate(
+        cls, task: Task, guarantee: Guarantee, noise: str, calibration: str, *, points: int | None = None
+    ) -> OutputPerturbation:
         """The least noise that keeps the promise; looks at public facts only."""
-        check_combination(cls.combinations, noise, calibration, cls.name)
+        cls.check_combination(noise, calibration)
         task = task.certifiable()
         unit = cls(task, guarantee, noise, calibration, noise_scale=math.nan)
         return cls(task, guarantee, noise, calibration, unit._least_scale() if guarantee.is_private else 0.0)
@@ -106,12 +104,12 @@ class OutputPerturbation:
             return order * self._ratio**2 / 2.0
         return pure_renyi(self.spends().epsilon, order)
 
-    def run(self, fit: Fit, randomness: Randomness) -> Array:
+    def run(self, oracle: DataOracle, randomness: Randomness) -> Array:
         """Touch the data: solve, then add the noise. What is returned may leave."""
-        minimisers = fit(None, self.effective_regularization)
+        minimisers = oracle.minimise(None, self.effective_regularization)
         if not self.guarantee.is_private:
             return minimisers
-        # One row a problem: the multinomial loss has a row a class, but one noise vector over all of them.
+        # One row per problem: the multinomial loss has a row per class, but one noise vector over all of them.
         vectors = minimisers.reshape(self.task.problems, self.task.dimension)
         return ADD_NOISE[self.noise](vectors, self.noise_scale, randomness).reshape(minimisers.shape)
 
@@ -142,16 +140,3 @@ class OutputPerturbation:
         if self.noise == "laplace":
             return math.sqrt(task.dimension) * self.sensitivity / (share - task.dimension * 2.0**-GRID_BITS)
         return self.sensitivity / share
-
-
-def check_combination(allowed: dict[str, tuple[str, ...]], noise: str, calibration: str, name: str) -> None:
-    """Refuse a calibration that the mechanism does not have, or a noise that the calibration does not speak of."""
-    if calibration not in allowed:
-        raise InvalidParameter(
-            f"{name} perturbation knows calibration = {', '.join(map(repr, allowed))}, not {calibration!r}"
-        )
-    if noise not in allowed[calibration]:
-        raise InvalidParameter(
-            f"calibration={calibration!r} of {name} perturbation needs noise = "
-            f"{' or '.join(map(repr, allowed[calibration]))}, not {noise!r}"
-        )

@@ -13,6 +13,7 @@ from privlearn.accounting import MARGIN
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.answers import whole_number
+from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.search import Plan, Search
 from privlearn.mechanisms.selection import SELECTION_ROUNDING, choose_row
 from privlearn.randomness import Randomness
@@ -20,6 +21,7 @@ from privlearn.randomness import Randomness
 Output = TypeVar("Output")
 
 
+@register_mechanism
 @dataclass(frozen=True)
 class Partition(Search):
     """Train candidate i on part i, choose one by its mistakes on the last part with the exponential mechanism.

@@ -13,7 +13,8 @@ from privlearn.accounting import MARGIN, zcdp_budget, zcdp_delta
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.answers import whole_number
-from privlearn.mechanisms.kernel_task import KernelTask
+from privlearn.mechanisms.kernel_task import KernelTask, SessionMechanism
+from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian, add_laplace
 from privlearn.mechanisms.sparse_vector import AboveThreshold
 from privlearn.randomness import Randomness
@@ -31,8 +32,9 @@ class Verdict:
     correction: float = 0.0
 
 
+@register_mechanism
 @dataclass(frozen=True)
-class TightPINP:
+class TightPINP(SessionMechanism):
     """PINP by the sparse vector technique with fresh noise in each answer.
 
     Up to ``updates`` (B) times: run `AboveThreshold` at ``test_epsilon`` (e) on |f(z) - w(z)|, w the public guess; at
@@ -50,7 +52,8 @@ class TightPINP:
     threshold: float
 
     name: ClassVar[str] = "pinp"
-    mode: ClassVar[str] = "tight"
+    title: ClassVar[str] = "PINP, corrections where a public guess is wrong"
+    page: ClassVar[str] = "pinp"
     noise: ClassVar[str] = "laplace and gaussian"
     chosen_constants: ClassVar[tuple[str, ...]] = ("updates", "test_epsilon", "answer_scale", "threshold")
     floating_point: ClassVar[str] = (
@@ -99,6 +102,14 @@ class TightPINP:
         # Each update shrinks |f - w|^2 by at least (threshold/2)^2 - (threshold/4)^2.
         return 16.0 * self.facts.norm_bound**2 / (3.0 * self.threshold**2)
 
+    @property
+    def answer_deviation(self) -> float:
+        return self.answer_scale
+
+    @property
+    def answer_error(self) -> float:
+        return max(self.threshold, self.answer_scale)
+
     def spends(self) -> Guarantee:
         """The guarantee recomputed from the constants alone."""
         epsilon = self.guarantee.epsilon
@@ -136,8 +147,9 @@ class TightPINP:
         }
 
 
+@register_mechanism
 @dataclass(frozen=True)
-class PaperPINP:
+class PaperPINP(SessionMechanism):
     """PINP with the paper's constants, corrected where they contradict each other (THEORY.md, 3.4).
 
     The same Laplace noise of scale ``answer_scale`` (1/eps0) serves the test |value + noise - w(z)| > threshold and the
@@ -157,13 +169,15 @@ class PaperPINP:
 
     name: ClassVar[str] = "pinp"
     mode: ClassVar[str] = "paper"
+    title: ClassVar[str] = "PINP with the paper's constants"
+    page: ClassVar[str] = "pinp"
     noise: ClassVar[str] = "laplace"
     chosen_constants: ClassVar[tuple[str, ...]] = ("updates", "answer_scale", "threshold")
     floating_point: ClassVar[str] = (
         "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee"
     )
     queries: ClassVar[int | None] = QUERIES
-    renyi: ClassVar[None] = None
+    renyi: ClassVar[None] = None  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         _check(self.facts, self.guarantee)
@@ -186,15 +200,19 @@ class PaperPINP:
         """
         return self.threshold * 3.0 / 4.0 > self.facts.norm_bound
 
+    @property
+    def answer_deviation(self) -> float:
+        return self.answer_scale
+
+    @property
+    def answer_error(self) -> float:
+        return max(self.threshold, self.answer_scale)
+
     def spends(self) -> Guarantee:
         """The theorem's claim, scaled to the noise: twice the noise would have allowed half the epsilon."""
         ratio = self.facts.answer_sensitivity / self.answer_scale + 2.0**-GRID_BITS
         epsilon = ratio / _paper_share(Guarantee(1.0, self.guarantee.delta), self.updates)
         return Guarantee(epsilon, self.guarantee.delta, self.guarantee.neighbours)
-
-    def draw_threshold(self, randomness: Randomness) -> int:
-        """Nothing to remember: the paper's threshold has no noise."""
-        return 0
 
     def ask(self, value: float, guess: float, noisy_threshold: int, randomness: Randomness) -> Verdict:
         """Compare the noisy value with the public guess."""
@@ -212,9 +230,6 @@ class PaperPINP:
             "threshold": self.threshold,
             "vacuous": self.is_vacuous,
         }
-
-
-PINP: dict[str, type[TightPINP] | type[PaperPINP]] = {"tight": TightPINP, "paper": PaperPINP}
 
 
 def _check(facts: KernelTask, guarantee: Guarantee) -> None:

@@ -13,7 +13,7 @@ from privlearn.accounting.compose import pure_renyi
 from privlearn.accounting.pure import composed_pure_delta, composed_pure_epsilon
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.output import check_combination
+from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.summed import Array, Ask, Noise, SummedMechanism
 from privlearn.mechanisms.task import Task
 
@@ -21,6 +21,7 @@ ROUNDS_PER_CONDITION = 10
 FEWEST_ROUNDS, MOST_ROUNDS = 100, 1000
 
 
+@register_mechanism
 @dataclass(frozen=True)
 class PrivateSGD(SummedMechanism):
     """RA12 Algorithm 1, Procedures 2 and 3: holders add to every gradient a vector drawn once and one drawn anew.
@@ -45,6 +46,7 @@ class PrivateSGD(SummedMechanism):
     limit_epsilon: float
 
     name: ClassVar[str] = "psgd"
+    title: ClassVar[str] = "private stochastic gradient descent (PSGD) over a secure sum"
     chosen_constants: ClassVar[tuple[str, ...]] = ("parties", "shares", "rounds", "limit_epsilon")
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"ra12": ("norm_gamma",)}
     floating_point: ClassVar[str] = (
@@ -65,7 +67,7 @@ class PrivateSGD(SummedMechanism):
         rounds: int | None = None,
     ) -> PrivateSGD:
         """The paper's noise for ``guarantee``, which it claims for the limit; the result's own is the transcript's."""
-        check_combination(cls.combinations, noise, calibration, cls.name)
+        cls.check_combination(noise, calibration)
         if not guarantee.is_private or guarantee.delta == 0:
             raise InvalidParameter("PSGD is a paper's private mode: it needs a finite epsilon and delta > 0")
         draft = cls(task, guarantee, noise, calibration, parties, shares, 1, guarantee.epsilon)
@@ -161,7 +163,7 @@ class PrivateSGD(SummedMechanism):
         }
 
     @property
-    def _transcript(self) -> str:
+    def transcript(self) -> str:
         claim = f"RA12 claims epsilon = {self.limit_epsilon:g} for their limit alone"
         return f"{self.rounds} noisy sums of gradients ({claim})"
 

@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.answers import whole_number
+from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.search import Plan, Search
 
 
+@register_mechanism
 @dataclass(frozen=True)
 class PublicTuning(Search):
     """Choose a candidate without the records, then run it on them.

@@ -12,6 +12,7 @@ from privlearn.accounting.compose import pure_renyi
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.answers import whole_number
+from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.scored import SCORE_SHARE, Best, ScoredSearch, calibrated, score_scale
 from privlearn.mechanisms.search import Plan
 from privlearn.mechanisms.selection import draw_below
@@ -20,6 +21,7 @@ from privlearn.randomness import Randomness
 Output = TypeVar("Output")
 
 
+@register_mechanism
 @dataclass(frozen=True)
 class RandomStopping(ScoredSearch):
     """Fit and score random candidates on all records, a random number of times; release the best with its score.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.mechanism import Mechanism
 from privlearn.mechanisms.task import Task
 
 
@@ -33,7 +34,7 @@ Plan = Callable[[Guarantee], Candidate]
 
 
 @dataclass(frozen=True)
-class Search(ABC):
+class Search(Mechanism):
     """Candidates, one of which is chosen; choice, revealed score and fit are under one guarantee.
 
     Parameters
@@ -47,15 +48,12 @@ class Search(ABC):
     guarantee: Guarantee
     candidates: tuple[Candidate, ...]
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    floating_point: ClassVar[str]
+    page: ClassVar[str] = "selection"
     covers: ClassVar[str] = (
         "The whole search and everything in this file that depends on the records: which candidate was chosen, the "
         "error that is shown, the coefficients. Number of records, schema, class labels, the candidates' parameters "
         "and the solver's tolerance are public and enter as such. Not covered: how long the search took."
     )
-    chosen_constants: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
         if len(self.candidates) < 2:
@@ -70,10 +68,6 @@ class Search(ABC):
     def records(self) -> int:
         """How many the whole search is about."""
         return self.candidates[0].task.total
-
-    @abstractmethod
-    def spends(self) -> Guarantee:
-        """The guarantee of the whole procedure, recomputed from the constants alone."""
 
     @abstractmethod
     def renyi(self, order: float) -> float:

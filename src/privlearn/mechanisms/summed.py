@@ -8,7 +8,7 @@ built on this returns is a function of noisy sums alone (docs/theory/multiparty.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.answers import whole_number
+from privlearn.mechanisms.mechanism import Mechanism
 from privlearn.mechanisms.task import Task
 
 Array = NDArray[np.float64]
@@ -108,7 +109,7 @@ Ask = Callable[[Question], NoisySum]
 
 
 @dataclass(frozen=True)
-class SummedMechanism(ABC):
+class SummedMechanism(Mechanism):
     """A mechanism over a secure sum of several holders' answers.
 
     Parameters
@@ -133,7 +134,7 @@ class SummedMechanism(ABC):
     shares: int
     rounds: int
 
-    name: ClassVar[str]
+    combinations: ClassVar[dict[str, tuple[str, ...]]]
     page: ClassVar[str] = "multiparty"
     uses_solver: ClassVar[bool] = False
     floating_point: ClassVar[str] = (
@@ -155,7 +156,7 @@ class SummedMechanism(ABC):
     def covers(self) -> str:
         """What the guarantee is about, and whom it trusts for what."""
         return (
-            f"Everything the coordinator sees: {self._transcript}, and so this file. It holds if {self.shares} of the "
+            f"Everything the coordinator sees: {self.transcript}, and so this file. It holds if {self.shares} of the "
             f"{self.parties} parties each add their share of the noise, whoever else colludes with the coordinator or "
             "drops out, and if only sums over all parties but the missing ones are opened (secure sum). A coordinator "
             "that lies may choose what each party is asked, who counts as missing, and when to stop; it learns one sum "
@@ -165,7 +166,7 @@ class SummedMechanism(ABC):
 
     @property
     @abstractmethod
-    def _transcript(self) -> str:
+    def transcript(self) -> str:
         """What the coordinator sees, in words."""
 
     @property
@@ -185,6 +186,10 @@ class SummedMechanism(ABC):
             )
         kind = self.kinds[number]
         return Question(number, kind, *self._asked(kind), coefficients)
+
+    @abstractmethod
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of the given order that the whole run may cost."""
 
     @abstractmethod
     def epsilon_after(self, questions: int) -> float:

@@ -20,14 +20,15 @@ from privlearn.mechanisms.answers import (
     refuse_joint,
     whole_number,
 )
+from privlearn.mechanisms.mechanism import Array, DataOracle, ReleaseMechanism, register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_laplace
-from privlearn.mechanisms.output import Array, Fit, check_combination
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 
 
+@register_mechanism
 @dataclass(frozen=True)
-class TestDataDependentLearner:
+class TestDataDependentLearner(ReleaseMechanism):
     """Answer T public probes with Laplace noise; release the model of norm at most C that fits the answers best.
 
     **Theorem** (JT13 Algorithm 2 and Theorem 4; Dwork, Rothblum and Vadhan 2010 as JT13 Theorem 11). One person moves
@@ -56,6 +57,10 @@ class TestDataDependentLearner:
     probes_count: int
 
     name: ClassVar[str] = "tddl"
+    title: ClassVar[str] = "test data dependent learner (TDDL)"
+    page: ClassVar[str] = "tddl"
+    answers_questions: ClassVar[bool] = True
+    perturbs: ClassVar[str] = "answers"
     chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale", "probes_count")
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"jt13": ("laplace",)}
     __test__: ClassVar[bool] = False  # pytest: the name begins with Test, the class is none
@@ -69,19 +74,25 @@ class TestDataDependentLearner:
 
     @classmethod
     def calibrate(
-        cls, task: Task, guarantee: Guarantee, noise: str, calibration: str, *, probes_count: int
+        cls, task: Task, guarantee: Guarantee, noise: str, calibration: str, *, points: int | None = None
     ) -> TestDataDependentLearner:
         """The least noise that keeps the promise; looks at public facts only."""
-        check_combination(cls.combinations, noise, calibration, cls.name)
+        cls.check_combination(noise, calibration)
+        if points is None:
+            raise InvalidParameter("mechanism='tddl' answers at public points: pass public_points=table")
         task = task.certifiable()
-        unit = cls(task, guarantee, noise, calibration, math.nan, probes_count)
+        unit = cls(task, guarantee, noise, calibration, math.nan, points)
         scale = unit._least_scale() if guarantee.is_private else 0.0
-        return cls(task, guarantee, noise, calibration, scale, probes_count)
+        return cls(task, guarantee, noise, calibration, scale, points)
 
     @classmethod
     def explain_refusal(cls, task: Task, noise: str) -> str | None:
         """Why the theorem does not cover this task; ``None`` if it does."""
         return refuse_joint(task)
+
+    @property
+    def noisy_numbers(self) -> int:
+        return self.probes_count
 
     @property
     def effective_regularization(self) -> float:
@@ -112,12 +123,12 @@ class TestDataDependentLearner:
         """Renyi divergence of the given order that this release may cost."""
         return self.answers_count * pure_renyi(self.answer_epsilon, order)
 
-    def run(self, fit: Fit, randomness: Randomness, *, probes: Any = None) -> Array:
+    def run(self, oracle: DataOracle, randomness: Randomness) -> Array:
         """Touch the data: solve, answer the probes with noise; then fit the answers. What is returned may leave."""
-        minimisers = fit(None, self.effective_regularization)
+        minimisers = oracle.minimise(None, self.effective_regularization)
         if not self.guarantee.is_private:
             return minimisers
-        points = self._check(probes)
+        points = self._check(oracle.points)
         answers = add_laplace(minimisers @ points.T, self.noise_scale, randomness)
         return least_squares_in_ball(points, answers, ball_radius(self.task))
 

@@ -18,8 +18,8 @@ from privlearn.mechanisms.answers import (
     refuse_joint,
     whole_number,
 )
+from privlearn.mechanisms.mechanism import Array, DataOracle, ReleaseMechanism, register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian
-from privlearn.mechanisms.output import Array, Fit, check_combination
 from privlearn.mechanisms.selection import SELECTION_ROUNDING, choose_in_ball, choose_row
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
@@ -33,8 +33,9 @@ on simulations and on Adult, where results hardly depend on it (docs/theory/tdil
 _PRIOR_SCALES = np.geomspace(1e-3, 1.0, 41)
 
 
+@register_mechanism
 @dataclass(frozen=True)
-class TestDataIndependentLearner:
+class TestDataIndependentLearner(ReleaseMechanism):
     """Rounds of: choose a point z that tells guess and minimiser apart, answer it with noise, refit the guess.
 
     **Theorem** (JT13 Algorithm 3, corrected; docs/theory/tdil.md). One person moves an answer <w, z>, |z| <= 1, by at
@@ -62,6 +63,10 @@ class TestDataIndependentLearner:
     noise_scale: float
 
     name: ClassVar[str] = "tdil"
+    title: ClassVar[str] = "test data independent learner (TDIL)"
+    page: ClassVar[str] = "tdil"
+    answers_questions: ClassVar[bool] = True
+    perturbs: ClassVar[str] = "choices"
     chosen_constants: ClassVar[tuple[str, ...]] = ("rounds", "selection_epsilon", "noise_scale")
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"tight": ("gaussian",)}
     floating_point: ClassVar[str] = (
@@ -77,10 +82,17 @@ class TestDataIndependentLearner:
 
     @classmethod
     def calibrate(
-        cls, task: Task, guarantee: Guarantee, noise: str, calibration: str, *, rounds: int | None = None
+        cls,
+        task: Task,
+        guarantee: Guarantee,
+        noise: str,
+        calibration: str,
+        *,
+        points: int | None = None,
+        rounds: int | None = None,
     ) -> TestDataIndependentLearner:
         """The least noise that keeps the promise, and a number of rounds; looks at public facts only."""
-        check_combination(cls.combinations, noise, calibration, cls.name)
+        cls.check_combination(noise, calibration)
         task = task.certifiable()
         if not guarantee.is_private:
             return cls(task, guarantee, noise, calibration, rounds or 1, 0.0, 0.0)
@@ -97,6 +109,10 @@ class TestDataIndependentLearner:
     def explain_refusal(cls, task: Task, noise: str) -> str | None:
         """Why the theorem does not cover this task; ``None`` if it does."""
         return refuse_joint(task)
+
+    @property
+    def noisy_numbers(self) -> int:
+        return self.rounds
 
     @property
     def effective_regularization(self) -> float:
@@ -130,15 +146,15 @@ class TestDataIndependentLearner:
         """Renyi divergence of the given order that this release may cost."""
         return order * self.zcdp
 
-    def run(self, fit: Fit, randomness: Randomness, *, probes: Any = None) -> Array:
+    def run(self, oracle: DataOracle, randomness: Randomness) -> Array:
         """Touch the data: solve, then ask and answer. What is returned may leave.
 
-        ``probes`` is the public net, one point's features a row; without it z comes from the whole unit ball.
+        Public points are the net; without them z comes from the whole unit ball.
         """
-        minimisers = fit(None, self.effective_regularization)
+        minimisers = oracle.minimise(None, self.effective_regularization)
         if not self.guarantee.is_private:
             return minimisers
-        net = None if probes is None else check_probes(probes, self.task.dimension)
+        net = None if oracle.points is None else check_probes(oracle.points, self.task.dimension)
         return np.array([self.refit(*self.interrogate(w, randomness, net)) for w in minimisers])
 
     def interrogate(self, minimiser: Array, randomness: Randomness, net: Array | None) -> tuple[Array, Array]:

@@ -21,7 +21,7 @@ from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.estimators.default_regularization import default_regularization
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import LocalAggregation, MultipartyMechanism, NoisyDescent, PrivateSGD, Task
+from privlearn.mechanisms import LocalAggregation, NoisyDescent, PrivateSGD, SummedMechanism, Task
 from privlearn.mechanisms.summed import surplus
 from privlearn.multiparty.cohort import Cohort
 from privlearn.multiparty.identity import check_keys
@@ -207,7 +207,7 @@ class MultipartyPlan(PublicModel):
         return found
 
     @cached_property
-    def mechanism(self) -> MultipartyMechanism:
+    def mechanism(self) -> SummedMechanism:
         """The calibrated algorithm; it has not seen a row."""
         kind = _KINDS[self.algorithm]
         promise = Guarantee(self.epsilon, self.delta, self.neighbours)
@@ -226,7 +226,7 @@ class MultipartyPlan(PublicModel):
         calibrated = kind.calibrate(
             task, promise, noise, self._calibration(task, promise), **self._members, **asked
         )
-        return cast(MultipartyMechanism, calibrated)
+        return cast(SummedMechanism, calibrated)
 
     def weight(self, party: str) -> float:
         """What a party's own minimiser counts in an aggregation."""

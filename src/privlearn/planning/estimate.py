@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.features.points import is_sparse
-from privlearn.mechanisms import Mechanism, ObjectivePerturbation
 from privlearn.mechanisms.noise import coordinate_deviation
 from privlearn.planning.typical import TypicalProblem
 
@@ -62,10 +61,10 @@ def _dense(matrix: Any) -> Array:
     return np.asarray(matrix.toarray() if is_sparse(matrix) else matrix, dtype=np.float64)
 
 
-def noise_in_prediction(mechanism: Mechanism, spectrum: Spectrum, problem: TypicalProblem) -> float:
+def noise_in_prediction(mechanism: Any, spectrum: Spectrum, problem: TypicalProblem) -> float:
     """Standard deviation of the noise in the prediction for a typical row."""
     length = math.sqrt(spectrum.moments.sum())
-    if not isinstance(mechanism, ObjectivePerturbation):
+    if mechanism.perturbs != "objective":
         return _deviation(mechanism, mechanism.noise_scale) * length
     held = problem.curvature * spectrum.moments + mechanism.effective_regularization
     solved = _deviation(mechanism, mechanism.noise_scale) / mechanism.task.total
@@ -75,19 +74,19 @@ def noise_in_prediction(mechanism: Mechanism, spectrum: Spectrum, problem: Typic
     )
 
 
-def worst_case(mechanism: Mechanism) -> float:
+def worst_case(mechanism: Any) -> float:
     """Proven bound on the standard deviation of the noise in any prediction, whatever the data.
 
     By Poincare's inequality, since a prediction is a 1/(N Lambda)-Lipschitz function of the noise.
     """
     direct = _deviation(mechanism, mechanism.noise_scale)
-    if not isinstance(mechanism, ObjectivePerturbation):
+    if mechanism.perturbs != "objective":
         return direct
     if mechanism.noise == "norm_gamma":  # its Poincare constant is that much larger than its variance
         direct *= math.sqrt(1.0 + 1.0 / max(mechanism.task.dimension - 1, 1))
     through_solver = direct / (mechanism.task.total * mechanism.effective_regularization)
     tolerance = _deviation(mechanism, mechanism.tolerance_noise_scale)
-    return math.hypot(through_solver, tolerance) + mechanism.solver_distance
+    return math.hypot(through_solver, tolerance) + float(mechanism.solver_distance)
 
 
 def typical_margin(regularization: float, spectrum: Spectrum, problem: TypicalProblem) -> float:
@@ -100,5 +99,5 @@ def typical_margin(regularization: float, spectrum: Spectrum, problem: TypicalPr
     return problem.margin * math.sqrt(np.sum(spectrum.variances * kept**2) / everything)
 
 
-def _deviation(mechanism: Mechanism, scale: float) -> float:
+def _deviation(mechanism: Any, scale: float) -> float:
     return coordinate_deviation(mechanism.noise, scale, mechanism.task.dimension)

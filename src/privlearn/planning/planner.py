@@ -11,7 +11,7 @@ from privlearn.errors import InvalidParameter
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.work import Work
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import KERNEL_MECHANISMS, Mechanism
+from privlearn.mechanisms import ReleaseMechanism
 from privlearn.planning.estimate import Spectrum, noise_in_prediction, typical_margin, worst_case
 from privlearn.planning.foretold import MOST_ROWS, Foretold, unit_of
 from privlearn.planning.stand_in import check_count, stand_ins
@@ -49,13 +49,13 @@ class Plan(Foretold):
     problem: TypicalProblem = dataclasses.field(repr=False)
 
     @cached_property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> ReleaseMechanism:
         mechanism = self.work.on(dataclasses.replace(self.work.rows, total=self.rows)).plan(self.guarantee)
-        if mechanism.name in KERNEL_MECHANISMS:
+        if mechanism.answers_questions:
             raise InvalidParameter(
                 f"no plan for mechanism={mechanism.name!r}: take 'auto', 'objective', 'output' or 'function_release'"
             )
-        return mechanism  # type: ignore[return-value]
+        return mechanism
 
     @cached_property
     def noise(self) -> float:
@@ -83,7 +83,7 @@ class Plan(Foretold):
 
     @property
     def regularization(self) -> float:
-        return self.mechanism.effective_regularization
+        return float(self.mechanism.effective_regularization)
 
 
 def plan(estimator: PrivateLinearModel, rows: int, columns: int | None = None) -> Plan:

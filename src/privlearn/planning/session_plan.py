@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.kernel_learner import LARGEST, KernelLearner
@@ -14,16 +14,14 @@ from privlearn.estimators.session_task import session_facts, session_task
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.features.points import as_matrix
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.function_release import FunctionRelease
-from privlearn.mechanisms.pinp import TightPINP
+from privlearn.mechanisms import SessionMechanism
+from privlearn.mechanisms.kernel_task import session_mechanism
 from privlearn.planning.estimate import Spectrum, typical_margin
 from privlearn.planning.foretold import Foretold, unit_of
 from privlearn.planning.stand_in import check_count
 from privlearn.planning.synthetic import synthetic_table
 from privlearn.planning.typical import TypicalProblem, typical_problem
 
-SessionName = Literal["function_release", "pinp"]
-_MECHANISMS: dict[str, Any] = {"function_release": FunctionRelease, "pinp": TightPINP}
 _STAND_INS = 500
 
 
@@ -40,29 +38,26 @@ class SessionPlan(Foretold):
     goal: Goal = dataclasses.field(repr=False)
     spectrum: Spectrum = dataclasses.field(repr=False)
     problem: TypicalProblem = dataclasses.field(repr=False)
-    name: SessionName
+    name: str
 
     @cached_property
-    def mechanism(self) -> FunctionRelease | TightPINP:
+    def mechanism(self) -> SessionMechanism:
         goal: Any = self.goal
         goal = dataclasses.replace(goal, rows=dataclasses.replace(goal.rows, total=self.rows))
         task = session_task(goal, loss_of(self.learner), self.learner.regularization, self.guarantee)
         facts = session_facts(task, _kernel_of(self.learner), self.features)
-        found: FunctionRelease | TightPINP = _MECHANISMS[self.name].calibrate(facts, self.guarantee)
+        found: SessionMechanism = session_mechanism(self.name).calibrate(facts, self.guarantee)
         return found
 
     @cached_property
     def noise(self) -> float:
-        if isinstance(self.mechanism, TightPINP):
-            return self.worst_case
-        return self.worst_case * float(self.spectrum.moments.sum() ** 0.5)
+        along = float(self.spectrum.moments.sum() ** 0.5)  # noise is in proportion to a point's length
+        mechanism = self.mechanism
+        return self.worst_case * (along if mechanism.answer_error == mechanism.answer_deviation else 1.0)
 
     @cached_property
     def worst_case(self) -> float:
-        mechanism = self.mechanism
-        if isinstance(mechanism, TightPINP):
-            return self.unit * max(mechanism.threshold, mechanism.answer_scale)
-        return self.unit * mechanism.noise_scale
+        return self.unit * self.mechanism.answer_error
 
     @cached_property
     def margin(self) -> float:
@@ -74,16 +69,15 @@ class SessionPlan(Foretold):
 
     @property
     def problems(self) -> int:
-        return self.mechanism.facts.task.problems
+        return self.mechanism.task.problems
 
     @property
     def noise_scale(self) -> float:
-        mechanism = self.mechanism
-        return mechanism.answer_scale if isinstance(mechanism, TightPINP) else mechanism.noise_scale
+        return self.mechanism.answer_deviation
 
     @property
     def regularization(self) -> float:
-        return self.mechanism.facts.task.regularization
+        return self.mechanism.task.regularization
 
 
 def plan_session(learner: KernelLearner, rows: int, guarantee: Guarantee, mechanism: str) -> SessionPlan:
@@ -98,8 +92,7 @@ def plan_session(learner: KernelLearner, rows: int, guarantee: Guarantee, mechan
     guarantee : Guarantee
     mechanism : {"function_release", "pinp"}
     """
-    if mechanism not in _MECHANISMS:
-        raise InvalidParameter(f"a session's mechanism is one of {', '.join(_MECHANISMS)}, not {mechanism!r}")
+    session_mechanism(mechanism)
     if learner.schema is None:
         raise InvalidParameter("a session is planned from a schema: KernelLearner(schema=...)")
     if rows > LARGEST:
@@ -118,7 +111,7 @@ def plan_session(learner: KernelLearner, rows: int, guarantee: Guarantee, mechan
         goal,
         spectrum,
         typical_problem(loss_of(learner)),
-        mechanism,  # type: ignore[arg-type]
+        mechanism,
     )
     made.mechanism  # noqa: B018 - refuses now what no theorem covers
     return made

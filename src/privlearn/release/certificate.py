@@ -8,45 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from privlearn.errors import VerificationError
-from privlearn.mechanisms import (
-    KERNEL_MECHANISMS,
-    MECHANISMS,
-    MULTIPARTY_MECHANISMS,
-    AnyMechanism,
-    MultipartyMechanism,
-    Task,
-)
+from privlearn.mechanisms import ReleaseMechanism, SummedMechanism, Task, mechanisms_of
 from privlearn.release.certified import Certified, in_words, read_chosen, read_guarantee, read_task
-
-_COVERS = (
-    "Everything in this file that depends on the records: the coefficients. Number of records, schema, class "
-    "labels, parameters and the solver's tolerance are public and enter as such."
-)
-_FLOATING_POINT = {
-    "gaussian": "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee",
-    "laplace": "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee",
-    "norm_gamma": "noise drawn exactly from its continuous law; the sum is rounded last, to a grid of 2^-40 of the "
-    "noise scale, which costs nothing",
-}
-_SAID_BEFORE_FLINT = {
-    "norm_gamma": "no exact sampler is known: combined from exact draws in floating point, result rounded to a public "
-    "grid of 2^-40 of the noise scale; the guarantee holds for the ideal law",
-    "psgd": "no exact sampler is known for the noise drawn anew: combined from exact draws in floating point, rounded "
-    "to a public grid of 2^-40 of its scale; the guarantee holds for the ideal law",
-    "tdil": "answers and draws from a net: exact discrete samplers; rounding is inside the guarantee. Draws from the "
-    "unit ball: no exact sampler is known: combined from exact draws in floating point, rounded to a public grid of "
-    "2^-40; there the guarantee holds for the ideal law",
-}
-"""Of a mechanism or a noise whose reals version 0.1 drew in floating point. Its files keep saying so."""
-_TITLES = {
-    "objective": "objective perturbation",
-    "output": "output perturbation",
-    "tddl": "test data dependent learner (TDDL)",
-    "tdil": "test data independent learner (TDIL)",
-    "noisy_descent": "noisy gradient descent over a secure sum",
-    "local_aggregation": "local aggregation over a secure sum",
-    "psgd": "private stochastic gradient descent (PSGD) over a secure sum",
-}
+from privlearn.release.first_words import first_covers, first_floating_point
 
 
 @dataclass(frozen=True)
@@ -57,7 +21,7 @@ class Certificate(Certified):
     that depends on the records.
     """
 
-    mechanism: AnyMechanism | MultipartyMechanism
+    mechanism: ReleaseMechanism | SummedMechanism
 
     _subject: ClassVar[str] = "encoding"
     _task_fields: ClassVar[tuple[str, ...]] = (
@@ -66,8 +30,7 @@ class Certificate(Certified):
 
     @property
     def _covers(self) -> str:  # type: ignore[override]
-        """What the mechanism itself says, where the file is not all that leaves."""
-        return getattr(self.mechanism, "covers", _COVERS)
+        return (self._is_first and first_covers(self.mechanism)) or self.mechanism.covers
 
     @property
     def task(self) -> Task:
@@ -79,11 +42,12 @@ class Certificate(Certified):
         return self.subject
 
     @classmethod
-    def _read_mechanism(cls, record: Mapping[str, Any]) -> AnyMechanism | MultipartyMechanism:
+    def _read_mechanism(cls, record: Mapping[str, Any]) -> ReleaseMechanism | SummedMechanism:
         theorem = record["theorem"]
         guarantee = read_guarantee(record["claim"])
         task = read_task(record, guarantee, **_stated_gap(record))
-        kind: Any = (MECHANISMS | KERNEL_MECHANISMS | MULTIPARTY_MECHANISMS)[theorem["mechanism"]]
+        known: dict[str, Any] = {**mechanisms_of(ReleaseMechanism), **mechanisms_of(SummedMechanism)}
+        kind = known[theorem["mechanism"]]
         reason = kind.explain_refusal(task, theorem["noise"])
         if reason or theorem["noise"] not in kind.combinations[theorem["calibration"]]:
             raise VerificationError(f"no theorem covers this combination{': ' + reason if reason else ''}")
@@ -96,12 +60,12 @@ class Certificate(Certified):
             "mechanism": mechanism.name,
             "noise": mechanism.noise,
             "calibration": mechanism.calibration,
-            "page": f"docs/theory/{getattr(mechanism, 'page', mechanism.name)}.md",
+            "page": f"docs/theory/{mechanism.page}.md",
         }
 
     def _solver(self) -> dict[str, Any]:
         """What the solver had to certify before it returned; the hinge has no gradient, and descent no solver."""
-        if not getattr(self.mechanism, "uses_solver", True):
+        if not self.mechanism.uses_solver:
             return {}
         smooth = math.isfinite(self.task.loss.smoothness)
         bound = (
@@ -112,17 +76,11 @@ class Certificate(Certified):
         return {"solver": bound | {"certified": True}}
 
     def _floating_point(self) -> str:
-        """What is exact in the mechanism's own sampler, where it has one, or in its noise's."""
-        mechanism: Any = self.mechanism
-        own = hasattr(mechanism, "floating_point")
-        sampler = mechanism.name if own else mechanism.noise
-        if "python-flint" not in self.versions and sampler in _SAID_BEFORE_FLINT:
-            return _SAID_BEFORE_FLINT[sampler]
-        return str(mechanism.floating_point) if own else _FLOATING_POINT[sampler]
+        return (self._is_first and first_floating_point(self.mechanism)) or self.mechanism.floating_point
 
     def _title(self) -> str:
         mechanism = self.mechanism
-        return f"{_TITLES[mechanism.name]}, {mechanism.noise} noise, {mechanism.calibration} calibration"
+        return f"{mechanism.title}, {mechanism.noise} noise, {mechanism.calibration} calibration"
 
     def _described(self) -> dict[str, str]:
         encoding = {

@@ -19,6 +19,7 @@ from privlearn.errors import VerificationError
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import Task
 from privlearn.randomness import Randomness, SecureRandomness
+from privlearn.release.first_words import FIRST_VERSION
 from privlearn.release.receipts import check_receipt, read_receipts
 from privlearn.strength import weakness
 
@@ -54,6 +55,11 @@ class Certified(ABC):
     @abstractmethod
     def task(self) -> Task:
         """The public facts that the mechanism was calibrated by."""
+
+    @property
+    def _is_first(self) -> bool:
+        """Whether version 0.1 wrote it, whose words were a little different."""
+        return self.versions.get("privlearn") == FIRST_VERSION
 
     @property
     def guarantee(self) -> Guarantee:
@@ -99,7 +105,7 @@ class Certified(ABC):
         return {
             **self._heading(),
             "claim": self.guarantee.to_dict() | {"epsilon": _write_number(self.guarantee.epsilon)},
-            **({"weakness": self.weakness} if self.weakness else {}),
+            **({"weakness": self.weakness} if self.weakness and not self._is_first else {}),
             "covers": self._covered(),
             "theorem": self._theorem(),
             "task": {"loss": task.loss.to_dict()} | {name: getattr(task, name) for name in self._task_fields},

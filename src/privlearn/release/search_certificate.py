@@ -6,17 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from privlearn.mechanisms.every_candidate import EveryCandidate
-from privlearn.mechanisms.partition import Partition
-from privlearn.mechanisms.public_tuning import PublicTuning
-from privlearn.mechanisms.random_stopping import RandomStopping
-from privlearn.mechanisms.search import Search, Searched
+from privlearn.mechanisms import Search, mechanisms_of
+from privlearn.mechanisms.search import Searched
 from privlearn.release.certificate import Certificate
 from privlearn.release.certified import in_words, read_chosen, read_guarantee
-
-SEARCHES: dict[str, type[Search]] = {
-    kind.name: kind for kind in (EveryCandidate, RandomStopping, Partition, PublicTuning)
-}
 
 _CANDIDATE = ("claim", "theorem", "task", "constants")
 
@@ -38,7 +31,7 @@ class SearchCertificate(Certificate):
     @classmethod
     def _read_mechanism(cls, record: Mapping[str, Any]) -> Searched:  # type: ignore[override]
         listed, constants = record["search"], record["constants"]
-        kind: Any = SEARCHES[record["theorem"]["mechanism"]]
+        kind: Any = mechanisms_of(Search)[record["theorem"]["mechanism"]]
         guarantee = read_guarantee(record["claim"])
         candidates = tuple(Certificate._read_mechanism(entry) for entry in listed["candidates"])
         stated = tuple(name for name in kind.chosen_constants if name in constants)
@@ -73,7 +66,7 @@ class SearchCertificate(Certificate):
     def _theorem(self) -> dict[str, Any]:
         return {
             "mechanism": self.mechanism.search.name,
-            "page": "docs/theory/selection.md",
+            "page": f"docs/theory/{self.mechanism.search.page}.md",
             "fit": self.chosen._theorem(),
         }
 

@@ -9,20 +9,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from privlearn.errors import VerificationError
-from privlearn.mechanisms.function_release import FunctionRelease
-from privlearn.mechanisms.kernel_task import KernelTask
-from privlearn.mechanisms.pinp import PaperPINP, TightPINP
-from privlearn.mechanisms.task import Task
+from privlearn.mechanisms import SessionMechanism, Task
+from privlearn.mechanisms.kernel_task import KernelTask, session_mechanism
 from privlearn.release.atomic import read_whole, write_atomically
 from privlearn.release.certified import Certified, in_words, read_chosen, read_guarantee, read_task
 
-SessionMechanism = FunctionRelease | TightPINP | PaperPINP
-
 FORMAT = "privlearn session 1"
-_KINDS: dict[tuple[str, str], Any] = {
-    (kind.name, kind.mode): kind for kind in (FunctionRelease, TightPINP, PaperPINP)
-}
-_PAGES = {"function_release": "docs/theory/function-release.md", "pinp": "docs/theory/pinp.md"}
 # A kernel's space has no dimension to state, and the solver's tolerance is stated as a distance instead.
 _NOT_STATED = {"dimension": 1, "tolerance": 1.0}
 
@@ -69,7 +61,7 @@ class SessionCertificate(Certified):
 
     @property
     def task(self) -> Task:
-        return self.mechanism.facts.task
+        return self.mechanism.task
 
     @property
     def learner(self) -> Mapping[str, Any]:
@@ -81,7 +73,7 @@ class SessionCertificate(Certified):
         theorem, constants = record["theorem"], record["constants"]
         guarantee = read_guarantee(record["claim"])
         task = read_task(record, guarantee, **_NOT_STATED)
-        kind = _KINDS[theorem["mechanism"], theorem["mode"]]
+        kind = session_mechanism(theorem["mechanism"], theorem["mode"])
         chosen = read_chosen(constants, kind.chosen_constants, guarantee)
         return kind(KernelTask(task, float(constants["solver_distance"])), guarantee, **chosen)  # type: ignore[no-any-return]
 
@@ -94,7 +86,7 @@ class SessionCertificate(Certified):
             "mechanism": mechanism.name,
             "mode": mechanism.mode,
             "noise": mechanism.noise,
-            "page": _PAGES[mechanism.name],
+            "page": f"docs/theory/{mechanism.page}.md",
         }
 
     def _floating_point(self) -> str:

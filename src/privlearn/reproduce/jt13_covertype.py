@@ -18,7 +18,7 @@ from privlearn.data.datasets import load_covertype
 from privlearn.erm import loss_from_name
 from privlearn.estimators import PrivateSVC
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import Task, TestDataDependentLearner
+from privlearn.mechanisms import DataOracle, Task, TestDataDependentLearner
 from privlearn.randomness import SeededRandomness
 from privlearn.reproduce.panels import BLACK, GREEN, ORANGE, SKY, Look, Panel, draw_panels
 from privlearn.reproduce.result import Result, Row, Track, averaged, held
@@ -92,10 +92,10 @@ def _errors(seed: int, train: int, points: int, track: Track) -> Iterator[tuple[
         asked: Any = work.plan(promise)
         for draw in range(DRAWS):
             randomness = SeededRandomness(np.random.default_rng([seed, draw]))
-            probed = asked.run(lambda *_: minimiser, randomness, probes=work.rows.probes)
+            probed = asked.run(DataOracle(lambda *_: minimiser, work.rows.probes), randomness)
             yield TDDL, epsilon, error(probed)
             released = work.of(_like(estimator, "function_release")).plan(promise)
-            yield FUNCTION, epsilon, error(released.run(lambda *_: minimiser, randomness))
+            yield FUNCTION, epsilon, error(released.run(DataOracle(lambda *_: minimiser), randomness))
         default = work.of(_like(estimator, "auto", regularization="auto"))
         yield DEFAULT, epsilon, error(default.run(default.plan(promise), randomness))
 
@@ -132,7 +132,7 @@ def tddl_noise(train: int, points: int, epsilon: float) -> float:
         loss_from_name("huber_hinge"), train, points, 1, paper_regularization(train), 1e-10, "replace_one"
     )
     promise = Guarantee(epsilon, DELTA)
-    learner = TestDataDependentLearner.calibrate(task, promise, "laplace", "jt13", probes_count=points)
+    learner = TestDataDependentLearner.calibrate(task, promise, "laplace", "jt13", points=points)
     return learner.noise_scale
 
 

@@ -19,7 +19,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from privlearn.data.datasets import load_kdd2010_algebra, load_newsgroups
 from privlearn.erm import Loss, loss_from_name
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import Task, TestDataDependentLearner
+from privlearn.mechanisms import DataOracle, Task, TestDataDependentLearner
 from privlearn.randomness import SeededRandomness
 from privlearn.reproduce.learners import DEFAULT_DELTA, DELTA, Learner
 from privlearn.reproduce.panels import BLACK, BLUE, GREEN, ORANGE, SKY, Look, Panel, draw_panels
@@ -144,12 +144,10 @@ class Bench:
         probes = self._left * self._singular
         task = Task(LOSS, len(self._split.offsets), probes.shape[1], 1, strength, _TOLERANCE, "replace_one")
         promise = Guarantee(epsilon, DELTA)
-        mechanism = TestDataDependentLearner.calibrate(
-            task, promise, "laplace", "jt13", probes_count=len(probes)
-        )
+        mechanism = TestDataDependentLearner.calibrate(task, promise, "laplace", "jt13", points=len(probes))
         minimiser = self._left.T @ (self._points @ self._learner.plain(strength)) / self._singular
         randomness = SeededRandomness(np.random.default_rng(seed))
-        model = np.ravel(mechanism.run(lambda *_: minimiser[np.newaxis], randomness, probes=probes))
+        model = np.ravel(mechanism.run(DataOracle(lambda *_: minimiser[np.newaxis], probes), randomness))
         return np.asarray(self._points.T @ (self._left @ (model / self._singular)))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from privlearn.erm import Loss, Problem, minimise
 from privlearn.estimators.plan import plan_mechanism
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import Task
+from privlearn.mechanisms import DataOracle, Task
 from privlearn.randomness import SeededRandomness
 from privlearn.reproduce.splits import Split, TargetSplit
 
@@ -60,7 +60,7 @@ class Learner:
 
     def run(self, mechanism: Any, seed: Any) -> Array:
         """Coefficients of one run of what `plan` made."""
-        return np.ravel(mechanism.run(self._fit, SeededRandomness(np.random.default_rng(seed))))
+        return np.ravel(mechanism.run(DataOracle(self._fit), SeededRandomness(np.random.default_rng(seed))))
 
     def errors(self, mechanism: Any, runs: int, seed: list[int]) -> Iterator[float]:
         """Test errors of so many noise draws."""

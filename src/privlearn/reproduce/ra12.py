@@ -17,11 +17,12 @@ from sklearn.datasets import load_breast_cancer
 from privlearn.erm import Logistic, Problem, minimise
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import (
+    DataOracle,
     LocalAggregation,
-    MultipartyMechanism,
     NoisyDescent,
     ObjectivePerturbation,
     PrivateSGD,
+    SummedMechanism,
     Task,
 )
 from privlearn.multiparty.party import Party
@@ -92,9 +93,9 @@ def train(name: str, split: Split, sizes: NDArray[np.int64], epsilon: float, see
     randomness = SeededRandomness(np.random.default_rng(seed))
     total, dimension = split.rows.shape
     task = Task(LOSS, total, dimension, 1, REGULARIZATION, _TOLERANCE, "replace_one")
-    mechanism: ObjectivePerturbation | MultipartyMechanism = ALGORITHMS[name](task, epsilon, sizes)
+    mechanism: ObjectivePerturbation | SummedMechanism = ALGORITHMS[name](task, epsilon, sizes)
     if isinstance(mechanism, ObjectivePerturbation):
-        return mechanism.run(_pooled(split), randomness)
+        return mechanism.run(DataOracle(_pooled(split)), randomness)
     uniform = mechanism.calibration == "uniform"
     parties = [
         Party(

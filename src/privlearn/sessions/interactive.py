@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from threading import Lock
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from privlearn.data.quiet import quietly
 from privlearn.errors import SessionError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Budget
-from privlearn.mechanisms.function_release import FunctionRelease
+from privlearn.mechanisms import FunctionRelease, PaperPINP, SessionMechanism, TightPINP
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.certified import installed_versions
-from privlearn.release.session_certificate import SessionCertificate, SessionMechanism
+from privlearn.release.session_certificate import SessionCertificate
 from privlearn.sessions.answers import Answer, Answers
 from privlearn.sessions.durable import Record, State, StateStore
 from privlearn.sessions.function_session import FunctionSession
@@ -178,10 +178,10 @@ class InteractivePredictor:
             plan, source["source"], source["secure"], learner.describe(), installed_versions()
         )
         self._session: FunctionSession | PinpSession
-        if isinstance(plan, FunctionRelease):
-            self._session = FunctionSession(plan, learner, randomness)
-        else:
+        if isinstance(plan, TightPINP | PaperPINP):
             self._session = PinpSession(plan, learner, randomness, state.header["threshold"])
+        else:
+            self._session = FunctionSession(cast(FunctionRelease, plan), learner, randomness)
         self._take_up(state.records())
 
     def _answer(self, points: Array) -> list[Answer]:

@@ -10,15 +10,12 @@ from privlearn.data.purchase import with_purchases
 from privlearn.errors import InvalidParameter, SessionError
 from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.ledger import Budget, Charge, Cost
-from privlearn.mechanisms.function_release import FunctionRelease
-from privlearn.mechanisms.pinp import PINP
+from privlearn.mechanisms import SessionMechanism
+from privlearn.mechanisms.kernel_task import session_mechanism
 from privlearn.randomness import Randomness
 from privlearn.release.receipts import read_receipts
-from privlearn.release.session_certificate import SessionMechanism
 from privlearn.sessions.durable import State, StateStore
 from privlearn.sessions.learner import Learner
-
-MECHANISMS = ("function_release", "pinp")
 
 
 def check_learner(learner: Any) -> None:
@@ -29,17 +26,10 @@ def check_learner(learner: Any) -> None:
 
 
 def calibrated(learner: Learner, guarantee: Guarantee, mechanism: str, mode: str) -> SessionMechanism:
-    if mechanism not in MECHANISMS:
-        raise InvalidParameter(f"mechanism must be one of {MECHANISMS}, not {mechanism!r}")
-    if mode not in PINP:
-        raise InvalidParameter(f"mode must be one of {tuple(PINP)}, not {mode!r}")
+    kind = session_mechanism(mechanism, mode)
     check_guarantee(guarantee)
-    facts = learner.facts(guarantee.neighbours)
-    if mechanism == "pinp":
-        return PINP[mode].calibrate(facts, guarantee)
-    if mode != "tight":
-        raise InvalidParameter("function release has no paper mode: leave mode out, or take mechanism='pinp'")
-    return FunctionRelease.calibrate(facts, guarantee)
+    plan: SessionMechanism = kind.calibrate(learner.facts(guarantee.neighbours), guarantee)
+    return plan
 
 
 def public_header(learner: Learner, plan: SessionMechanism, randomness: Randomness) -> dict[str, Any]:
@@ -86,7 +76,7 @@ def charge_of(
 def new_state(store: StateStore, learner: Learner, plan: SessionMechanism, randomness: Randomness) -> State:
     """Touch the data, once that is paid for: solve, and write down what the session starts from."""
     header = public_header(learner, plan, randomness)
-    header["threshold"] = 0 if isinstance(plan, FunctionRelease) else plan.draw_threshold(randomness)
+    header["threshold"] = plan.draw_threshold(randomness)
     learner.solve()
     return store.create(header, learner.function_bytes())
 

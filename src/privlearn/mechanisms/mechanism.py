@@ -1,0 +1,192 @@
+"""What a mechanism is: a value that is calibrated from public facts, states all its constants, and touches data last.
+
+    calibrate (public facts) -> spends, renyi, constants (what it costs) -> run (touches the data)
+
+There is one list of them, `MECHANISMS`. Certificates, verification, audits, plans and pages read from a mechanism what
+they say about it; none of them asks for its name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.errors import InvalidParameter
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.noise import FLOATING_POINT
+from privlearn.mechanisms.task import Task
+from privlearn.randomness import Randomness
+
+Array = NDArray[np.float64]
+
+Minimise = Callable[[Array | None, float], Array]
+"""Solves the task's problems given a linear term for each (or none) and the regularization: one row per problem."""
+
+
+@dataclass(frozen=True, eq=False)
+class DataOracle:
+    """The only thing that touches rows while noise is around.
+
+    Parameters
+    ----------
+    minimise : callable
+        To the task's tolerance, certified.
+    points : array, optional
+        Features of public points, for mechanisms that ask about them.
+    """
+
+    minimise: Minimise
+    points: Array | None = None
+
+
+class Mechanism(ABC):
+    """What every mechanism says of itself. Subclasses are frozen dataclasses; their docstring states the theorem.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+        What it was calibrated to keep.
+    name : str
+        As certificates and parameters write it.
+    mode : str
+        ``paper`` where a paper's constants make it another mechanism of the same name.
+    title : str
+        In words.
+    page : str
+        Its page in docs/theory, where the argument is.
+    chosen_constants : tuple of str
+        The constants that calibration chose, from which all others follow.
+    combinations : dict
+        The noises that each calibration speaks of.
+    uses_solver : bool
+        Whether a solver's certificate is part of the argument.
+    """
+
+    guarantee: Guarantee
+    name: ClassVar[str]
+    mode: ClassVar[str] = "tight"
+    title: ClassVar[str]
+    page: ClassVar[str]
+    chosen_constants: ClassVar[tuple[str, ...]]
+    combinations: ClassVar[dict[str, tuple[str, ...]]]
+    uses_solver: ClassVar[bool] = True
+
+    @property
+    def covers(self) -> str:
+        """What the guarantee is about."""
+        return (
+            "Everything in this file that depends on the records: the coefficients. Number of records, schema, class "
+            "labels, parameters and the solver's tolerance are public and enter as such."
+        )
+
+    @property
+    @abstractmethod
+    def floating_point(self) -> str:
+        """What is exact in its sampler."""
+
+    @abstractmethod
+    def spends(self) -> Guarantee:
+        """The guarantee recomputed from the constants alone."""
+
+    @abstractmethod
+    def constants(self) -> dict[str, Any]:
+        """Every number the theorem speaks of, for the certificate."""
+
+    @classmethod
+    def check_combination(cls, noise: str, calibration: str) -> None:
+        """Refuse a calibration that the mechanism does not have, or a noise that the calibration does not speak of."""
+        allowed = cls.combinations
+        if calibration not in allowed:
+            raise InvalidParameter(
+                f"{cls.title} knows calibration = {', '.join(map(repr, allowed))}, not {calibration!r}"
+            )
+        if noise not in allowed[calibration]:
+            raise InvalidParameter(
+                f"calibration={calibration!r} of {cls.title} needs noise = "
+                f"{' or '.join(map(repr, allowed[calibration]))}, not {noise!r}"
+            )
+
+
+class ReleaseMechanism(Mechanism):
+    """One holder's: from rows to coefficients that may leave.
+
+    Attributes
+    ----------
+    task : Task
+    calibration : str
+        Whose constants: ``tight``, or a paper's.
+    is_default : bool
+        Whether ``mechanism="auto"`` may take it; the first in the list whose theorem holds is taken.
+    answers_questions : bool
+        Whether it asks the minimiser about points, public ones or its own choice, and releases noisy answers.
+    perturbs : {"objective", "minimiser", "answers", "choices"}
+        Where the noise enters: an audit knows the law of what leaves by it.
+    """
+
+    task: Task
+    noise: str
+    calibration: str
+    noise_scale: float
+    effective_regularization: Any  # a field where calibration may raise it
+    is_default: ClassVar[bool] = False
+    answers_questions: ClassVar[bool] = False
+    perturbs: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def calibrate(
+        cls, task: Task, guarantee: Guarantee, noise: str, calibration: str, *, points: int | None = None
+    ) -> Any:
+        """The least noise that keeps the promise; looks at public facts only, how many public points there are too."""
+
+    @classmethod
+    @abstractmethod
+    def explain_refusal(cls, task: Task, noise: str) -> str | None:
+        """Why the theorem does not cover this task; ``None`` if it does."""
+
+    @property
+    def floating_point(self) -> str:
+        """What is exact in its noise's sampler."""
+        return FLOATING_POINT[self.noise]
+
+    @property
+    def noise_scales(self) -> tuple[float, ...]:
+        """Of every draw of noise, in the order they are made."""
+        return (self.noise_scale,)
+
+    @property
+    def noisy_numbers(self) -> int:
+        """How many numbers of one problem each draw protects."""
+        return self.task.dimension
+
+    @abstractmethod
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of the given order that this release may cost."""
+
+    @abstractmethod
+    def run(self, oracle: DataOracle, randomness: Randomness) -> Array:
+        """Touch the data. What is returned may leave."""
+
+
+MECHANISMS: dict[str, type[Mechanism]] = {}
+
+Kind = TypeVar("Kind", bound=type[Mechanism])
+
+
+def register_mechanism(kind: Kind) -> Kind:
+    """Make a mechanism known by its name, everywhere at once."""
+    key = kind.name if kind.mode == "tight" else f"{kind.name}, {kind.mode} mode"
+    if key in MECHANISMS:
+        raise InvalidParameter(f"there is a mechanism {key!r} already: take another name")
+    MECHANISMS[key] = kind
+    return kind
+
+
+def mechanisms_of(family: Any) -> dict[str, Any]:
+    """The listed mechanisms of a family, by name, in their order."""
+    return {name: kind for name, kind in MECHANISMS.items() if issubclass(kind, family)}

@@ -1,0 +1,137 @@
+"""A loss, a mechanism and a relation, each defined here and registered by one call, go through the whole product."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from privlearn import PrivateLogisticRegression, PrivateSVC, Release, plan, verify
+from privlearn.audit import audit_mechanism
+from privlearn.data.simulated import census_schema, simulated_census
+from privlearn.erm.losses import LOSSES, HuberHinge, Sees, register_loss
+from privlearn.mechanisms import MECHANISMS, OutputPerturbation, register_mechanism
+from privlearn.relation import RELATIONS, Relation, register_relation
+from tests.support.cli_support import Run
+
+
+@dataclass(frozen=True)
+class GentleHinge(HuberHinge):
+    """A margin loss half as steep as the Huber hinge."""
+
+    name: ClassVar[str] = "gentle_hinge"
+    sees: ClassVar[Sees] = "margin"
+    link: ClassVar[str] = "none"
+    lipschitz: ClassVar[float] = 0.5
+
+    @property
+    def smoothness(self) -> float:
+        return super().smoothness / 2.0
+
+    def value(self, z: Any) -> Any:
+        return super().value(z) / 2.0
+
+    def derivative(self, z: Any) -> Any:
+        return super().derivative(z) / 2.0
+
+    def curvature(self, z: Any) -> Any:
+        return super().curvature(z) / 2.0
+
+
+@dataclass(frozen=True)
+class Cautious(OutputPerturbation):
+    """Output perturbation with twice the noise that is needed."""
+
+    name: ClassVar[str] = "cautious"
+    title: ClassVar[str] = "cautious output perturbation"
+    is_default: ClassVar[bool] = False
+
+    @classmethod
+    def calibrate(cls, *told: Any, points: int | None = None) -> Any:
+        least: Any = super().calibrate(*told, points=points)
+        return dataclasses.replace(least, noise_scale=2.0 * least.noise_scale)
+
+
+FAMILY = Relation(
+    name="replace_family",
+    otherwise="and those of two relatives replaced by any others",
+    replaces=True,
+    gradients=6,
+    moments=3.0 * 2.0**0.5,
+    counts=3.0 * 2.0**0.5,
+    replacing=1,
+)
+
+
+@pytest.fixture(autouse=True)
+def _guests() -> Iterator[None]:
+    register_loss(GentleHinge)
+    register_mechanism(Cautious)
+    register_relation(FAMILY)
+    yield
+    del LOSSES[GentleHinge.name], MECHANISMS[Cautious.name], RELATIONS[FAMILY.name]
+
+
+def through(model: Any, path: Path) -> Any:
+    """Fit, save, verify, load, predict; the fitted model's certificate."""
+    people = simulated_census(1000, seed=1)
+    model.fit(people)
+    model.release_.save(path)
+    proven = verify(path)
+    assert proven.is_private
+    assert proven.recomputed <= proven.claimed
+    assert np.array_equal(Release.load(path).model.predict(people), model.predict(people))
+    assert plan(model, rows=1000).mechanism == model.certificate_.mechanism
+    return proven.certificate
+
+
+def test_a_loss(tmp_path: Path) -> None:
+    model = PrivateSVC(epsilon=1.0, delta=1e-6, schema=census_schema(), loss="gentle_hinge")
+    certificate = through(model, tmp_path / "guest.privlearn")
+    assert certificate.task.loss == GentleHinge()
+    steeper = PrivateSVC(epsilon=1.0, delta=1e-6, schema=census_schema(), loss="huber_hinge")
+    asked = plan(steeper, rows=1000).mechanism
+    assert certificate.task.gradient_sensitivity == asked.task.gradient_sensitivity / 2.0
+
+
+def test_a_mechanism(tmp_path: Path) -> None:
+    schema = census_schema()
+    model = PrivateLogisticRegression(epsilon=1.0, delta=1e-6, schema=schema, mechanism="cautious")
+    certificate = through(model, tmp_path / "guest.privlearn")
+    assert "cautious output perturbation" in str(certificate)
+    assert certificate.mechanism.spends().delta < 1e-8  # with twice the noise
+    assert audit_mechanism("cautious", runs=200).passed
+
+
+def test_a_relation(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"epsilon": 6.0, "delta": 1e-6, "schema": census_schema()}
+    model = PrivateLogisticRegression(**settings, neighbours="replace_family")
+    certificate = through(model, tmp_path / "guest.privlearn")
+    assert "two relatives" in certificate.guarantee.in_words()
+    alone = plan(PrivateLogisticRegression(**settings), rows=1000).mechanism
+    assert certificate.task.gradient_sensitivity == 3.0 * alone.task.gradient_sensitivity
+
+
+def test_in_the_shell(run: Run, tmp_path: Path) -> None:
+    from privlearn.data import write_table
+
+    write_table(simulated_census(1000, seed=1), tmp_path / "census.csv")
+    census_schema().save(tmp_path / "census.yaml")
+    for name, words in {
+        "loss": ("--model", "svm", "--loss", "gentle_hinge"),
+        "relation": ("--neighbours", "replace_family"),
+    }.items():
+        out = tmp_path / f"{name}.privlearn"
+        trained = run(
+            "train", tmp_path / "census.csv", "--schema", tmp_path / "census.yaml",
+            "--epsilon", 5, "--delta", 1e-6, "--out", out, *words,
+        )  # fmt: skip
+        assert trained.code == 0, trained.stderr
+        assert "consistent and private" in run("verify", out).stdout
+        assert json.loads(run("inspect", out, "--json").stdout)
