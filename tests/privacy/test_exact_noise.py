@@ -43,6 +43,7 @@ class Scripted(Bits):
         self.first = list(first)
 
     def bits(self, count: int) -> int:
+        assert count <= 2**13, "so many bits settle every rounding"
         return self.first.pop(0) if self.first else 0
 
 
