@@ -276,6 +276,7 @@ MUTANTS = [
     Mutant("solver: no room over the rounding errors", "erm/certifiable.py", "needed = ROOM * rounding.bound(longest)", "needed = 0.25 * rounding.bound(longest)", REACHED),
     Mutant("solver: no regularization is too small", "erm/certifiable.py", "if growth < MOST_GROWTH else math.inf", "if True else math.inf", (*REACHED, *DEFECTS)),
     Mutant("solver: gives up where values look alike", "erm/descent.py", "if after.value < point.value - rounding:", "if True:", REACHED),
+    Mutant("solver: jumps across corners for ever", "erm/objective.py", "np.clip(mean, local, self.loss.smoothness)", "local", REACHED),
     Mutant("solver: the hinge has one attempt", "erm/hinge.py", "TO_THE_BOUNDARY = (0.995, 0.9, 0.5, 0.7)", "TO_THE_BOUNDARY = (0.995,)", REACHED),
     Mutant("solver: the hinge's public gap ignores rounding", "erm/certifiable.py", "needed = GAP_ROOM * rounding.bound(longest)", "needed = 0.01 * rounding.bound(longest)", REACHED),
     Mutant("solver: the kernel machine has one attempt", "erm/dual.py", "return _newton(gram, losses, total, gap, linear_start(gram, losses, total), progress)", "return found", REACHED),

@@ -30,6 +30,7 @@ from privlearn.erm import (
     minimise_kernel,
     minimise_multinomial,
 )
+from privlearn.erm import solve as solve_module
 from privlearn.erm.certifiable import LEAST_FOR_HINGE, least_gap, least_tolerance, longest_minimiser
 from privlearn.erm.losses import RESIDUAL_LOSSES
 from privlearn.erm.objective import Objective
@@ -176,6 +177,22 @@ def test_three_rows_whose_values_look_alike(seed: int) -> None:
     tolerance, _ = _reachable(HuberHinge(0.01), 1e-9, 2)
     problem = Problem(rows, np.array([-1.0, 1.0, -1.0]), HuberHinge(0.01), 1e-9, 3)
     assert minimise(problem, tolerance=tolerance).iterations < 100
+
+
+@pytest.mark.parametrize("seed", [15, 62, 84, 126])
+@pytest.mark.parametrize("limit", [0, 4000])
+def test_equal_rows_do_not_make_the_descent_jump_across_corners(
+    seed: int, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found among many thousands: beside its corners the Huber loss has no curvature."""
+    monkeypatch.setattr(solve_module, "FACTORISED_LIMIT", limit)
+    rng = np.random.default_rng(seed)
+    rows = np.repeat(_unit(rng.normal(size=(1, 3))), 40, axis=0)
+    targets, linear = rng.uniform(-1, 1, 40), _unit(rng.normal(size=(1, 3)))[0] * 0.1
+    for regularization in (1e-11, 1e-8, 1e-7):
+        tolerance, _ = _reachable(Huber(0.01), regularization, 3, 0.1)
+        problem = Problem(rows, np.ones(40), Huber(0.01), regularization, 40, None, linear, offsets=targets)
+        assert minimise(problem, tolerance=tolerance).iterations < 60
 
 
 def test_rows_on_which_long_steps_to_the_boundary_fail() -> None:

@@ -20,6 +20,8 @@ class Curved(Protocol):
 
     def curvatures(self, point: Point) -> Array: ...
 
+    def curvatures_between(self, one: Point, other: Point) -> Array: ...
+
     def hessian_product(self, curvatures: Array, vector: Array) -> Array: ...
 
     def hessian_diagonal(self, curvatures: Array) -> Array: ...
@@ -31,9 +33,13 @@ class ConjugateGradients:
     def __init__(self, objective: Curved) -> None:
         self._objective = objective
         self._loosest = self._precision = 0.25
+        self._jumped_from: Point | None = None
 
     def propose(self, point: Point) -> Array:
-        curvatures = self._objective.curvatures(point)
+        if self._jumped_from is None:
+            curvatures = self._objective.curvatures(point)
+        else:
+            curvatures = self._objective.curvatures_between(self._jumped_from, point)
         diagonal = self._objective.hessian_diagonal(curvatures)
         direction = np.zeros_like(point.gradient)
         residual = -point.gradient
@@ -59,6 +65,7 @@ class ConjugateGradients:
         the descent may zigzag without end.
         """
         left = after.norm / before.norm
+        self._jumped_from = before if left > POOR else None
         if left > POOR:
             self._loosest = max(0.5 * self._loosest, MOST_PRECISE)
         self._precision = min(self._loosest, max(TIGHTEST, left))

@@ -143,6 +143,10 @@ class _Softmax:
         """The probabilities (n, K): each row's Hessian in its margins is ``diag(p) - p p'``."""
         return _softmax(point.margins)[0]
 
+    def curvatures_between(self, one: Point, other: Point) -> Array:
+        """The same at ``other``: this loss has no corners."""
+        return self.curvatures(other)
+
     def hessian_product(self, curvatures: Array, vector: Array) -> Array:
         matrix = vector.reshape(self._shape)
         product = self.regularization * matrix

@@ -17,6 +17,7 @@ from privlearn.erm.objective import Objective, Point
 
 SINGLE_PRECISION_LIMIT = 1e-6  # relative size of Lambda below which single precision would drown it
 SLOW = 0.1  # a step that leaves more of the gradient than this asks for a new Hessian
+POOR = 0.5  # one that leaves more than this has jumped across corners
 
 
 class FactorisedHessian:
@@ -27,6 +28,7 @@ class FactorisedHessian:
         strongest = objective.loss.smoothness * objective.norm_bound**2
         self._single = objective.regularization > SINGLE_PRECISION_LIMIT * strongest
         self._factor: Any = None
+        self._jumped_from: Point | None = None
         self._pairs: list[tuple[Array, Array]] = []
 
     def propose(self, point: Point) -> Array:
@@ -41,6 +43,7 @@ class FactorisedHessian:
 
     def learn(self, before: Point, after: Point) -> None:
         step, change = after.coefficients - before.coefficients, after.gradient - before.gradient
+        self._jumped_from = before if after.norm > POOR * before.norm else None
         if after.norm > SLOW * before.norm:
             self._factor = None
         elif float(step @ change) > 0:
@@ -56,7 +59,11 @@ class FactorisedHessian:
 
     def _gram(self, point: Point) -> Array:
         kind = np.float32 if self._single else np.float64
-        return self._objective.rows.gram(self._objective.curvatures(point), kind)
+        if self._jumped_from is None:
+            curvatures = self._objective.curvatures(point)
+        else:
+            curvatures = self._objective.curvatures_between(self._jumped_from, point)
+        return self._objective.rows.gram(curvatures, kind)
 
     def _apply_inverse(self, gradient: Array) -> Array:
         """Two-loop recursion of L-BFGS around the factorised Hessian."""

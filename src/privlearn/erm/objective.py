@@ -135,6 +135,17 @@ class Objective:
         """The weight of each row in the Hessian, ``sum_i curvature_i x_i x_i' + Lambda I``."""
         return self.scales * self.loss.curvature(point.margins)
 
+    def curvatures_between(self, one: Point, other: Point) -> Array:
+        """The same at ``other``, but at least each row's mean curvature on the way from ``one``.
+
+        A loss with a corner has no curvature beside it, and descent by local curvature would jump across it for ever.
+        """
+        local, way = self.loss.curvature(other.margins), other.margins - one.margins
+        turn = self.loss.derivative(other.margins) - self.loss.derivative(one.margins)
+        mean = np.divide(turn, way, out=np.zeros_like(way), where=way != 0)
+        curvature: Array = np.clip(mean, local, self.loss.smoothness)
+        return self.scales * curvature
+
     def hessian_product(self, curvatures: Array, vector: Array) -> Array:
         product = self.regularization * vector
         for rows, block in self.rows:
