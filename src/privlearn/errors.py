@@ -26,6 +26,12 @@ ON_DROPPING = (
 """What a message says that leaves no other choice than to repair or to drop rows."""
 
 
+def shown(value: object) -> str:
+    """A parameter as a message may repeat it: a number or a text; of anything else, which may be rows, its type."""
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return repr(value) if plain else f"a {type(value).__name__}"
+
+
 class NothingRecorded(UserWarning):
     """A promise was made without a ledger: nobody adds up what the same people are asked for."""
 

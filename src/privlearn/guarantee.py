@@ -7,7 +7,7 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 from privlearn.relation import Relation, relation_named
 
 
@@ -47,9 +47,11 @@ class Guarantee:
                 "(math.inf for no privacy at all)"
             )
         if not _is_real(self.epsilon) or math.isnan(self.epsilon) or self.epsilon <= 0:
-            raise InvalidParameter(f"epsilon must be a number above 0 (or math.inf), not {self.epsilon!r}")
+            raise InvalidParameter(
+                f"epsilon must be a number above 0 (or math.inf), not {shown(self.epsilon)}"
+            )
         if not _is_real(self.delta) or not 0 <= self.delta < 1:
-            raise InvalidParameter(f"delta must be a number in [0, 1), not {self.delta!r}")
+            raise InvalidParameter(f"delta must be a number in [0, 1), not {shown(self.delta)}")
         relation_named(self.neighbours)
         object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", float(self.delta))

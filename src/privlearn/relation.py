@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,9 @@ def register_relation(relation: Relation) -> None:
 def relation_named(name: Any) -> Relation:
     """The relation of that name."""
     if not isinstance(name, str) or name not in RELATIONS:
-        raise InvalidParameter(f"neighbours must be one of {', '.join(map(repr, RELATIONS))}, not {name!r}")
+        raise InvalidParameter(
+            f"neighbours must be one of {', '.join(map(repr, RELATIONS))}, not {shown(name)}"
+        )
     return RELATIONS[name]
 
 

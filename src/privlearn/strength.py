@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 from privlearn.guarantee import Guarantee
 
 LARGEST_EPSILON = 20.0
@@ -39,7 +39,7 @@ def weakness(guarantee: Guarantee, records: int) -> str | None:
 def check_strength(guarantee: Guarantee, records: int, accepted: bool) -> None:
     """Refuse a weak promise that nobody has accepted as such."""
     if not isinstance(accepted, bool):
-        raise InvalidParameter(f"accept_weak_privacy must be True or False, not {accepted!r}")
+        raise InvalidParameter(f"accept_weak_privacy must be True or False, not {shown(accepted)}")
     weak = weakness(guarantee, records)
     if weak and not accepted:
         raise InvalidParameter(

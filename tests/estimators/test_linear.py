@@ -91,7 +91,7 @@ class TestPlainMinimiser:
         ({"norm_bound": None}, "norm_bound="),
         ({"classes": None}, "classes="),
         ({"class_weight": "balanced"}, "frequencies"),
-        ({"class_weight": {5: 1.0}}, "class_weight names"),
+        ({"class_weight": {5: 1.0}}, "class_weight has 1 keys"),
         ({"class_weight": {1: math.nan}}, "finite"),
         ({"loss": "hinge"}, "loss must be one of"),
         ({"mechanism": "magic"}, "mechanism must be"),

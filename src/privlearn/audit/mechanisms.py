@@ -19,7 +19,7 @@ from privlearn.audit.report import AuditReport, Finding
 from privlearn.audit.samplers import LEVEL, judge_p_values, noise_p_values
 from privlearn.audit.whole_runs import WHOLE_RUNS, WholeRun, check_whole_run, judge_certificate
 from privlearn.erm import Huber, HuberHinge, Logistic
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import DataOracle, ReleaseMechanism, Task, mechanisms_of
 from privlearn.mechanisms.mechanism import Minimise
@@ -96,7 +96,7 @@ def audit_mechanism(
 def cases(name: str, guarantee: Guarantee) -> Iterator[Case]:
     """Every noise and calibration, on a line, in the plane and (where classes add up) for three classes."""
     if name not in audited():
-        raise InvalidParameter(f"mechanism must be one of {', '.join(audited())}, not {name!r}")
+        raise InvalidParameter(f"mechanism must be one of {', '.join(audited())}, not {shown(name)}")
     kind = mechanisms_of(ReleaseMechanism)[name]
     for calibration, noises in kind.combinations.items():
         for noise in noises:

@@ -9,7 +9,7 @@ import math
 
 from privlearn.bounds.checks import check_counts, check_failure, check_positive
 from privlearn.bounds.finite import finite_private_noise
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 
 DIAMETER = 2.0  # of the unit ball, where encoded rows lie
 
@@ -28,7 +28,7 @@ def frequency_moment(kernel: str, dimension: int, gamma: float) -> float:
     if kernel == "cauchy":
         return gamma * math.sqrt(2.0 * dimension)
     raise InvalidParameter(
-        f"kernel must be 'rbf' or 'cauchy', not {kernel!r}: the theorem needs frequencies with a second moment"
+        f"kernel must be 'rbf' or 'cauchy', not {shown(kernel)}: the theorem needs frequencies with a second moment"
     )
 
 

@@ -35,6 +35,7 @@ MISSING = -2
 _IN_WORDS = {str: "text", int: "whole numbers", bool: "true or false"}
 _KINDS: dict[type, tuple[int, ...]] = {str: (TEXT,), int: (NUMBER, WHOLE), bool: (TRUTH,)}
 _SPELLED_WHOLE = r"^\s*(-?)\+?0*([0-9]+)(\.0*)?\s*$"
+_SPELLED_ZERO = r"^-0$"
 
 
 def numbers(column: Any, label: str) -> NDArray[np.float64]:
@@ -107,7 +108,8 @@ def owners(column: Any, label: str) -> NDArray[np.int64]:
     if pa.types.is_integer(column.type):
         return _numbered(column)[0]
     place, spellings = _numbered(_spelled(column, label))
-    person, _ = _numbered(pc.replace_substring_regex(spellings, _SPELLED_WHOLE, r"\1\2"))
+    whole = pc.replace_substring_regex(spellings, _SPELLED_WHOLE, r"\1\2")
+    person, _ = _numbered(pc.replace_substring_regex(whole, _SPELLED_ZERO, "0"))
     return person[place]
 
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from privlearn.data.blocks import blocks
 from privlearn.data.quiet import quietly
 from privlearn.data.rescale import margin, row_squares
-from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
+from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, shown
 
 
 class BoundedRows:
@@ -44,7 +44,7 @@ class BoundedRows:
 
     def __init__(self, norm_bound: float, n_features: int, fit_intercept: bool = True) -> None:
         if not _is_positive(norm_bound):
-            raise InvalidParameter(f"norm_bound must be a finite number above 0, not {norm_bound!r}")
+            raise InvalidParameter(f"norm_bound must be a finite number above 0, not {shown(norm_bound)}")
         self.clip_bound = float(norm_bound)
         self.n_features = n_features
         self.fit_intercept = fit_intercept

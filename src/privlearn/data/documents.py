@@ -72,6 +72,11 @@ class _UniqueKeyLoader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         _refuse_repeated(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        for key, value in node.value:
+            if key.tag.endswith(":int") and value.tag.endswith(":null"):  # {upper: 6,0}
+                raise ValueError(
+                    f"{key.value!r} stands where a name is expected: write decimals with a point, 6.0"
+                )
         return super().construct_mapping(node, deep=deep)
 
 

@@ -118,7 +118,7 @@ def _read_csv(source: Path | bytes, label: str, schema: Schema | None) -> pa.Tab
     wanted = wanted_columns(names, schema, label)
     as_table(pa.table([[]] * len(names), names=names), wanted)  # refuses repeated names
     types = {} if schema is None else {name: arrow_type(schema, name) for name in wanted}
-    read = _csv_reader(source, _spellings_of_missing(schema))
+    read = _csv_reader(source, _spellings_of_missing(schema), single=len(names) == 1)
     try:
         return read(wanted, types)
     except (pa.ArrowException, ValueError):
@@ -140,7 +140,7 @@ def _explain(read: Reader, names: list[str], types: dict[str, Any], label: str) 
         quietly(partial(read, [name], types), problem)
 
 
-def _csv_reader(source: Path | bytes, missing: list[str]) -> Reader:
+def _csv_reader(source: Path | bytes, missing: list[str], *, single: bool) -> Reader:
     def read(columns: list[str], types: dict[str, Any]) -> pa.Table:
         options = arrow_csv.ConvertOptions(
             include_columns=columns,
@@ -150,7 +150,8 @@ def _csv_reader(source: Path | bytes, missing: list[str]) -> Reader:
         )
         opened = pa.BufferReader(source) if isinstance(source, bytes) else source
         # a line break inside a cell must not depend on where Arrow cuts the file into blocks
-        lines = arrow_csv.ParseOptions(newlines_in_values=True)
+        # and in a file of one column an empty line is a record with a missing cell
+        lines = arrow_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=not single)
         return arrow_csv.read_csv(opened, parse_options=lines, convert_options=options)
 
     return read
@@ -163,7 +164,9 @@ def wanted_columns(names: list[str], schema: Schema | None, source: str) -> list
     roles = [*schema.columns, schema.target.name if schema.target else None, schema.person]
     wanted = [name for name in roles if name is not None and name in names]
     if not wanted:
-        raise DataError(f"{source} has none of the schema's columns: does its first line name them?")
+        raise DataError(
+            f"{source} has none of the schema's columns: does its first line name them, with commas between them?"
+        )
     return wanted
 
 

@@ -13,6 +13,7 @@ _NUMBERED = (
     rf"({_ALONE}|client|member|user|employee|student|individual)s? ?(id|key|code|no|nr|nbr|num|number)"
 )
 _IDENTIFIER = re.compile(rf"(.+ )?(id|uuid|guid|{_NUMBERED}|({_ALONE})s?)")
+MOST_SHOWN = 8
 _BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 
 
@@ -29,11 +30,19 @@ def refuse_unclear_persons(schema: Schema, names: Iterable[str]) -> None:
     if schema.person is not None or schema.one_row_per_person or schema.rows_per_person > 1:
         return
     known = {*schema.columns, schema.target.name if schema.target else None}
-    found = next((name for name in names if name not in known and looks_like_identifier(name)), None)
-    if found is not None:
+    found = sorted(
+        (name for name in names if name not in known and looks_like_identifier(name)), key=_less_like_a_person
+    )
+    if found:
+        shown = ", ".join(map(repr, found[:MOST_SHOWN]))
         raise SchemaError(
-            f"column {found!r} is named like an identifier, and the schema does not say what a person is: if somebody "
-            f"may have several rows, write `person: {found}` in the schema (or the column that tells people apart), "
-            "since they would be protected less than the certificate says; if every row is another person, write "
-            "`one_row_per_person: true`"
+            f"the table has columns that are named like identifiers ({shown}), and the schema does not say what a "
+            "person is: if somebody may have several rows, write in the schema which of them tells people apart, "
+            f"`person: {found[0]}` for example (not one that numbers visits or codes), since people would be protected "
+            "less than the certificate says; if every row is another person, write `one_row_per_person: true`"
         )
+
+
+def _less_like_a_person(name: str) -> bool:
+    """Sorts ``patient_nbr`` before ``encounter_id``."""
+    return re.search(_ALONE, name.lower()) is None

@@ -39,7 +39,7 @@ def as_table(data: Any, columns: Sequence[str] | None = None) -> pa.Table:
     absent = [name for name in wanted if name not in names]
     if absent:
         raise DataError(
-            f"column {absent[0]!r} is missing from the table: add it, or remove it from the schema"
+            f"column {absent[0]!r} is missing from the table: the schema speaks of it, so add it to the table"
         )
     places = {name: place for place, name in enumerate(names)}
     arrays = [_converted(partial(read, places[name]), f"column {name!r}") for name in wanted]

@@ -18,7 +18,7 @@ from privlearn.erm.kernel_newton import DualPoint, newton_step
 from privlearn.erm.kernel_problem import KernelProblem, KernelSolution
 from privlearn.erm.losses import Array
 from privlearn.erm.problem import Progress
-from privlearn.errors import InvalidParameter, SolverError
+from privlearn.errors import InvalidParameter, SolverError, shown
 
 MAX_STEPS = 200
 STALLED = 30  # steps without a smaller gap: rounding does not allow more
@@ -61,7 +61,7 @@ def minimise_kernel(
     """
     gap = default_gap(problem.regularization) if gap is None else gap
     if not 0 < gap < math.inf:
-        raise InvalidParameter(f"gap must be a finite number above 0, not {gap!r}")
+        raise InvalidParameter(f"gap must be a finite number above 0, not {shown(gap)}")
     weights = np.ones(len(problem.gram)) if problem.row_weights is None else problem.row_weights
     rows = np.flatnonzero(weights > 0)  # the others have an empty box
     dual = np.zeros(len(weights))

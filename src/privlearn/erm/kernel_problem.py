@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from privlearn.erm.losses import Array, Loss
 from privlearn.erm.problem import check_row_weights, check_scalars, check_signs, check_vector
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 
 SYMMETRY = 1e-9  # relative; what rounding can explain
 TILE = 128  # rows and columns that stay in the cache
@@ -70,7 +70,9 @@ class KernelProblem:
             if math.isinf(self.loss.smoothness):
                 raise InvalidParameter("offsets need a loss with bounded curvature: take loss='huber'")
         if not 0 <= self.gram_error < math.inf:
-            raise InvalidParameter(f"gram_error must be finite and not negative, not {self.gram_error!r}")
+            raise InvalidParameter(
+                f"gram_error must be finite and not negative, not {shown(self.gram_error)}"
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 
 Array = NDArray[np.float64]
 
@@ -113,10 +113,10 @@ class _RoundedHinge(_UnitSlope):
 
     def __post_init__(self) -> None:
         if isinstance(self.width, bool) or not isinstance(self.width, (int, float)):
-            raise InvalidParameter(f"width must be a number above 0, not {self.width!r}")
+            raise InvalidParameter(f"width must be a number above 0, not {shown(self.width)}")
         if not 0 < self.width < math.inf:
             raise InvalidParameter(
-                f"width must be finite and above 0, not {self.width!r}; the papers take 0.5"
+                f"width must be finite and above 0, not {shown(self.width)}; the papers take 0.5"
             )
 
     def _corner(self, z: Array) -> Array:
@@ -280,7 +280,7 @@ def losses_of(sees: Sees) -> dict[str, type[Loss]]:
 def loss_from_name(name: str, width: float | None = None) -> Any:
     """The listed loss of that name; ``width`` only for those that have one."""
     if name not in LOSSES:
-        raise InvalidParameter(f"loss must be one of {', '.join(LOSSES)}, not {name!r}")
+        raise InvalidParameter(f"loss must be one of {', '.join(LOSSES)}, not {shown(name)}")
     kind: Any = LOSSES[name]
     if width is None:
         return kind()
@@ -299,7 +299,7 @@ def choose_loss(asked: Any, takes: Callable[[type[LossFacts]], bool], default: s
         names = sorted(
             (name for name, kind in LOSSES.items() if takes(kind)), key=lambda name: name != default
         )
-        raise InvalidParameter(f"loss must be one of {', '.join(names)} (or such a Loss), not {asked!r}")
+        raise InvalidParameter(f"loss must be one of {', '.join(names)} (or such a Loss), not {shown(asked)}")
     return kind() if isinstance(asked, str) else asked
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privlearn.erm.losses import Array, Loss
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 
 Features = Any
 """A dense float64 or float32 array, or a scipy CSR matrix or array of those."""
@@ -109,13 +109,13 @@ def check_scalars(regularization: float, total: int, norm_bound: float) -> None:
     given = {"regularization": regularization, "total": total, "norm_bound": norm_bound}
     for name, value in given.items():
         if not 0 < value < math.inf:
-            raise InvalidParameter(f"{name} must be a finite number above 0, not {value!r}")
+            raise InvalidParameter(f"{name} must be a finite number above 0, not {shown(value)}")
 
 
 def check_tolerance(tolerance: float) -> None:
     """The gradient norm asked for must be finite and positive."""
     if not 0 < tolerance < math.inf:
-        raise InvalidParameter(f"tolerance must be a finite number above 0, not {tolerance!r}")
+        raise InvalidParameter(f"tolerance must be a finite number above 0, not {shown(tolerance)}")
 
 
 def check_signs(signs: NDArray[Any], rows: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privlearn.data import BoundedRows, Schema
 from privlearn.erm import LossFacts
 from privlearn.erm.losses import choose_loss
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.callers import check_callers
 from privlearn.estimators.inputs import EncodedRows, check_array_shape, target_column
 from privlearn.estimators.work import Work, charge_of
@@ -84,6 +85,12 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
         ``private=False`` allows what is read from the rows where nothing is promised.
         """
+        if not isinstance(self.schema, Schema | None):
+            raise InvalidParameter(
+                f"schema must be a Schema, not {shown(self.schema)}: Schema.load('census.yaml')"
+            )
+        if isinstance(self.ledger, str | Path):
+            raise InvalidParameter("ledger must be a Ledger, not a path: Ledger.open('budgets.db', 'census')")
         loss = self._chosen_loss()
         return Work(self, loss, *self._lift(self._read(X, y, private)))
 

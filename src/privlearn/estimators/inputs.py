@@ -14,7 +14,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from privlearn.data import BoundedRows, Schema, SchemaEncoder, Target, as_table
-from privlearn.data.cells import MISSING, UNKNOWN, codes
+from privlearn.data.cells import MISSING, UNKNOWN, codes, owners
 from privlearn.data.cells import numbers as cell_numbers
 from privlearn.data.columns import EXACT
 from privlearn.data.persons import refuse_unclear_persons
@@ -100,6 +100,25 @@ def encode_table(encoder: SchemaEncoder, X: Any, answers: int) -> dict[str, Any]
         return fields | {"total": answers, "rows_per_person": encoder.schema.rows_per_person}
     weights, persons = encoder.person_weights(X)
     return fields | {"total": persons, "person_weights": weights}
+
+
+def first_rows_of_persons(schema: Schema | None, X: Any, y: Any, most: int) -> tuple[Any, Any]:
+    """Table and labels with so many rows of each person that all persons together have at most ``most``.
+
+    Which rows of a person stay depends on that person's rows and the public number of persons alone.
+    """
+    if schema is None or schema.person is None:
+        return X, y
+    answers = [schema.target.name] if y is None and schema.target is not None else []
+    table = as_table(X, [*schema.columns, schema.person, *answers])
+    person = owners(table.column(schema.person), f"column {schema.person!r}")
+    each = max(most // (int(person.max()) + 1), 1)
+    order = np.argsort(person, kind="stable")
+    starts = np.flatnonzero(np.diff(person[order], prepend=-1))
+    rank = np.empty(len(person), dtype=np.int64)
+    rank[order] = np.arange(len(person)) - np.repeat(starts, np.diff(starts, append=len(person)))
+    kept = rank < each
+    return table.filter(pa.array(kept)), None if y is None else np.asarray(y, dtype=object)[kept]
 
 
 def check_arrays(estimator: Any, X: Any, y: Any, private: bool) -> None:
@@ -202,7 +221,9 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Array | None
         )
     labels = classes.tolist()
     if unknown := [label for label in class_weight if label not in labels]:
-        raise InvalidParameter(f"class_weight names {unknown}, which classes does not list")
+        raise InvalidParameter(
+            f"class_weight has {len(unknown)} keys that classes does not list: correct them"
+        )
     weights = np.array([float(class_weight.get(label, 1.0)) for label in labels])
     if not (np.isfinite(weights).all() and (weights > 0).all()):
         raise InvalidParameter("class_weight must be finite and above 0")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.lifting import PUBLIC_POINTS, lift
 from privlearn.mechanisms import ReleaseMechanism, mechanisms_of
@@ -29,7 +29,7 @@ class KernelChoice(PrivateLinearModel):
         names = ("auto", "function_release", *mechanisms_of(ReleaseMechanism))
         if self.mechanism not in names:
             raise InvalidParameter(
-                f"mechanism must be one of {', '.join(names)}, not {self.mechanism!r}; "
+                f"mechanism must be one of {', '.join(names)}, not {shown(self.mechanism)}; "
                 "'pinp' answers questions: InteractivePredictor(learner, guarantee, mechanism='pinp', state=...)"
             )
         linear = isinstance(self.kernel, str) and self.kernel == "linear"

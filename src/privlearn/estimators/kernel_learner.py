@@ -18,7 +18,7 @@ from privlearn.erm import Loss
 from privlearn.erm.dual import minimise_kernel
 from privlearn.erm.kernel_problem import KernelProblem
 from privlearn.errors import InvalidParameter, SessionError, SolverError
-from privlearn.estimators.inputs import check_array_shape
+from privlearn.estimators.inputs import check_array_shape, first_rows_of_persons
 from privlearn.estimators.session_goal import loss_of, read_goal
 from privlearn.estimators.session_task import session_facts, session_gap, session_task
 from privlearn.features import Kernel, kernel_from_name
@@ -31,7 +31,8 @@ from privlearn.release.encoders import describe_encoding
 Array = NDArray[np.float64]
 
 LARGEST = 2**15
-"""Most rows an exact kernel machine takes: it holds their square in memory."""
+"""Most rows an exact kernel machine takes: it holds their square in memory. Of N persons it takes the first LARGEST / N
+rows of each, since how many they have together is private."""
 
 
 class KernelLearner(BaseEstimator):  # type: ignore[misc]
@@ -136,9 +137,9 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
                 "a session computes kernels itself: pass kernel=k, a function, not 'precomputed'"
             )
         loss = loss_of(self)
-        goal = read_goal(self, X, y)
+        goal = read_goal(self, *first_rows_of_persons(self.schema, X, y, LARGEST))
+        _check_count(goal.rows.total)
         features = as_matrix(goal.rows.features)
-        _check_count(len(features))
         self.kernel_, self.encoder_ = kernel, goal.rows.encoder
         self._goal, self._features = goal, features
         self._task = session_task(goal, loss, self.regularization, self.guarantee)
@@ -248,6 +249,6 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
 def _check_count(rows: int) -> None:
     if rows > LARGEST:
         raise InvalidParameter(
-            f"an exact kernel machine takes at most {LARGEST} rows: fit on fewer, or release a model with "
+            f"an exact kernel machine takes at most {LARGEST} records: fit on fewer, or release a model with "
             "PrivateSVC(kernel=..., public_points=...) or PrivateRegressor"
         )

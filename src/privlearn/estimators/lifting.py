@@ -65,8 +65,8 @@ def _to_landmarks(estimator: Any, rows: Rows) -> Lifted[Rows]:
     kernel = _kernel(estimator)
     points = _public_points(estimator.public_points, base, kernel)
     features = LandmarkFeatures(kernel, points)
-    count = rows.features.shape[0] if hasattr(rows.features, "shape") else len(rows.features)
-    dtype = np.float32 if count * features.dimension > _LARGE else np.float64
+    # By the public number of records or persons: how many rows a person has must not change everybody's precision.
+    dtype = np.float32 if rows.total * features.dimension > _LARGE else np.float64
     lifted = features.transform(rows.features, dtype=dtype)
     encoder = KernelEncoder(base, features.kernel, features.public_points)
     probes: Any = features.transform(points)

@@ -6,7 +6,7 @@ import dataclasses
 import numbers
 from typing import Any
 
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.default_regularization import default_regularization
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import OutputPerturbation, ReleaseMechanism, Task, mechanisms_of
@@ -58,7 +58,9 @@ def _choose_mechanism(task: Task, guarantee: Guarantee, mechanism: str, noise: s
     if mechanism in known:
         return known[mechanism]
     if mechanism != "auto":
-        raise InvalidParameter(f"mechanism must be 'auto', {', '.join(map(repr, known))}, not {mechanism!r}")
+        raise InvalidParameter(
+            f"mechanism must be 'auto', {', '.join(map(repr, known))}, not {shown(mechanism)}"
+        )
     for kind in known.values():
         if kind.is_default and calibration in kind.combinations:
             likely = _choose_noise(kind, guarantee, noise, calibration)
@@ -91,5 +93,5 @@ def _choose_regularization(task: Task, guarantee: Guarantee, kind: Any, noise: s
 def check_regularization(asked: Any) -> float:
     """What was asked for instead of ``"auto"``."""
     if not isinstance(asked, numbers.Real) or isinstance(asked, bool) or not 0 < float(asked) < float("inf"):
-        raise InvalidParameter(f"regularization must be 'auto' or a number above 0, not {asked!r}")
+        raise InvalidParameter(f"regularization must be 'auto' or a number above 0, not {shown(asked)}")
     return float(asked)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privlearn.data.rescale import margin
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 from privlearn.features.points import is_sparse, row_count
 
 BLOCK = 2048  # rows; 512 to 4096 cost the same on one core, and larger ones wait less often for a busy second
@@ -61,7 +61,7 @@ class FeatureMap(ABC):
     ) -> Iterator[tuple[slice, Features]]:
         """Features of ``rows`` points at a time, each block with the slice of X it belongs to."""
         if rows < 1:
-            raise InvalidParameter(f"rows must be at least 1, not {rows!r}")
+            raise InvalidParameter(f"rows must be at least 1, not {shown(rows)}")
         return self._blocks(_sliceable(X), rows, _precision(dtype))
 
     def _blocks(self, X: Any, rows: int, kind: Any) -> Iterator[tuple[slice, Features]]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from privlearn.errors import DataError, InvalidParameter
+from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.features.feature_map import FeatureMap, Features, safe_norm
 from privlearn.features.kernel import Kernel
 from privlearn.features.kernels import kernel_from_dict
@@ -134,5 +134,5 @@ def _frequencies(kernel: ShiftInvariantKernel, count: int, seed: int) -> Array:
 
 def _whole(parameter: str, value: Any, least: int) -> int:
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-        raise InvalidParameter(f"{parameter} must be a whole number, at least {least}, not {value!r}")
+        raise InvalidParameter(f"{parameter} must be a whole number, at least {least}, not {shown(value)}")
     return int(value)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privlearn.data.quiet import quietly
-from privlearn.errors import DataError, InvalidParameter
+from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.features.points import Array, as_matrix, as_points, row_count
 
 ROUNDING = 1e-9  # relative; by how much a computed k(x, x) may exceed the bound
@@ -165,11 +165,11 @@ def positive(parameter: str, value: Any) -> float:
     """The value of a parameter that must be a finite number above 0."""
     if isinstance(value, str):
         raise InvalidParameter(
-            f"{parameter} must be a number, not {value!r}: reading it off the data would publish the data; "
+            f"{parameter} must be a number, not {shown(value)}: reading it off the data would publish the data; "
             f"on rows of norm at most 1, {parameter}=1.0 is a fair start"
         )
     if not is_finite(value) or value <= 0:
-        raise InvalidParameter(f"{parameter} must be a finite number above 0, not {value!r}")
+        raise InvalidParameter(f"{parameter} must be a finite number above 0, not {shown(value)}")
     return float(value)
 
 

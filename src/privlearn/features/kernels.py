@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 from privlearn.features.kernel import Function, Kernel, PrecomputedKernel
 from privlearn.features.vector_kernels import (
     CauchyKernel,
@@ -57,7 +57,9 @@ def kernel_from_name(
         return Kernel.from_callable(kernel, bound=_declared(bound))
     kind = KERNELS.get(kernel) if isinstance(kernel, str) else None
     if kind is None:
-        raise InvalidParameter(f"kernel must be one of {', '.join(KERNELS)} or a function, not {kernel!r}")
+        raise InvalidParameter(
+            f"kernel must be one of {', '.join(KERNELS)} or a function, not {shown(kernel)}"
+        )
     given: dict[str, Any] = {"gamma": gamma, "degree": degree, "coef0": coef0}
     if "bound" in kind.settings:
         given["bound"] = _declared(bound)

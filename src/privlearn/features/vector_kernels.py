@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from privlearn.errors import DataError, InvalidParameter
+from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.features.kernel import Kernel, finite, is_finite, positive
 from privlearn.features.points import Array, Points, as_points, inner_products, row_squares
 from privlearn.features.separable import coordinate_sums
@@ -69,9 +69,9 @@ class PolynomialKernel(ProductKernel):
 
     def __post_init__(self) -> None:
         if not isinstance(self.degree, numbers.Integral) or isinstance(self.degree, bool) or self.degree < 1:
-            raise InvalidParameter(f"degree must be a whole number, at least 1, not {self.degree!r}")
+            raise InvalidParameter(f"degree must be a whole number, at least 1, not {shown(self.degree)}")
         if not is_finite(self.coef0) or self.coef0 < 0:
-            raise InvalidParameter(f"coef0 must be a finite number, at least 0, not {self.coef0!r}")
+            raise InvalidParameter(f"coef0 must be a finite number, at least 0, not {shown(self.coef0)}")
         object.__setattr__(self, "gamma", positive("gamma", self.gamma))
         object.__setattr__(self, "degree", int(self.degree))
         object.__setattr__(self, "coef0", float(self.coef0))

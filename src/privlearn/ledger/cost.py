@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from privlearn.accounting.compose import pure_renyi
-from privlearn.errors import LedgerError
+from privlearn.errors import LedgerError, shown
 from privlearn.guarantee import Guarantee
 
 
@@ -50,6 +50,6 @@ class Cost:
         # Zero would be a free release, and no release is free; a NaN would pass every comparison.
         if not 0 < divergence < math.inf:
             raise LedgerError(
-                f"the cost's Renyi curve must be positive and finite at order {order!r}, not {divergence!r}"
+                f"the cost's Renyi curve must be positive and finite at order {order!r}, not {shown(divergence)}"
             )
         return divergence

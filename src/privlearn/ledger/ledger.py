@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, insert, select
 
-from privlearn.errors import LedgerError
+from privlearn.errors import LedgerError, shown
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import store as stores
 from privlearn.ledger.admission import check_room, check_same
@@ -214,7 +214,7 @@ class Ledger:
 
 def _new_composition(total: Guarantee, name: str) -> Composition:
     if name not in COMPOSITIONS:
-        raise LedgerError(f"composition must be one of {COMPOSITIONS}, not {name!r}")
+        raise LedgerError(f"composition must be one of {COMPOSITIONS}, not {shown(name)}")
     return RenyiComposition.of(total) if name == "renyi" else BasicComposition(total)
 
 

@@ -146,8 +146,10 @@ def read_composition(connection: Connection, store: str, dataset: str) -> Compos
     row = connection.execute(select(budgets).where(budgets.c.dataset == dataset)).one_or_none()
     if row is None:
         where = f"{shlex.quote(dataset)} --ledger {shlex.quote(store)}"
+        names = list(connection.scalars(select(budgets.c.dataset).order_by(budgets.c.dataset)))
+        others = f"it has {', '.join(map(repr, names))}. For other people than theirs, " if names else ""
         raise LedgerError(
-            f"data set {dataset!r} has no budget in the ledger at {store}: "
+            f"data set {dataset!r} has no budget in the ledger at {store}: {others}"
             f"create it with `privlearn budget create {where} --epsilon 1 --delta 1e-6`"
         )
     try:

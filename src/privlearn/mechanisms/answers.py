@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from privlearn.erm.certifiable import longest_minimiser
-from privlearn.errors import DataError, InvalidParameter
+from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.features.feature_map import shorten
 from privlearn.mechanisms.task import Task
 
@@ -30,7 +30,7 @@ def refuse_joint(task: Task) -> str | None:
 def whole_number(value: Any, name: str) -> int:
     """As an integer of at least 1; a certificate's reader passes it as a float."""
     if isinstance(value, bool) or not 1 <= value < math.inf or value != int(value):
-        raise InvalidParameter(f"{name} must be a whole number of at least 1, not {value!r}")
+        raise InvalidParameter(f"{name} must be a whole number of at least 1, not {shown(value)}")
     return int(value)
 
 

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.answers import ball_radius
 from privlearn.mechanisms.mechanism import Mechanism, mechanisms_of
@@ -45,7 +45,7 @@ class KernelTask:
     def __post_init__(self) -> None:
         if not 0 <= self.solver_distance < math.inf:
             raise InvalidParameter(
-                f"solver_distance must be finite and at least 0, not {self.solver_distance!r}"
+                f"solver_distance must be finite and at least 0, not {shown(self.solver_distance)}"
             )
 
     @property
@@ -130,9 +130,9 @@ def session_mechanism(name: str, mode: str = "tight") -> Any:
     named = [kind for kind in known if kind.name == name]
     if not named:
         names = dict.fromkeys(kind.name for kind in known)
-        raise InvalidParameter(f"a session's mechanism is one of {', '.join(names)}, not {name!r}")
+        raise InvalidParameter(f"a session's mechanism is one of {', '.join(names)}, not {shown(name)}")
     for kind in named:
         if kind.mode == mode:
             return kind
     modes = ", ".join(kind.mode for kind in named)
-    raise InvalidParameter(f"mechanism={name!r} has the modes {modes}, not {mode!r}: leave mode out")
+    raise InvalidParameter(f"mechanism={name!r} has the modes {modes}, not {shown(mode)}: leave mode out")

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.noise import FLOATING_POINT
 from privlearn.mechanisms.task import Task
@@ -103,12 +103,12 @@ class Mechanism(ABC):
         allowed = cls.combinations
         if calibration not in allowed:
             raise InvalidParameter(
-                f"{cls.title} knows calibration = {', '.join(map(repr, allowed))}, not {calibration!r}"
+                f"{cls.title} knows calibration = {', '.join(map(repr, allowed))}, not {shown(calibration)}"
             )
         if noise not in allowed[calibration]:
             raise InvalidParameter(
                 f"calibration={calibration!r} of {cls.title} needs noise = "
-                f"{' or '.join(map(repr, allowed[calibration]))}, not {noise!r}"
+                f"{' or '.join(map(repr, allowed[calibration]))}, not {shown(noise)}"
             )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 from privlearn.mechanisms.exact_reals import exactly, gamma, norm, normals, rounded
 from privlearn.randomness import Randomness
 
@@ -34,7 +34,9 @@ _LEAST_SCALE = 1e-300  # its grid's step is a floating-point number still
 def grid_step(scale: float, bits: int = GRID_BITS) -> float:
     """The power of two at most ``scale * 2**-bits``."""
     if not _LEAST_SCALE <= scale < math.inf:
-        raise InvalidParameter(f"a noise scale must be finite and at least {_LEAST_SCALE:g}, not {scale!r}")
+        raise InvalidParameter(
+            f"a noise scale must be finite and at least {_LEAST_SCALE:g}, not {shown(scale)}"
+        )
     return math.ldexp(1.0, math.frexp(scale)[1] - 1 - bits)
 
 

@@ -10,7 +10,7 @@ from privlearn.erm.certifiable import least_gap, least_tolerance
 from privlearn.erm.hinge import GAP_TOLERANCE, check_dimension
 from privlearn.erm.losses import LossFacts
 from privlearn.erm.solve import certified_distance
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 from privlearn.relation import Relation, relation_named
 
 
@@ -63,11 +63,13 @@ class Task:
         for name in ("total", "dimension", "problems", "rows_per_person"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
                 raise InvalidParameter(
-                    f"{name} must be a whole number of at least 1, not {getattr(self, name)!r}"
+                    f"{name} must be a whole number of at least 1, not {shown(getattr(self, name))}"
                 )
         for name in ("regularization", "tolerance", "weight_bound", "gap"):
             if not 0 < getattr(self, name) < math.inf:
-                raise InvalidParameter(f"{name} must be a finite number above 0, not {getattr(self, name)!r}")
+                raise InvalidParameter(
+                    f"{name} must be a finite number above 0, not {shown(getattr(self, name))}"
+                )
 
     def certifiable(self, *, regularization: float | None = None, linear_norm: float = 0.0) -> Task:
         """The same task with a tolerance that the solver reaches on every table: the one asked for, or the least such.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from privlearn.data import CategoryColumn, NumberColumn, Schema, TextColumn
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 from privlearn.features.points import row_count
 
 Array = NDArray[np.float64]
@@ -61,7 +61,7 @@ def check_count(name: str, value: Any, most: int) -> int:
     """Refuse what does not count anything."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or not 1 <= int(value) <= most:
-        raise InvalidParameter(f"{name} must be a whole number from 1 to {most:,}, not {value!r}")
+        raise InvalidParameter(f"{name} must be a whole number from 1 to {most:,}, not {shown(value)}")
     return int(value)
 
 

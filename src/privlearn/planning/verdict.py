@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, cast
 
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 
 Verdict = Literal["clear", "noisy", "drowned"]
 
@@ -23,5 +23,5 @@ def verdict_of(ratio: float) -> Verdict:
 def largest_ratio(verdict: str) -> float:
     """The largest ratio of that verdict or a better one."""
     if verdict not in LARGEST_RATIO:
-        raise InvalidParameter(f"verdict must be one of {', '.join(LARGEST_RATIO)}, not {verdict!r}")
+        raise InvalidParameter(f"verdict must be one of {', '.join(LARGEST_RATIO)}, not {shown(verdict)}")
     return LARGEST_RATIO[verdict]

@@ -188,7 +188,7 @@ class Certified(ABC):
             **({"strength": self.weakness} if self.weakness else {}),
             "mechanism": self._title(),
             "loss": ", ".join(str(value) for value in task.loss.to_dict().values() if value is not None),
-            "records": f"{self.records} (public)",
+            "persons" if task.averaged else "records": f"{self.records} (public)",
             **self._described(),
             "regularization": in_words(task.regularization),
             **{_spaced(name): in_words(value) for name, value in self.mechanism.constants().items()},

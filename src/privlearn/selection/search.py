@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.callers import check_callers
 from privlearn.estimators.work import charge_of
 from privlearn.guarantee import Guarantee
@@ -233,4 +233,4 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
 
 def check_method(method: Any) -> None:
     if method not in METHODS:
-        raise InvalidParameter(f"method must be {' or '.join(map(repr, METHODS))}, not {method!r}")
+        raise InvalidParameter(f"method must be {' or '.join(map(repr, METHODS))}, not {shown(method)}")

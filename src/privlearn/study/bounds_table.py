@@ -22,7 +22,7 @@ from privlearn.bounds import (
     rbf_lower_bound,
     sensitivity,
 )
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
 
 KERNELS = ("linear", "rbf", "cauchy")
 
@@ -44,7 +44,7 @@ class Case:
     def __post_init__(self) -> None:
         if self.kernel not in KERNELS:
             raise InvalidParameter(
-                f"--kernel must be one of {', '.join(KERNELS)}, not {self.kernel!r}: RBHT's theorems cover no other"
+                f"--kernel must be one of {', '.join(KERNELS)}, not {shown(self.kernel)}: RBHT's theorems end there"
             )
         if not 0 < self.delta < 1:
             raise InvalidParameter(

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from privlearn.errors import InvalidParameter, PrivlearnError
+from privlearn.errors import InvalidParameter, PrivlearnError, shown
 
 STYLE = {
     "font.size": 10,
@@ -39,5 +39,5 @@ def kind_of_image(path: Path) -> str:
     """svg, png or pdf, by the name's ending."""
     kind = path.suffix.removeprefix(".").lower()
     if kind not in _KINDS:
-        raise InvalidParameter(f"--out must end in .{', .'.join(_KINDS)}, not {path.name!r}")
+        raise InvalidParameter(f"--out must end in .{', .'.join(_KINDS)}, not {shown(path.name)}")
     return kind
