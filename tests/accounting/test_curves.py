@@ -142,7 +142,7 @@ def test_objective_curve_is_a_privacy_curve(ratio: float, slack: float) -> None:
 def test_objective_curve_holds_in_both_directions(ratio: float, slack: float, epsilon: float) -> None:
     curve = GaussianObjectiveCurve(ratio, slack)
     mirrored = -math.expm1(-epsilon) + math.exp(-epsilon) * curve.delta(epsilon)
-    assert curve.delta(-epsilon) == pytest.approx(mirrored, abs=1e-13)
+    assert curve.delta(-epsilon) == pytest.approx(mirrored, abs=1e-12)  # each is rounded upwards
 
 
 @settings(max_examples=100, deadline=None)

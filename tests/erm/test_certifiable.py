@@ -32,7 +32,6 @@ from privlearn.erm import (
 )
 from privlearn.erm import solve as solve_module
 from privlearn.erm.certifiable import LEAST_FOR_HINGE, least_gap, least_tolerance, longest_minimiser
-from privlearn.erm.losses import RESIDUAL_LOSSES
 from privlearn.erm.objective import Objective
 from privlearn.erm.rows import MOST_LEVELS, PIECE, Rows, pairwise_sum, product_chain, row_products
 
@@ -99,7 +98,7 @@ def test_every_table_is_solved_or_none(loss: Loss, columns: int) -> None:
                 continue  # refused, whatever the rows are
             for rows, signs in tables(columns, seed=1):
                 linear = _unit(rng.normal(size=(1, columns)))[0] * pull if pull else None
-                residual = loss.name in RESIDUAL_LOSSES
+                residual = loss.sees == "residual"
                 offsets = rng.uniform(-1.0, 1.0, len(rows)) if residual else None
                 signs = np.ones(len(rows)) if residual else signs
                 problem = Problem(rows, signs, loss, regularization, len(rows), None, linear, offsets=offsets)

@@ -142,7 +142,7 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
         features = as_matrix(goal.rows.features)
         self.kernel_, self.encoder_ = kernel, goal.rows.encoder
         self._goal, self._features = goal, features
-        self._task = session_task(goal, loss, self.regularization, self.guarantee)
+        self._task = session_task(goal, loss, self.regularization, self.guarantee, kernel)
         self._dual = None
         return self
 

@@ -18,8 +18,13 @@ from privlearn.mechanisms.kernel_task import LARGEST_SUM, KernelTask
 from privlearn.mechanisms.task import Task
 
 
-def session_task(goal: Goal, loss: Loss, regularization: Any, guarantee: Guarantee | None) -> Task:
-    """What the session's mechanism is calibrated by; ``regularization="auto"`` depends on the guarantee."""
+def session_task(
+    goal: Goal, loss: Loss, regularization: Any, guarantee: Guarantee | None, kernel: Kernel
+) -> Task:
+    """What the session's mechanism is calibrated by; ``regularization="auto"`` depends on the guarantee.
+
+    Where rounding errors would keep the solver from proving its result on some tables it is doubled until they do not.
+    """
     rows = goal.rows
     task = Task(
         loss=loss,
@@ -34,7 +39,10 @@ def session_task(goal: Goal, loss: Loss, regularization: Any, guarantee: Guarant
         averaged=rows.person_weights is not None,
     )
     if isinstance(regularization, str) and regularization == "auto":
-        return dataclasses.replace(task, regularization=session_regularization(task, guarantee))
+        task = dataclasses.replace(task, regularization=session_regularization(task, guarantee))
+        while math.isinf(_least_gap(task, kernel, rows.features.shape[1])):
+            task = dataclasses.replace(task, regularization=2.0 * task.regularization)
+        return task
     return dataclasses.replace(task, regularization=check_regularization(regularization))
 
 
@@ -52,16 +60,20 @@ def session_gap(task: Task, kernel: Kernel, dimension: int) -> float:
     InvalidParameter
         If rounding errors would keep it from that on some tables.
     """
-    least = least_kernel_gap(
-        task.loss,
-        task.regularization,
-        rows=LARGEST_SUM if task.averaged else task.total,
-        weight_bound=task.weight_bound,
-        gram_error=kernel_rounding(kernel, dimension),
-    )
+    least = _least_gap(task, kernel, dimension)
     if math.isinf(least):
         raise InvalidParameter(
             f"regularization = {task.regularization:g} is too small for this kernel: rounding errors would keep the "
             "solver from proving its result on some tables. Take regularization='auto', or a larger number"
         )
     return max(default_gap(task.regularization), least)
+
+
+def _least_gap(task: Task, kernel: Kernel, dimension: int) -> float:
+    return least_kernel_gap(
+        task.loss,
+        task.regularization,
+        rows=LARGEST_SUM if task.averaged else task.total,
+        weight_bound=task.weight_bound,
+        gram_error=kernel_rounding(kernel, dimension),
+    )

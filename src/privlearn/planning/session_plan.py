@@ -44,8 +44,9 @@ class SessionPlan(Foretold):
     def mechanism(self) -> SessionMechanism:
         goal: Any = self.goal
         goal = dataclasses.replace(goal, rows=dataclasses.replace(goal.rows, total=self.rows))
-        task = session_task(goal, loss_of(self.learner), self.learner.regularization, self.guarantee)
-        facts = session_facts(task, _kernel_of(self.learner), self.features)
+        kernel = _kernel_of(self.learner)
+        task = session_task(goal, loss_of(self.learner), self.learner.regularization, self.guarantee, kernel)
+        facts = session_facts(task, kernel, self.features)
         found: SessionMechanism = session_mechanism(self.name).calibrate(facts, self.guarantee)
         return found
 

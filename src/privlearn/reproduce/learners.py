@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.erm import Loss, Problem, minimise
+from privlearn.erm.certifiable import least_tolerance
 from privlearn.estimators.plan import plan_mechanism
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import DataOracle, Task
@@ -76,4 +77,6 @@ class Learner:
         problem = Problem(
             split.rows, split.signs, self._loss, regularization, total, linear=linear, offsets=split.offsets
         )
-        return minimise(problem, tolerance=self._tolerance).coefficients
+        norm = 0.0 if linear is None else float(np.linalg.norm(linear))
+        least = least_tolerance(self._loss, regularization, dimension=split.rows.shape[1], linear_norm=norm)
+        return minimise(problem, tolerance=max(self._tolerance, least)).coefficients
