@@ -94,7 +94,7 @@ TABLE: dict[str, Any] = {"age": [30, 40] * 50, "ill": [0, 1] * 50, "patient_nbr"
 
 def test_training_asks_without_reading_cells() -> None:
     learner = PrivateLogisticRegression(schema=stated(), epsilon=1.0, delta=1e-6)
-    with pytest.raises(SchemaError, match=r"write `person: patient_nbr`.*`one_row_per_person: true`"):
+    with pytest.raises(SchemaError, match=r"`person: patient_nbr`.*`one_row_per_person: true`"):
         learner.fit(TABLE)
 
 

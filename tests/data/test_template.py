@@ -68,7 +68,7 @@ def test_it_asks_about_persons_where_a_column_is_named_like_an_identifier(
     content |= {"columns": {"age": {"type": "number", "lower": 0, "upper": 9}}, "target": None}
     schema = Schema.from_dict(content)
     if answer is None:
-        with pytest.raises(SchemaError, match=r"person: encounter_id.*one_row_per_person: true"):
+        with pytest.raises(SchemaError, match=r"person: patient_nbr.*one_row_per_person: true"):
             read_records(path, schema)
     else:
         assert read_records(path, schema).num_rows == 2

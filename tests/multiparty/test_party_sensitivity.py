@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from privlearn.erm import HuberHinge, Logistic, SmoothedHinge
-from privlearn.mechanisms import LocalAggregation, MultipartyMechanism
+from privlearn.mechanisms import LocalAggregation, SummedMechanism
 from privlearn.mechanisms.summed import Question
 from tests.support.party_cases import aggregation, descent, exact_sum, parties_of, psgd, task_of
 
@@ -27,7 +27,7 @@ records = st.tuples(unit_rows, st.sampled_from([1.0, -1.0]))
 both_relations = pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
 
 
-def moved(mechanism: MultipartyMechanism, question: Question, data: Any, place: int, other: Any) -> float:
+def moved(mechanism: SummedMechanism, question: Question, data: Any, place: int, other: Any) -> float:
     """Distance between the sums of all parties before and after the record at ``place`` becomes another."""
     rows, signs = np.array([row for row, _ in data]), np.array([sign for _, sign in data])
     sums = []
@@ -38,7 +38,7 @@ def moved(mechanism: MultipartyMechanism, question: Question, data: Any, place: 
     return float(np.linalg.norm(sums[1] - sums[0]))
 
 
-def asked(mechanism: MultipartyMechanism, kind: str, point: Array | None = None) -> Question:
+def asked(mechanism: SummedMechanism, kind: str, point: Array | None = None) -> Question:
     coefficients = None if point is None else point[np.newaxis]
     return Question(0, kind, 3, math.inf, (), coefficients)
 

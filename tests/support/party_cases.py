@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from privlearn.erm import HuberHinge, Problem, minimise
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import LocalAggregation, MultipartyMechanism, NoisyDescent, PrivateSGD, Task
+from privlearn.mechanisms import LocalAggregation, NoisyDescent, PrivateSGD, SummedMechanism, Task
 from privlearn.mechanisms.summed import NoisySum, Question
 from privlearn.multiparty.party import Party
 
@@ -66,9 +66,7 @@ def random_rows(count: int, dimension: int, seed: int) -> tuple[Array, Array]:
     return rows, signs
 
 
-def parties_of(
-    mechanism: MultipartyMechanism, rows: Array, signs: Array, sizes: Sequence[int]
-) -> list[Party]:
+def parties_of(mechanism: SummedMechanism, rows: Array, signs: Array, sizes: Sequence[int]) -> list[Party]:
     """Consecutive rows to each party, weighted as the mechanism wants it."""
     uniform = mechanism.calibration == "uniform"
     total = sum(sizes)

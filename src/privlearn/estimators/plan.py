@@ -35,7 +35,7 @@ def plan_mechanism(
     else:
         noise = _choose_noise(kind, guarantee, noise, calibration)
     if reason := kind.explain_refusal(task, noise):
-        raise InvalidParameter(f"mechanism={kind.name!r} does not fit: {reason}. Take mechanism='output'")
+        raise InvalidParameter(f"{kind.title} does not fit: {reason}. Take mechanism='output'")
     if noise != "gaussian" and not kind.answers_questions:
         guarantee = Guarantee(guarantee.epsilon, 0.0, guarantee.neighbours)
     chosen = _choose_regularization(task, guarantee, kind, noise, regularization)
