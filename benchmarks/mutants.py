@@ -77,8 +77,8 @@ class Mutant:
     tests: tuple[str, ...]
 
 
-OUTPUT = "mechanisms/output.py"
-OBJECTIVE = "mechanisms/objective.py"
+OUTPUT = "mechanisms/release/output.py"
+OBJECTIVE = "mechanisms/release/objective.py"
 NOISES = "mechanisms/noise.py"
 RELATION = "relation.py"
 TASK = "mechanisms/task.py"
@@ -86,34 +86,34 @@ CERTIFICATE = "release/certified.py"
 ARTIFACT = "release/artifact.py"
 LINEAR = "estimators/linear.py"
 BASE = "estimators/base.py"
-WORK = "estimators/work.py"
+WORK = "estimators/fitting.py"
 CALIBRATE = "accounting/calibrate.py"
 CURVES = "accounting/curves.py"
 COMPOSE = "accounting/compose.py"
-TDDL = "mechanisms/tddl.py"
-TDIL = "mechanisms/tdil.py"
-PINP = "mechanisms/pinp.py"
-FUNCTION = "mechanisms/function_release.py"
-PATHS = "mechanisms/gaussian_path.py"
-STOPPING = "mechanisms/random_stopping.py"
-SCORED = "mechanisms/scored.py"
-EVERY = "mechanisms/every_candidate.py"
-PARTITION = "mechanisms/partition.py"
-SEARCH_WAYS = "selection/ways.py"
-QUANTILE = "mechanisms/quantile.py"
-HISTOGRAM = "mechanisms/histogram.py"
-DISCOVERY = "mechanisms/discovery.py"
+TDDL = "mechanisms/release/tddl.py"
+TDIL = "mechanisms/release/tdil.py"
+PINP = "mechanisms/session/pinp.py"
+FUNCTION = "mechanisms/session/function_release.py"
+PATHS = "mechanisms/session/function_release.py"
+STOPPING = "mechanisms/search/random_stopping.py"
+SCORED = "mechanisms/search/search.py"
+EVERY = "mechanisms/search/every_candidate.py"
+PARTITION = "mechanisms/search/partition.py"
+SEARCH_WAYS = "selection/methods.py"
+QUANTILE = "mechanisms/statistics/quantile.py"
+HISTOGRAM = "mechanisms/statistics/histogram.py"
+DISCOVERY = "mechanisms/statistics/discovery.py"
 BUYING = "discovery/buying.py"
-DESCENT = "mechanisms/noisy_descent.py"
-SGD = "mechanisms/psgd.py"
-AGGREGATION = "mechanisms/local_aggregation.py"
-SUMMED = "mechanisms/summed.py"
-TRUSTED = "multiparty/trusted_sum.py"
-PARTY_RUN = "multiparty/party_run.py"
-SHARE = "multiparty/noise_share.py"
-FIXED_POINT = "multiparty/fixed_point.py"
-MASKING_PARTY = "multiparty/masking_party.py"
-MASK = "multiparty/masks.py"
+DESCENT = "mechanisms/summed/noisy_descent.py"
+SGD = "mechanisms/summed/psgd.py"
+AGGREGATION = "mechanisms/summed/local_aggregation.py"
+SUMMED = "mechanisms/summed/summed.py"
+TRUSTED = "multiparty/run/training.py"
+PARTY_RUN = "multiparty/run/party_run.py"
+SHARE = "multiparty/secure_sum/noise_share.py"
+FIXED_POINT = "multiparty/secure_sum/noise_share.py"
+MASKING_PARTY = "multiparty/secure_sum/party.py"
+MASK = "multiparty/secure_sum/masks.py"
 
 
 def _scaled(name: str, file: str, old: str, tests: tuple[str, ...] = NOISE) -> Iterator[Mutant]:
@@ -234,13 +234,13 @@ MUTANTS = [
     Mutant("norm-Gamma noise on a lattice of its own", NOISES, "step = grid_step(scale, GAMMA_GRID_BITS)\n", "step = grid_step(scale, GAMMA_GRID_BITS)\n    values = np.rint(values / step) * step\n", EXACT),
     Mutant("norm-Gamma sum rounded to a finer grid", NOISES, "(value + stretch * part) / step for", "(value + stretch * part) / (step / 2) for", EXACT),
     Mutant("a draw rounded before it is added", NOISES, "sums = (int(steps) + drawn for", "sums = (int(steps) + int(float(drawn)) for", NOISE),
-    Mutant("the ball's middle for the real number", "mechanisms/exact_reals.py", "return arb((2 * digits + 1, -bits - 1), (1, -bits - 1))", "return arb((2 * digits + 1, -bits - 1))", EXACT),
-    Mutant("the interval's lower end for the real number", "mechanisms/exact_reals.py", "return arb((2 * digits + 1, -bits - 1), (1, -bits - 1))", "return arb((digits, -bits))", EXACT),
-    Mutant("new reals where more bits were needed", "mechanisms/exact_reals.py", "known = [digits << more | randomness.bits(more) for digits in known]", "known = [randomness.bits(bits + more) for _ in known]", EXACT),
-    Mutant("rounded down, not to the nearest", "mechanisms/exact_reals.py", "_HALF = arb(0.5)", "_HALF = arb(0)", EXACT),
-    Mutant("the lower half of the ball taken", "mechanisms/selection.py", "if height <= 0 or exponential < excess:", "if exponential < excess:", CHOICES),
-    Mutant("every proposed point taken", "mechanisms/selection.py", "if height <= 0 or exponential < excess:", "if height <= 0 or exponential < 0:", CHOICES),
-    Mutant("a point taken before it is clear", "mechanisms/selection.py", "    if not (height > 0 and exponential >= excess):\n        return None\n", "", CHOICES),
+    Mutant("the ball's middle for the real number", "mechanisms/noise.py", "return arb((2 * digits + 1, -bits - 1), (1, -bits - 1))", "return arb((2 * digits + 1, -bits - 1))", EXACT),
+    Mutant("the interval's lower end for the real number", "mechanisms/noise.py", "return arb((2 * digits + 1, -bits - 1), (1, -bits - 1))", "return arb((digits, -bits))", EXACT),
+    Mutant("new reals where more bits were needed", "mechanisms/noise.py", "known = [digits << more | randomness.bits(more) for digits in known]", "known = [randomness.bits(bits + more) for _ in known]", EXACT),
+    Mutant("rounded down, not to the nearest", "mechanisms/noise.py", "_HALF = arb(0.5)", "_HALF = arb(0)", EXACT),
+    Mutant("the lower half of the ball taken", "mechanisms/search/selection.py", "if height <= 0 or exponential < excess:", "if exponential < excess:", CHOICES),
+    Mutant("every proposed point taken", "mechanisms/search/selection.py", "if height <= 0 or exponential < excess:", "if height <= 0 or exponential < 0:", CHOICES),
+    Mutant("a point taken before it is clear", "mechanisms/search/selection.py", "    if not (height > 0 and exponential >= excess):\n        return None\n", "", CHOICES),
     Mutant("old files said to be exact", "release/certificate.py", "(self._is_first and first_floating_point(self.mechanism))", "False", RELEASE),
     Mutant("grid as coarse as the noise", NOISES, "GRID_BITS = 44\n", "GRID_BITS = 1\n", NOISE),
     Mutant("norm of an exponential, not of a Gamma", NOISES, "gamma(uniforms[:dimension])", "gamma(uniforms[:1])", NOISE),
@@ -251,29 +251,29 @@ MUTANTS = [
     Mutant("commit skipped", "ledger/charge.py", "            reservation.commit()\n", "", DEFECTS),
     Mutant("classes from the data", "estimators/inputs.py", "if private and estimator.classes is None:", "if False:", DEFECTS),
     Mutant("norm bound from the data", "estimators/inputs.py", "if private and estimator.norm_bound is None:", "if False:", DEFECTS),
-    Mutant("clip removed", "data/clip.py", "self._factor / np.maximum(np.sqrt(squares), self.clip_bound / largest)", "self._factor / (self.clip_bound / largest)", DEFECTS),
-    Mutant("intercept outside the norm bound", "data/clip.py", "margin(self.dimension) / (math.sqrt(2.0) if fit_intercept else 1.0)", "margin(self.dimension)", DEFECTS),
-    Mutant("NaN rows accepted", "data/clip.py", "if not np.isfinite(entries).all():", "if False:", DEFECTS),
-    Mutant("cell by cell: type of a column found by all of its cells", "data/table.py", "        if not _is_uniform(values):\n            return mixed(values)\n", "", ROWS),
-    Mutant("cell by cell: listed integers that floats cannot tell apart", "data/columns.py", "abs(value) >= EXACT", "abs(value) >= 2**64", ROWS),
-    Mutant("cell by cell: decimals rounded by their column's scale", "data/cells.py", "    if pa.types.is_decimal(column.type):\n        column = column.cast(pa.string())\n", "", ROWS),
-    Mutant("cell by cell: integers counted beyond floats", "data/cells.py", "cells[np.abs(cells) < EXACT]", "cells[np.abs(cells) < 2.0**62]", (*ROWS, "../discovery/test_discover.py")),
-    Mutant("cell by cell: persons that floats cannot tell apart", "data/cells.py", "(np.abs(values[given]) < EXACT) & (values[given]", "(values[given]", ROWS),
-    Mutant("cell by cell: persons told apart by spelling", "data/cells.py", 'pc.replace_substring_regex(spellings, _SPELLED_WHOLE, r"\\1\\2")', "spellings", ROWS),
-    Mutant("cell by cell: unreadable cells count as missing", "data/mixed.py", "(*kinds, MISSING_CELL)", "(*kinds, MISSING_CELL, UNREADABLE)", ROWS),
-    Mutant("cell by cell: text among numbers counts as missing", "data/mixed.py", "(*kinds, MISSING_CELL)", "(*kinds, MISSING_CELL, TEXT)", ROWS),
-    Mutant("cell by cell: line breaks read by where a block ends", "data/files.py", "newlines_in_values=True", "newlines_in_values=False", ("../data/test_files.py",)),
-    Mutant("cell by cell: labels made one type by numpy", "estimators/inputs.py", "y = quietly(lambda: np.asarray(y, dtype=object)", "y = quietly(lambda: np.asarray(y)", LABELS),
+    Mutant("clip removed", "data/encode/arrays.py", "self._factor / np.maximum(np.sqrt(squares), self.clip_bound / largest)", "self._factor / (self.clip_bound / largest)", DEFECTS),
+    Mutant("intercept outside the norm bound", "data/encode/arrays.py", "margin(self.dimension) / (math.sqrt(2.0) if fit_intercept else 1.0)", "margin(self.dimension)", DEFECTS),
+    Mutant("NaN rows accepted", "data/encode/arrays.py", "if not np.isfinite(entries).all():", "if False:", DEFECTS),
+    Mutant("cell by cell: type of a column found by all of its cells", "data/sources/table.py", "        if not _is_uniform(values):\n            return mixed(values)\n", "", ROWS),
+    Mutant("cell by cell: listed integers that floats cannot tell apart", "data/schema/columns.py", "abs(value) >= EXACT", "abs(value) >= 2**64", ROWS),
+    Mutant("cell by cell: decimals rounded by their column's scale", "data/encode/column_cells.py", "    if pa.types.is_decimal(column.type):\n        column = column.cast(pa.string())\n", "", ROWS),
+    Mutant("cell by cell: integers counted beyond floats", "data/encode/column_cells.py", "cells[np.abs(cells) < EXACT]", "cells[np.abs(cells) < 2.0**62]", (*ROWS, "../discovery/test_discover.py")),
+    Mutant("cell by cell: persons that floats cannot tell apart", "data/encode/column_cells.py", "(np.abs(values[given]) < EXACT) & (values[given]", "(values[given]", ROWS),
+    Mutant("cell by cell: persons told apart by spelling", "data/encode/column_cells.py", 'pc.replace_substring_regex(spellings, _SPELLED_WHOLE, r"\\1\\2")', "spellings", ROWS),
+    Mutant("cell by cell: unreadable cells count as missing", "data/sources/table.py", "(*kinds, MISSING_CELL)", "(*kinds, MISSING_CELL, UNREADABLE)", ROWS),
+    Mutant("cell by cell: text among numbers counts as missing", "data/sources/table.py", "(*kinds, MISSING_CELL)", "(*kinds, MISSING_CELL, TEXT)", ROWS),
+    Mutant("cell by cell: line breaks read by where a block ends", "data/sources/files.py", "newlines_in_values=True", "newlines_in_values=False", ("../data/test_files.py",)),
+    Mutant("cell by cell: labels made one type by numpy", "estimators/inputs.py", "y = safely(lambda: np.asarray(y, dtype=object)", "y = safely(lambda: np.asarray(y)", LABELS),
     Mutant("cell by cell: classes that floats cannot tell apart", "estimators/inputs.py", "& (array > -EXACT) & (array < EXACT)", "", LABELS),
     Mutant("cell by cell: scikit-learn looks at the labels", "estimators/inputs.py", "    check_same_length(X, answers)\n", "    check_same_length(X, answers)\n    __import__('sklearn.utils.multiclass').utils.multiclass.check_classification_targets(answers)\n", LABELS),
-    Mutant("persons: nobody asks what a person is", "data/persons.py", "    if found:\n", "    if False:\n", PERSONS),
+    Mutant("persons: nobody asks what a person is", "data/sources/files.py", "    if found:\n", "    if False:\n", PERSONS),
     Mutant("persons: estimators do not ask what a person is", "estimators/inputs.py", "    refuse_unclear_persons(encoder.schema, column_names(X))\n", "", PERSONS),
     Mutant("persons: discover does not ask what a person is", BUYING, "    refuse_unclear_persons(wanted, column_names(table))\n", "", BOUGHT),
-    Mutant("persons: files do not ask what a person is", "data/files.py", "    refuse_unclear_persons(schema, names)\n", "", PERSONS),
-    Mutant("persons: silence about persons changes the digest", "data/schema.py", 'for setting in ("bought", "one_row_per_person"):', 'for setting in ("bought",):', PERSONS),
+    Mutant("persons: files do not ask what a person is", "data/sources/files.py", "    refuse_unclear_persons(schema, names)\n", "", PERSONS),
+    Mutant("persons: silence about persons changes the digest", "data/schema/schema.py", 'for setting in ("bought", "one_row_per_person"):', 'for setting in ("bought",):', PERSONS),
     Mutant("solver returns what it has", "erm/descent.py", "if certified <= tolerance:", "if certified <= max(tolerance, 1e-4):", DEFECTS),
-    Mutant("solver: a long text makes it fail", "erm/rows.py", "if np.max(lengths, initial=0) <= PIECE:", "if True:", REACHED),
-    Mutant("solver: margins err more than stated", "erm/rows.py", "return dimension if dimension <= PIECE else PIECE + -(-dimension // PIECE)", "return 1", ("../erm/test_solve.py", *REACHED)),
+    Mutant("solver: a long text makes it fail", "erm/problem.py", "if np.max(lengths, initial=0) <= PIECE:", "if True:", REACHED),
+    Mutant("solver: margins err more than stated", "erm/problem.py", "return dimension if dimension <= PIECE else PIECE + -(-dimension // PIECE)", "return 1", ("../erm/test_solve.py", *REACHED)),
     Mutant("solver: public tolerance forgets the linear term", "erm/certifiable.py", "    half = linear_norm / (2.0 * regularization)\n", "    half = 0.0\n", REACHED),
     Mutant("solver: no room over the rounding errors", "erm/certifiable.py", "needed = ROOM * rounding.bound(longest)", "needed = 0.25 * rounding.bound(longest)", REACHED),
     Mutant("solver: no regularization is too small", "erm/certifiable.py", "if growth < MOST_GROWTH else math.inf", "if True else math.inf", (*REACHED, *DEFECTS)),
@@ -281,12 +281,12 @@ MUTANTS = [
     Mutant("solver: jumps across corners for ever", "erm/objective.py", "np.clip(mean, local, self.loss.smoothness)", "local", REACHED),
     Mutant("solver: the hinge has one attempt", "erm/hinge.py", "TO_THE_BOUNDARY = (0.995, 0.9, 0.5, 0.7)", "TO_THE_BOUNDARY = (0.995,)", REACHED),
     Mutant("solver: the hinge's public gap ignores rounding", "erm/certifiable.py", "needed = GAP_ROOM * rounding.bound(longest)", "needed = 0.01 * rounding.bound(longest)", REACHED),
-    Mutant("solver: the kernel machine has one attempt", "erm/dual.py", "return _newton(gram, losses, total, gap, linear_start(gram, losses, total), progress)", "return found", REACHED),
-    Mutant("solver: the kernel's public gap ignores the Gram matrix's error", "erm/kernel_gap.py", "+ gram_error) * slopes + gamma(1) * margin)", ") * slopes * 1e-6)", REACHED),
+    Mutant("solver: the kernel machine has one attempt", "erm/kernel/dual.py", "return _newton(gram, losses, total, gap, linear_start(gram, losses, total), progress)", "return found", REACHED),
+    Mutant("solver: the kernel's public gap ignores the Gram matrix's error", "erm/kernel/gap.py", "+ gram_error) * slopes + gamma(1) * margin)", ") * slopes * 1e-6)", REACHED),
     Mutant("asked tolerance is not raised", "mechanisms/task.py", "**{asked: max(getattr(self, asked), least)}", "**{asked: getattr(self, asked)}", DEFECTS),
-    Mutant("solver is asked for another tolerance than the task states", "estimators/training.py", "minimise(problem, tolerance=task.tolerance, gap=task.gap", "minimise(problem, tolerance=1e3 * task.tolerance, gap=task.gap", DEFECTS),
+    Mutant("solver is asked for another tolerance than the task states", "estimators/fitting.py", "minimise(problem, tolerance=task.tolerance, gap=task.gap", "minimise(problem, tolerance=1e3 * task.tolerance, gap=task.gap", DEFECTS),
     Mutant("session: solved before the charge", "sessions/interactive.py", "        opened = charge.pay_for(", "        learner.solve()\n        opened = charge.pay_for(", ("../estimators/test_kernel_learner.py",)),
-    Mutant("kernel machine claims the gap it steers by", "erm/kernel_hinge.py", "if provable and reached <= gap:", "if reached <= gap:", ("../erm/test_dual.py",)),
+    Mutant("kernel machine claims the gap it steers by", "erm/kernel/hinge.py", "if provable and reached <= gap:", "if reached <= gap:", ("../erm/test_dual.py",)),
     Mutant("infinite epsilon adds noise", OUTPUT, "        if not self.guarantee.is_private:\n            return minimisers\n", "", DEFECTS),
     Mutant("certificate not checked", CERTIFICATE, "            certificate._check(record)\n", "", RELEASE),
     Mutant("claim not recomputed", CERTIFICATE, "if mechanism.guarantee.is_private and not mechanism.spends() <= mechanism.guarantee:", "if False:", RELEASE),
@@ -304,7 +304,7 @@ MUTANTS = [
     Mutant("cancellation again", CURVES, "if self.ratio <= _NARROW:", "if False:", ACCOUNTING),
     Mutant("cancellation far out", CURVES, "np.where(x > _FAR,", "np.where(x > 1e9,", ACCOUNTING),
     Mutant("curves not rounded upwards", CURVES, "return np.minimum(found + exponent + _ROUNDING, 0.0)", "return np.minimum(found, 0.0)", ACCOUNTING),
-    Mutant("epsilon rounded downwards", "accounting/epsilon.py", "float(found) + 4.0 * precision", "float(found) - 4.0 * precision", ACCOUNTING),
+    Mutant("epsilon rounded downwards", "accounting/conversions.py", "float(found) + 4.0 * precision", "float(found) - 4.0 * precision", ACCOUNTING),
     Mutant("slack added, not subtracted", CURVES, "np.maximum(np.abs(at) - self.slack, 0.0)", "np.maximum(np.abs(at) + self.slack, 0.0)", ACCOUNTING),
     Mutant("chord dropped", CURVES, "np.where(np.abs(at) < self.slack, self._chord(at),", "np.where(np.abs(at) < 0.0, self._chord(at),", ACCOUNTING),
     Mutant("composition of one", COMPOSE, "power = _power(spectrum, times)", "power = _power(spectrum, 1)", ACCOUNTING),
@@ -330,19 +330,19 @@ MUTANTS = [
     Mutant("trials with the whole promise", STOPPING, "/ STOPPED_PURE\n", "\n", SEARCH),
     Mutant("the score for free", STOPPING, "return self._largest_renyi(order) + order * self.score_ratio**2 / 2.0", "return self._largest_renyi(order)", SEARCH),
     Mutant("a person's rows scored as one", SCORED, "return max(candidate.task.rows_per_person for candidate in candidates)", "return 1", SEARCH),
-    Mutant("the cheapest candidate counted", "mechanisms/search.py", "return max(candidate.renyi(order) for candidate in self.candidates)", "return min(candidate.renyi(order) for candidate in self.candidates)", SEARCH),
+    Mutant("the cheapest candidate counted", "mechanisms/search/search.py", "return max(candidate.renyi(order) for candidate in self.candidates)", "return min(candidate.renyi(order) for candidate in self.candidates)", SEARCH),
     Mutant("search not charged", "selection/search.py", "= charge.pay_for(chosen)", "= chosen()", SEARCH),
-    Mutant("mistakes above one", "selection/mistakes.py", "parts = parts * work.rows.person_weights", "pass", SEARCH),
-    Mutant("the choice for free", "accounting/stopping.py", "return trial(order) + chosen + spread / (order - 1.0)", "return trial(order) + spread / (order - 1.0)", ACCOUNTING),
-    Mutant("the choice at half its price", "accounting/stopping.py", "chosen = 2.0 * (", "chosen = 1.0 * (", ACCOUNTING),
-    Mutant("pure choices at twice an epsilon", "accounting/stopping.py", "STOPPED_PURE = 3.0", "STOPPED_PURE = 2.0", ACCOUNTING),
+    Mutant("mistakes above one", "selection/candidates.py", "parts = parts * work.rows.person_weights", "pass", SEARCH),
+    Mutant("the choice for free", "accounting/calibrate.py", "return trial(order) + chosen + spread / (order - 1.0)", "return trial(order) + spread / (order - 1.0)", ACCOUNTING),
+    Mutant("the choice at half its price", "accounting/calibrate.py", "chosen = 2.0 * (", "chosen = 1.0 * (", ACCOUNTING),
+    Mutant("pure choices at twice an epsilon", "accounting/calibrate.py", "STOPPED_PURE = 3.0", "STOPPED_PURE = 2.0", ACCOUNTING),
     Mutant("ra12 as Procedure 3 prints it", CALIBRATE, "math.sqrt(quantile**2 + 2.0 * epsilon)", "math.sqrt(quantile + 2.0 * epsilon)", ACCOUNTING),
     Mutant("composition off by one", COMPOSE, "power = _power(spectrum, times)", "power = _power(spectrum, max(times - 1, 1))", ACCOUNTING),
     Mutant("composition off by one, tddl", TDDL, "return self.task.problems * self.probes_count", "return self.task.problems * self.probes_count - 1", QUESTIONS),
     Mutant("composition off by one, tdil", TDIL, "self.task.problems * self.rounds * (selection", "self.task.problems * (self.rounds - 1) * (selection", QUESTIONS),
     Mutant("composition off by one, pinp", PINP, "self.updates * (self.test_epsilon**2", "(self.updates - 1) * (self.test_epsilon**2", SESSIONS),
     *_scaled("session: drawn noise of a path", PATHS, "_integers(@2.0**DRAW_BITS@, shape", PATH_LAWS),
-    *_scaled("session: noise of the sparse vector", "mechanisms/sparse_vector.py", "return @2.0 * self.sensitivity / (self.epsilon@ - ", SESSIONS),
+    *_scaled("session: noise of the sparse vector", "mechanisms/session/pinp.py", "return @2.0 * self.sensitivity / (self.epsilon@ - ", SESSIONS),
     *_scaled("session: noise of an answer, pinp", PINP, "add_gaussian(np.array([value]), @self.answer_scale@, randomness)", SESSIONS),
     Mutant("session: sqrt(K) dropped", FUNCTION, "return math.sqrt(facts.task.problems) * math.hypot", "return math.hypot", PATH_LAWS),
     Mutant("session: rounding of values for free", FUNCTION, "rounding = 2.0 * facts.evaluation_error", "rounding = 0.0 * facts.evaluation_error", PATH_LAWS),
@@ -359,28 +359,28 @@ MUTANTS = [
     Mutant("session: other records accepted", "sessions/opening.py", 'if learner.training_digest() != header["training"]:', "if False:", STATES),
     Mutant("kernel above its bound accepted", "features/kernel.py", "if not np.all(diagonal <= self.bound * (1.0 + ROUNDING)):", "if False:", ("../features",)),
     Mutant("composition off by one, ledger", "ledger/composition.py", "amounts = [*counted, requested]", "amounts = [*counted[1:], requested]", LEDGERS),
-    Mutant("budget of each user alone", "ledger/admission.py", "    if not total.admits(read_counted(connection, dataset), requested):", "    counted = read_counted(connection, dataset) if hasattr(ledger, '_seen') else []\n    object.__setattr__(ledger, '_seen', True)\n    if not total.admits(counted, requested):", DEFECTS),
-    Mutant("share not checked", "ledger/admission.py", "    if share is None:\n", "    if True:\n", ACCOUNTS),
+    Mutant("budget of each user alone", "ledger/ledger.py", "    if not total.admits(read_counted(connection, dataset), requested):", "    counted = read_counted(connection, dataset) if hasattr(ledger, '_seen') else []\n    object.__setattr__(ledger, '_seen', True)\n    if not total.admits(counted, requested):", DEFECTS),
+    Mutant("share not checked", "ledger/ledger.py", "    if share is None:\n", "    if True:\n", ACCOUNTS),
     Mutant("an id charged twice", "ledger/ledger.py", "id or str(uuid4()))", "str(uuid4()))", ACCOUNTS),
-    Mutant("an id used again once settled", "ledger/admission.py", "if len(rows) > 1:", "if False:", ACCOUNTS),
-    Mutant("an id for another cost", "ledger/admission.py", "(ledger.dataset, ledger.account, requested):", "(ledger.dataset, ledger.account, amount):", ACCOUNTS),
-    Mutant("service: a training for nothing", "service/training.py", "reserved = None if job.trial else _reserved(", "reserved = None if True else _reserved(", TRAININGS),
-    Mutant("service: a restart pays again", "service/training.py", "offered.schema.digest, id=job.id)", "offered.schema.digest)", TRAININGS),
-    Mutant("service: a result seen before it is paid", "service/results.py", '        .where(jobs.c.state == "done")\n', "", TRAININGS),
-    Mutant("service: two results for one cost", "service/results.py", "if connection.scalar(select(table.c.id).where(table.c.id == job.id)) is None:", "connection.execute(table.delete().where(table.c.id == job.id))\n        if True:", TRAININGS),
-    Mutant("service: an error tells what is in a cell", "service/training.py", "return str(error) if isinstance(error, PrivlearnError) else type(error).__name__", "return str(error)", TRAININGS),
-    Mutant("service: an error tells the analyst", "service/training.py", "failure = _FAILED + _what_was_spent(store, job)", "failure = str(error)", TRAININGS),
-    Mutant("service: the clock tells", "service/training.py", "        wait_for_end_of_slot(job.started, offered.settings.training_seconds)\n", "", TRAININGS),
-    Mutant("service: rows are read before the cost is reserved", "service/training.py", "    reserved = None if job.trial else _reserved(offered, ledger, job, recipe, points)\n    schema, rows = rows_of(offered, job.trial)\n", "    schema, rows = rows_of(offered, job.trial)\n    reserved = None if job.trial else _reserved(offered, ledger, job, recipe, points)\n", TRAININGS),
-    Mutant("service: another mechanism than was paid for", "service/training.py", "if reserved is not None and mechanism != reserved:", "if False:", TRAININGS),
-    Mutant("service: a result's clock tells", "service/results.py", '"created": row.finished,', '"created": row.started,', TRAININGS),
-    Mutant("service: a retried request pays again", "service/jobs.py", "return _submitted_before(connection, analyst, request, key) or _insert(", "return _insert(", TRAININGS),
-    Mutant("service: a key for another request", "service/jobs.py", "row.request_digest != request.digest()", "False", TRAININGS),
-    Mutant("service: a job taken from whoever runs it", "service/jobs.py", "jobs.c.lease < as_text(now())", "jobs.c.lease < 'z'", TRAININGS),
-    Mutant("service: a revoked key opens", "service/keys.py", "return not self.revoked and (", "return (", KEYS),
-    Mutant("service: any secret opens", "service/keys.py", "same = hmac.compare_digest(expected, hashed(secret))", "same = bool(hashed(secret))", KEYS),
-    Mutant("service: without a share the whole budget", "service/datasets.py", "if share is None and analyst != HOLDER:", "if False:", KEYS),
-    Mutant("service: a key for one data set opens all", "service/datasets.py", "(caller.datasets is not None and name not in caller.datasets)", "False", KEYS),
+    Mutant("an id used again once settled", "ledger/ledger.py", "if len(rows) > 1:", "if False:", ACCOUNTS),
+    Mutant("an id for another cost", "ledger/ledger.py", "(ledger.dataset, ledger.account, requested):", "(ledger.dataset, ledger.account, amount):", ACCOUNTS),
+    Mutant("service: a training for nothing", "service/jobs/training.py", "reserved = None if job.trial else _reserved(", "reserved = None if True else _reserved(", TRAININGS),
+    Mutant("service: a restart pays again", "service/jobs/training.py", "offered.schema.digest, id=job.id)", "offered.schema.digest)", TRAININGS),
+    Mutant("service: a result seen before it is paid", "service/jobs/results.py", '        .where(jobs.c.state == "done")\n', "", TRAININGS),
+    Mutant("service: two results for one cost", "service/jobs/results.py", "if connection.scalar(select(table.c.id).where(table.c.id == job.id)) is None:", "connection.execute(table.delete().where(table.c.id == job.id))\n        if True:", TRAININGS),
+    Mutant("service: an error tells what is in a cell", "service/jobs/training.py", "return str(error) if isinstance(error, PrivlearnError) else type(error).__name__", "return str(error)", TRAININGS),
+    Mutant("service: an error tells the analyst", "service/jobs/training.py", "failure = _FAILED + _what_was_spent(store, job)", "failure = str(error)", TRAININGS),
+    Mutant("service: the clock tells", "service/jobs/training.py", "        wait_for_end_of_slot(job.started, offered.settings.training_seconds)\n", "", TRAININGS),
+    Mutant("service: rows are read before the cost is reserved", "service/jobs/training.py", "    reserved = None if job.trial else _reserved(offered, ledger, job, recipe, points)\n    schema, rows = rows_of(offered, job.trial)\n", "    schema, rows = rows_of(offered, job.trial)\n    reserved = None if job.trial else _reserved(offered, ledger, job, recipe, points)\n", TRAININGS),
+    Mutant("service: another mechanism than was paid for", "service/jobs/training.py", "if reserved is not None and mechanism != reserved:", "if False:", TRAININGS),
+    Mutant("service: a result's clock tells", "service/jobs/results.py", '"created": row.finished,', '"created": row.started,', TRAININGS),
+    Mutant("service: a retried request pays again", "service/jobs/queue.py", "return _submitted_before(connection, analyst, request, key) or _insert(", "return _insert(", TRAININGS),
+    Mutant("service: a key for another request", "service/jobs/queue.py", "row.request_digest != request.digest()", "False", TRAININGS),
+    Mutant("service: a job taken from whoever runs it", "service/jobs/queue.py", "jobs.c.lease < as_text(now())", "jobs.c.lease < 'z'", TRAININGS),
+    Mutant("service: a revoked key opens", "service/access/keys.py", "return not self.revoked and (", "return (", KEYS),
+    Mutant("service: any secret opens", "service/access/keys.py", "same = hmac.compare_digest(expected, hashed(secret))", "same = bool(hashed(secret))", KEYS),
+    Mutant("service: without a share the whole budget", "service/holder/datasets.py", "if share is None and analyst != HOLDER:", "if False:", KEYS),
+    Mutant("service: a key for one data set opens all", "service/holder/datasets.py", "(caller.datasets is not None and name not in caller.datasets)", "False", KEYS),
     Mutant("settled ones not counted", "ledger/statement.py", 'entries.c.kind == "cancelled")', 'entries.c.kind != "reserved")', LEDGERS),
     Mutant("equal costs counted once", "ledger/statement.py", " for _ in range(row.times)]", "]", LEDGERS),
     Mutant("upgrade: a format that is not recorded", "storage/migrations/__init__.py", "PARTS[name].record(connection, _format_of(script))", "pass", UPGRADES),
@@ -396,11 +396,11 @@ MUTANTS = [
     Mutant("PostgreSQL reads from before the lock", "storage/postgresql.py", "READ COMMITTED, READ WRITE", "REPEATABLE READ, READ WRITE", SHARED),
     Mutant("PostgreSQL commits before the disk has it", "storage/postgresql.py", "ELSE 'on' END", "ELSE current_setting('synchronous_commit') END", SHARED),
     Mutant("PostgreSQL rounds costs", "storage/postgresql.py", "'extra_float_digits', '3'", "'extra_float_digits', '0'", LEDGERS),
-    *_scaled("noise of function release", "mechanisms/function_release.py", "return cls(facts, guarantee, @_distance(facts) / (@ratio", ("../sessions/test_function_release.py",)),
+    *_scaled("noise of function release", "mechanisms/session/function_release.py", "return cls(facts, guarantee, @_distance(facts) / (@ratio", ("../sessions/test_function_release.py",)),
     *_scaled("noise of tddl", TDDL, "points.T, @self.noise_scale@, randomness)", QUESTIONS),
     *_scaled("noise of tdil", TDIL, "add_gaussian(gap, @self.noise_scale@, randomness)", QUESTIONS),
     Mutant("selection twice too sharp, tdil", TDIL, "return self.selection_epsilon / (2.0 * self.sensitivity)", "return self.selection_epsilon / self.sensitivity", QUESTIONS),
-    Mutant("wrong sensitivity of answers", "mechanisms/answers.py", "return task.minimiser_sensitivity + 2.0 * (distance + rounding)", "return 0.5 * task.minimiser_sensitivity + 2.0 * (distance + rounding)", AUDIT),
+    Mutant("wrong sensitivity of answers", "mechanisms/release/answers.py", "return task.minimiser_sensitivity + 2.0 * (distance + rounding)", "return 0.5 * task.minimiser_sensitivity + 2.0 * (distance + rounding)", AUDIT),
     Mutant("wrong sensitivity, zero_out as exchange", RELATION, "gradients=2,", "gradients=1,", AUDIT),
     Mutant("slack with the root of the curvature", TASK, "return self.loss.smoothness * self.weight_bound", "return self.loss.smoothness**0.5 * self.weight_bound", AUDIT),
     Mutant("slack skipped, seen by the audit", OBJECTIVE, "return factor * self.task.jacobian_slack", "return 0.0 * self.task.jacobian_slack", AUDIT),
@@ -410,10 +410,10 @@ MUTANTS = [
     Mutant("half the noise of a share drawn, seen by the audit", SHARE, "randomness.discrete_gaussian(self.share_scale / self.step, dimension)", "randomness.discrete_gaussian(0.5 * self.share_scale / self.step, dimension)", WHOLE_RUNS),
     Mutant("half the noise of a list drawn, seen by the audit", HISTOGRAM, "astype(np.float64), noise_scale, randomness)", "astype(np.float64), 0.5 * noise_scale, randomness)", WHOLE_RUNS),
     Mutant("half a path drawn, seen by the audit", PATHS, "_integers(2.0**DRAW_BITS, shape", "_integers(0.5 * 2.0**DRAW_BITS, shape", WHOLE_RUNS),
-    Mutant("half the noise of the sparse vector, seen by the audit", "mechanisms/sparse_vector.py", "return 2.0 * self.sensitivity / (self.epsilon", "return self.sensitivity / (self.epsilon", WHOLE_RUNS),
+    Mutant("half the noise of the sparse vector, seen by the audit", "mechanisms/session/pinp.py", "return 2.0 * self.sensitivity / (self.epsilon", "return self.sensitivity / (self.epsilon", WHOLE_RUNS),
     Mutant("half the noise of an answer, seen by the audit", PINP, "add_gaussian(np.array([value]), self.answer_scale, randomness)", "add_gaussian(np.array([value]), 0.5 * self.answer_scale, randomness)", WHOLE_RUNS),
     Mutant("intercept not regularised", "erm/objective.py", "        gradient += self.regularization * coefficients + self.linear\n", "        gradient += self.regularization * np.append(coefficients[:-1], 0.0) + self.linear\n", DEFECTS),
-    Mutant("equal bounds accepted", "data/columns.py", "if not lower < upper:", "if not lower <= upper:", DEFECTS),
+    Mutant("equal bounds accepted", "data/schema/columns.py", "if not lower < upper:", "if not lower <= upper:", DEFECTS),
     Mutant("draws repeated", "randomness.py", "def _draw(measurement: Measurement, size: int) -> Integers:\n    return np.array(measurement([0] * size), dtype=np.int64)", "_DRAWN: dict[int, Integers] = {}\n\n\ndef _draw(measurement: Measurement, size: int) -> Integers:\n    return _DRAWN.setdefault(size, np.array(measurement([0] * size), dtype=np.int64))", DEFECTS),
     Mutant("audit counts where it chose", "audit/empirical.py", "event.count(first[chosen:]), event.count(second[chosen:])", "event.count(first[:-chosen]), event.count(second[:-chosen])", AUDIT),
     Mutant("audit ignores delta", "audit/empirical.py", "np.maximum(at_least - delta, at_most)", "np.maximum(at_least, at_most)", AUDIT),
@@ -425,13 +425,13 @@ MUTANTS = [
     Mutant("overflow of the parties forgotten", FIXED_POINT, "self.parties * (self.bound / self.step + 1.0)", "(self.bound / self.step + 1.0)", SHARES),
     Mutant("no mask of one's own", MASKING_PARTY, "words + self_mask(keys.own, self._session, round, self._number)", "words + np.uint64(0)", MASKS),
     Mutant("pair masks all added", MASK, "total + mask if party == low else total - mask", "total + mask", MASKS),
-    Mutant("one mask for all rounds", "multiparty/key_book.py", "tuple(RoundKeys(_fresh(), _fresh()) for _ in range(rounds))", "(RoundKeys(_fresh(), _fresh()),) * rounds", MASKS),
+    Mutant("one mask for all rounds", "multiparty/secure_sum/session.py", "tuple(RoundKeys(_fresh(), _fresh()) for _ in range(rounds))", "(RoundKeys(_fresh(), _fresh()),) * rounds", MASKS),
     Mutant("mask keys folded to 32 bits", MASK, "Cipher(ChaCha20(key, nonce)", "Cipher(ChaCha20(key[:4] * 8, nonce)", MASKS),
     Mutant("a round answered twice", MASKING_PARTY, "self._forget_before(letter.round + 1)", "self._forget_before(letter.round)", MASKS),
-    Mutant("coordinator as a party", "multiparty/envelope.py", "if letter.sender == COORDINATOR:", "if False:", MASKS),
-    Mutant("letter's signature not checked", "multiparty/envelope.py", ".verify(signature, content)", "", MASKS),
+    Mutant("coordinator as a party", "multiparty/secure_sum/session.py", "if letter.sender == COORDINATOR:", "if False:", MASKS),
+    Mutant("letter's signature not checked", "multiparty/secure_sum/session.py", ".verify(signature, content)", "", MASKS),
     Mutant("party without noise", PARTY_RUN, "if words is None else words) + noise", "if words is None else words)", RUNS),
-    Mutant("party with half the noise", "multiparty/conversation.py", "NoiseShare(noise[0].scale,", "NoiseShare(noise[0].scale / 2,", RUNS),
+    Mutant("party with half the noise", "multiparty/run/conversation.py", "NoiseShare(noise[0].scale,", "NoiseShare(noise[0].scale / 2,", RUNS),
     Mutant("any plan is signed", PARTY_RUN, "if digest != bytes.fromhex(self._plan.digest):", "if False:", RUNS),
     Mutant("others' sign-offs not checked", PARTY_RUN, "if not identity_of(self._plan, name).has_signed(", "if False and (", RUNS),
     Mutant("cost not final", PARTY_RUN, "self._reservation.commit()", "pass", RUNS),
@@ -440,7 +440,7 @@ MUTANTS = [
     Mutant("a refusal about the rows leaves", PARTY_RUN, "return str(error) if isinstance(error, ProtocolError) else STAYS_HERE", "return str(error)", RUNS),
     Mutant("coefficients asked about not bounded", SUMMED, "cut = np.clip(self.coefficients, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)", "cut = self.coefficients", HOSTILE),
     Mutant("coefficients that are not finite answered", PARTY_RUN, "if not np.isfinite(coefficients).all():", "if False:", HOSTILE),
-    Mutant("warnings depend on the rows asked about", "multiparty/party.py", 'with np.errstate(all="ignore"):', "with np.errstate():", HOSTILE),
+    Mutant("warnings depend on the rows asked about", "multiparty/run/training.py", 'with np.errstate(all="ignore"):', "with np.errstate():", HOSTILE),
     Mutant("a question counted after computing", PARTY_RUN, "        self._next_question = number + 1\n        self._spend()\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n", "        self._spend()\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n            self._next_question = number + 1\n", RUNS),
     Mutant("a question paid for after computing", PARTY_RUN, "        self._spend()\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n", "        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n            self._spend()\n", RUNS),
     Mutant("a question before the session costs", PARTY_RUN, "        self._sums[place.session].check_open(place.round)\n", "", RUNS),
@@ -448,14 +448,14 @@ MUTANTS = [
     Mutant("a failed answer does not end the run", PARTY_RUN, 'self.stopped = f"question {number} could', 'self.failed = f"question {number} could', RUNS),
     Mutant("failures of others' code leave", PARTY_RUN, '        except Exception as error:\n            self._tell(f"Refused', '        except PrivlearnError as error:\n            self._tell(f"Refused', RUNS),
     Mutant("minimisers after the sign-off", PARTY_RUN, '            if kind != "gradients"\n        }', '            if kind == "second_moments"\n        }', RUNS),
-    Mutant("cohorts that can be split accepted", "multiparty/cohort.py", "if self.dropouts > most:", "if False:", LIARS),
-    Mutant("one dropout too many", "multiparty/cohort.py", "if self.dropouts > most:", "if self.dropouts > most + 1:", LIARS),
-    Mutant("one honest party too few", "multiparty/cohort.py", "(math.isqrt(4 * honest - 3) - 1) // 2", "(math.isqrt(4 * honest + 1) - 1) // 2", LIARS),
-    Mutant("helpers not counted in a cohort", "multiparty/cohort.py", "_most_dropouts(self.parties - self.colluding)", "_most_dropouts(self.parties)", LIARS),
+    Mutant("cohorts that can be split accepted", "multiparty/secure_sum/session.py", "if self.dropouts > most:", "if False:", LIARS),
+    Mutant("one dropout too many", "multiparty/secure_sum/session.py", "if self.dropouts > most:", "if self.dropouts > most + 1:", LIARS),
+    Mutant("one honest party too few", "multiparty/secure_sum/session.py", "(math.isqrt(4 * honest - 3) - 1) // 2", "(math.isqrt(4 * honest + 1) - 1) // 2", LIARS),
+    Mutant("helpers not counted in a cohort", "multiparty/secure_sum/session.py", "_most_dropouts(self.parties - self.colluding)", "_most_dropouts(self.parties)", LIARS),
     Mutant("a part of the inbox is enough", MASKING_PARTY, 'self._require(len(contents), self._session.cohort.parties, "gave', 'self._require(len(contents), self._session.cohort.threshold, "gave', LIARS),
     Mutant("a part of the roster is enough", MASKING_PARTY, 'self._require(len(roster), self._session.cohort.parties, "adv', 'self._require(len(roster), self._session.cohort.threshold, "adv', MASKS),
-    Mutant("set-up without everybody", "multiparty/masking_coordinator.py", "needed = cohort.parties if step in (Step.KEYS, Step.SHARES) else cohort.threshold", "needed = cohort.threshold", MASKS),
-    Mutant("starts without a sign-off", "multiparty/coordinator_run.py", "        if missing:", "        if False:", RUNS),
+    Mutant("set-up without everybody", "multiparty/secure_sum/coordinator.py", "needed = cohort.parties if step in (Step.KEYS, Step.SHARES) else cohort.threshold", "needed = cohort.threshold", MASKS),
+    Mutant("starts without a sign-off", "multiparty/run/coordinator_run.py", "        if missing:", "        if False:", RUNS),
     Mutant("rounds not composed", DESCENT, 'kinds.count("gradients") * gradient**2', "gradient**2", PARTIES),
     Mutant("second moments for free", DESCENT, ' + kinds.count("second_moments") * moments**2', "", PARTIES),
     Mutant("second moments as for zero_out", RELATION, "moments=math.sqrt(2.0),", "moments=1.0,", PARTIES),
@@ -495,21 +495,21 @@ MUTANTS = [
     Mutant("table not checked before it is paid for", BUYING, "        encoder.encode(rows.slice(part.start, part.stop - part.start))\n", "        pass\n", BOUGHT),
     Mutant("receipt not recomputed", CERTIFICATE, "            check_receipt(receipt)\n", "            pass\n", BOUGHT),
     Mutant("seeded purchase called private", CERTIFICATE, " and all(part.secure for part in self.bought)", "", BOUGHT),
-    Mutant("weak: a large epsilon", "strength.py", "guarantee.epsilon > LARGEST_EPSILON", "guarantee.epsilon > 2.0 * LARGEST_EPSILON", WEAK),
-    Mutant("weak: a delta of 1/n", "strength.py", "guarantee.delta >= 1.0 / records", "guarantee.delta > 1.0 / records", WEAK),
-    Mutant("weak: no word needed", "strength.py", "    if weak and not accepted:", "    if False:", WEAK),
-    Mutant("weak: any word will do", "strength.py", "    if not isinstance(accepted, bool):", "    if False:", WEAK),
+    Mutant("weak: a large epsilon", "guarantee.py", "guarantee.epsilon > LARGEST_EPSILON", "guarantee.epsilon > 2.0 * LARGEST_EPSILON", WEAK),
+    Mutant("weak: a delta of 1/n", "guarantee.py", "guarantee.delta >= 1.0 / records", "guarantee.delta > 1.0 / records", WEAK),
+    Mutant("weak: no word needed", "guarantee.py", "    if weak and not accepted:", "    if False:", WEAK),
+    Mutant("weak: any word will do", "guarantee.py", "    if not isinstance(accepted, bool):", "    if False:", WEAK),
     Mutant("weak: a bought schema forgotten", WORK, "with_purchases(mechanism.guarantee, () if schema is None else schema.bought)", "mechanism.guarantee", WEAK),
     Mutant("weak: a certificate that keeps silent", CERTIFICATE, """            **({"weakness": self.weakness} if self.weakness and not self._is_first else {}),\n""", "", WEAK),
     Mutant("weak: a certificate without its purchases", CERTIFICATE, "weakness(with_purchases(self.guarantee, self.bought), self.records)", "weakness(self.guarantee, self.records)", WEAK),
     Mutant("weak: a part for the whole", PARTITION, "sum(candidate.task.total for candidate in self.candidates) + self.validation_rows", "self.candidates[0].task.total", WEAK),
     Mutant("weak: a purchase", BUYING, "        accept_weak_privacy=accept_weak_privacy,\n", "        accept_weak_privacy=True,\n", WEAK),
     Mutant("weak: a session", "sessions/interactive.py", "ledger=ledger, accept_weak_privacy=accept_weak_privacy", "ledger=ledger, accept_weak_privacy=True", WEAK),
-    Mutant("weak: a plan of parties", "multiparty/plan.py", "check_strength(self._with_schema, self.total, self.accept_weak_privacy)", "self.mechanism  # noqa: B018", WEAK),
-    Mutant("weak: verify calls it private", "cli/verify.py", "    if proven.weakness:\n", "    if False:\n", WEAK_COMMANDS),
-    Mutant("weak: a total bought in parts", "cli/buying.py", "        check_strength(plan.total, records, learner.accept_weak_privacy)\n", "", WEAK_COMMANDS),
+    Mutant("weak: a plan of parties", "multiparty/run/plan.py", "check_strength(self._with_schema, self.total, self.accept_weak_privacy)", "self.mechanism  # noqa: B018", WEAK),
+    Mutant("weak: verify calls it private", "cli/inspect.py", "    if proven.weakness:\n", "    if False:\n", WEAK_COMMANDS),
+    Mutant("weak: a total bought in parts", "cli/train/train.py", "        check_strength(plan.total, records, learner.accept_weak_privacy)\n", "", WEAK_COMMANDS),
     Mutant("weak: an analyst decides", "service/service.py", "if weak and not offered.settings.accept_weak_privacy:", "if False:", WEAK_REQUESTS),
-    Mutant("weak: a word taken back", "service/training.py", "check_strength(promise, offered.records, offered.settings.accept_weak_privacy)", "pass", WEAK_REQUESTS),
+    Mutant("weak: a word taken back", "service/jobs/training.py", "check_strength(promise, offered.records, offered.settings.accept_weak_privacy)", "pass", WEAK_REQUESTS),
     Mutant("epsilon that nobody stated", LINEAR, "epsilon: float | None = None,", "epsilon: float = 1.0,", WEAK),
     Mutant("unrecorded and unsaid", "ledger/charge.py", "        if self.ledger is None:\n            _say", "        if False:\n            _say", WEAK),
     Mutant("unrecorded and said too often", "ledger/charge.py", "        if not (self.secure and self.promise.is_private):\n", "        if False:\n", WEAK),
@@ -519,7 +519,7 @@ MUTANTS = [
     Mutant("callers: a search in other processes", "estimators/callers.py", "(searching or not _is_harmless(module))", "not _is_harmless(module)", CALLERS),
     Mutant("callers: a tool that seeds the noise", BASE, "        if seeded and self.epsilon != math.inf:\n", "        if False:\n", CALLERS),
     Mutant("shares rounded up", "splitting.py", "rounded_down(share * exact(whole))", "float(share) * whole", BOUGHT),
-    Mutant("unlisted labels weigh something", "estimators/training.py", "(~rows.ignored).astype(np.float64)", "np.ones(len(rows.ignored))", BOUGHT),
+    Mutant("unlisted labels weigh something", "estimators/fitting.py", "(~rows.ignored).astype(np.float64)", "np.ones(len(rows.ignored))", BOUGHT),
 ]  # fmt: skip
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from privlearn import PrivateLogisticRegression, PrivateSVC, Schema
 from privlearn.data.datasets import load_adult, load_bank_marketing
-from privlearn.multiparty.plan import MultipartyPlan
-from privlearn.multiparty.training import train_together
+from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.training import train_together
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 DATA = {

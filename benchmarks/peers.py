@@ -29,7 +29,7 @@ import tables
 from peer_environments import PACKAGES, peer_python
 from peers_report import RESULTS, results, write_report
 
-from privlearn.data.cells import codes
+from privlearn.data.encode.column_cells import codes
 
 DELTA = 1e-5
 EPSILONS = (0.1, 0.5, 1.0, 4.0)

@@ -23,8 +23,7 @@ import tables
 from sklearn.datasets import load_breast_cancer
 
 from privlearn import PrivateLogisticRegression, PrivateRegressor, PrivateSVC, Schema, plan
-from privlearn.data.datasets import data_folder
-from privlearn.data.simulated import census_schema, simulated_census
+from privlearn.data.datasets import census_schema, data_folder, simulated_census
 
 MODELS = {"logistic": PrivateLogisticRegression, "svm": PrivateSVC, "regression": PrivateRegressor}
 RECORDS = (1_000, 6_000, 36_000)

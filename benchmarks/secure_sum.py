@@ -17,11 +17,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from privlearn.multiparty.cohort import Cohort
-from privlearn.multiparty.fixed_point import Words
-from privlearn.multiparty.noise_share import NoiseShare
-from privlearn.multiparty.paillier import PaillierSum, generate_keys
-from privlearn.multiparty.secure_sum import SecureSum
+from privlearn.multiparty.secure_sum.noise_share import NoiseShare, Words
+from privlearn.multiparty.secure_sum.paillier import PaillierSum, generate_keys
+from privlearn.multiparty.secure_sum.round import SecureSum
+from privlearn.multiparty.secure_sum.session import Cohort
 from privlearn.randomness import SecureRandomness
 
 T = TypeVar("T")

@@ -31,18 +31,19 @@ from privlearn import (
 )
 from privlearn.data import read_table, write_table
 from privlearn.ledger import Cost
-from privlearn.multiparty.plan import MultipartyPlan
-from privlearn.multiparty.simulation import simulate
-from privlearn.planning.synthetic import synthetic_table
-from privlearn.service import events, jobs, results
-from privlearn.service.answering import OpenSessions
-from privlearn.service.datasets import Catalog
-from privlearn.service.keys import create_key, list_keys, revoke_key
-from privlearn.service.logins import sign_in
-from privlearn.service.requests import TrainingRequest
-from privlearn.service.settings import Owner
-from privlearn.service.store import open_store
-from privlearn.service.training import run_job
+from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.simulation import simulate
+from privlearn.planning.stand_in import synthetic_table
+from privlearn.service.access.keys import create_key, list_keys, revoke_key
+from privlearn.service.access.logins import sign_in
+from privlearn.service.holder.datasets import Catalog
+from privlearn.service.holder.settings import Owner
+from privlearn.service.jobs import queue, results
+from privlearn.service.jobs.answering import OpenSessions
+from privlearn.service.jobs.requests import TrainingRequest
+from privlearn.service.jobs.training import run_job
+from privlearn.service.store import events
+from privlearn.service.store.store import open_store
 from privlearn.sessions import InteractivePredictor
 from privlearn.storage import disconnect
 from tests.support.postgresql_cluster import Cluster, cluster
@@ -291,10 +292,10 @@ def run_server(owner: Owner) -> None:
     ask(store, "alice", TrainingRequest("clinic", "session", "kernel", 0.5, 1e-7, "function_release"))
     ask(store, "alice", TrainingRequest("clinic", "session", "kernel", 0.5, 1e-7, "pinp"))
     ask(store, "bob", TrainingRequest("clinic", "release", "logistic", 1.9, 1e-7))  # more than is left to bob
-    while (job := jobs.claim(store)) is not None:
+    while (job := queue.claim(store)) is not None:
         run_job(store, catalog, job)
     ask(store, "alice", TrainingRequest("clinic", "release", "logistic", 0.25, 1e-7))
-    jobs.claim(store)  # and its process dies
+    queue.claim(store)  # and its process dies
     ask(store, "bob", TrainingRequest("clinic", "release", "logistic", 0.25, 1e-7))
     sessions = OpenSessions(store, catalog)
     for session in results.find_sessions(store, None):
@@ -306,7 +307,7 @@ def run_server(owner: Owner) -> None:
 
 def ask(store: str, analyst: str, request: TrainingRequest, key: str = "") -> None:
     guarantee = Guarantee(request.epsilon, request.delta)
-    jobs.submit(store, analyst, request, guarantee, key)
+    queue.submit(store, analyst, request, guarantee, key)
     events.record(store, analyst, f"asked for a {request.kind}", request.dataset, epsilon=request.epsilon)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from privlearn.service.app import bare_app
+from privlearn.service.server import bare_app
 
 PAGE = Path(__file__).parent.parent / "reference" / "http-api.md"
 

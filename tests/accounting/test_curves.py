@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from privlearn.accounting import Curve, GaussianCurve, GaussianObjectiveCurve, PureCurve
+from privlearn.accounting.conversions import gaussian_epsilon
 from privlearn.accounting.curves import FreeGaussianCurve
-from privlearn.accounting.epsilon import gaussian_epsilon
 
 CURVES = [
     PureCurve(0.3),

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from privlearn.accounting import STOPPED_PURE, renyi_delta, stopped_renyi, stopping_plan
+from privlearn.arrays import Array
 
-Array = NDArray[np.float64]
 ORDERS = (1.5, 2.0, 5.0, 30.0)
 TABLES = st.lists(st.floats(0.01, 1.0), min_size=6, max_size=6)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from privlearn.arrays import Array
 from privlearn.audit import AuditReport, audit_mechanism, audited
 from privlearn.audit.mechanisms import Case, audit_case, cases
 from privlearn.audit.whole_runs import WHOLE_RUNS
@@ -28,7 +28,6 @@ from privlearn.mechanisms import (
 )
 from privlearn.randomness import Randomness
 
-Array = NDArray[np.float64]
 RUNS = 400
 FITTED = tuple(mechanisms_of(ReleaseMechanism))
 

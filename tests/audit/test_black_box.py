@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from privlearn import Guarantee, PrivateLogisticRegression
+from privlearn.arrays import Array
 from privlearn.audit import AuditReport, audit_estimator
 from privlearn.errors import InvalidParameter
 
-Array = NDArray[np.float64]
 BOUND = 5.0
 
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 
+from privlearn.arrays import Array
 from privlearn.audit import epsilon_bound
 from privlearn.errors import InvalidParameter
 
-Array = NDArray[np.float64]
 RNG = np.random.default_rng(3)
 REPETITIONS = 300
 

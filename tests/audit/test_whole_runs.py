@@ -5,16 +5,14 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from privlearn.arrays import Array
 from privlearn.audit import audit_mechanism
 from privlearn.audit.whole_runs import WHOLE_RUNS, WholeRun, check_whole_run
 from privlearn.guarantee import Guarantee
 from privlearn.randomness import Integers, Randomness, SeededRandomness
 
-Array = NDArray[np.float64]
 CASES = {
     f"{name}, {case.name}": case for name, made in WHOLE_RUNS.items() for case in made(Guarantee(4.0, 0.01))
 }

@@ -11,8 +11,8 @@ from privlearn.bounds import pinp_threshold
 from privlearn.erm import Hinge
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.kernel_task import KernelTask
-from privlearn.mechanisms.pinp import FAILURE, QUERIES, PaperPINP, TightPINP
+from privlearn.mechanisms.session.pinp import FAILURE, QUERIES, PaperPINP, TightPINP
+from privlearn.mechanisms.session.task import KernelTask
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import SeededRandomness
 

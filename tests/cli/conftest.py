@@ -8,7 +8,7 @@ import pytest
 
 from privlearn.cli import main
 from privlearn.data import write_table
-from privlearn.data.simulated import census_schema, simulated_census
+from privlearn.data.datasets import census_schema, simulated_census
 from tests.support.cli_support import Census, Result, Run
 
 

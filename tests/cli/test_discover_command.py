@@ -12,7 +12,7 @@ import yaml
 
 from privlearn import Ledger, Release, Schema
 from privlearn.data import write_table
-from privlearn.data.simulated import simulated_census
+from privlearn.data.datasets import simulated_census
 from tests.support.cli_support import Census, Result, Run
 
 PRICE = ("--epsilon", 2, "--delta", "1e-5")
@@ -158,7 +158,7 @@ def test_a_crash_between_the_stages_wastes_only_what_was_bought(
     def crash(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("privlearn.mechanisms.objective.ObjectivePerturbation.run", crash)
+    monkeypatch.setattr("privlearn.mechanisms.release.objective.ObjectivePerturbation.run", crash)
     assert train_wanted(*PRICE, *HALF, "--ledger", budgeted.ledger).code != 0
     assert [(state, epsilon) for _, state, epsilon in spent(budgeted)] == [
         ("committed", 1.0),

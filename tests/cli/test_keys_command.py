@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.service import demo
-from privlearn.service.datasets import Catalog
-from privlearn.service.demo import demo_keys, write_demo
-from privlearn.service.events import events
-from privlearn.service.keys import authenticate
+from privlearn.service.access.keys import authenticate
+from privlearn.service.holder import demo
+from privlearn.service.holder.datasets import Catalog
+from privlearn.service.holder.demo import demo_keys, write_demo
+from privlearn.service.holder.settings import Owner
 from privlearn.service.refusals import AccessRefused
-from privlearn.service.settings import Owner
+from privlearn.service.store.events import events
 from tests.support.cli_support import Run
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from privlearn import Ledger, Release
 from privlearn.data import write_table
-from privlearn.data.simulated import simulated_census
+from privlearn.data.datasets import simulated_census
 from tests.support.cli_support import Census, Run
 
 CANDIDATES = ("--search", "regularization=0.01,0.1,auto", "--mechanism", "output")

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from privlearn import Ledger, Release
 from privlearn.data import write_table
-from privlearn.data.simulated import simulated_census
+from privlearn.data.datasets import simulated_census
 from tests.support.cli_support import Census, Run
 
 NOT_PRIVATE = 3

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from privlearn.data import Schema, SchemaEncoder
-from privlearn.data.cells import MISSING, UNKNOWN, codes, numbers, owners, tally
-from privlearn.data.table import as_array
+from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, numbers, owners, tally
+from privlearn.data.sources.table import as_array
 from tests.support.canary import CANARY_TEXT
 
 Refused = Callable[..., AbstractContextManager[None]]

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from privlearn.data import BoundedRows
+from privlearn.data import ArrayEncoder
 from privlearn.errors import InvalidParameter
 from tests.support.canary import CANARY_NUMBER, CANARY_TEXT
 
@@ -20,12 +20,12 @@ X = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0], [-30.0, 40.0]])
 
 
 def test_long_rows_are_clipped_and_short_ones_keep_their_length() -> None:
-    encoded = BoundedRows(5.0, 2, fit_intercept=False).encode(X)
+    encoded = ArrayEncoder(5.0, 2, fit_intercept=False).encode(X)
     assert_allclose(encoded, [[0.6, 0.8], [0.06, 0.08], [0, 0], [-0.6, 0.8]], atol=1e-11)
 
 
 def test_the_intercept_shares_the_norm() -> None:
-    encoder = BoundedRows(5.0, 2)
+    encoder = ArrayEncoder(5.0, 2)
     encoded = encoder.encode(X)
     assert encoder.dimension == 3
     assert encoder.norm_bound == 1.0
@@ -38,7 +38,7 @@ def test_the_intercept_shares_the_norm() -> None:
     "container", [sparse.csr_matrix, sparse.csr_array, sparse.coo_array, sparse.csc_array]
 )
 def test_sparse_rows_come_out_as_the_dense_ones(container: Any, fit_intercept: bool) -> None:
-    encoder = BoundedRows(5.0, 2, fit_intercept)
+    encoder = ArrayEncoder(5.0, 2, fit_intercept)
     given = container(X)
     before = given.toarray()
     encoded = encoder.encode(given)
@@ -49,13 +49,13 @@ def test_sparse_rows_come_out_as_the_dense_ones(container: Any, fit_intercept: b
 
 def test_entries_given_twice_are_added_before_they_are_measured() -> None:
     twice = sparse.csr_array((np.array([3.0, 3.0]), np.array([1, 1]), np.array([0, 2])), shape=(1, 2))
-    assert_allclose(BoundedRows(6.0, 2, False).encode(twice).toarray(), [[0.0, 1.0]], atol=1e-11)
+    assert_allclose(ArrayEncoder(6.0, 2, False).encode(twice).toarray(), [[0.0, 1.0]], atol=1e-11)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
 def test_neither_overflow_nor_underflow(scale: float) -> None:
-    encoded = BoundedRows(5.0 * scale, 2, fit_intercept=False).encode(X * scale)
-    assert_allclose(encoded, BoundedRows(5.0, 2, fit_intercept=False).encode(X), rtol=1e-10)
+    encoded = ArrayEncoder(5.0 * scale, 2, fit_intercept=False).encode(X * scale)
+    assert_allclose(encoded, ArrayEncoder(5.0, 2, fit_intercept=False).encode(X), rtol=1e-10)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -63,7 +63,7 @@ def test_neither_overflow_nor_underflow(scale: float) -> None:
 def test_coefficients_in_the_units_of_the_array(
     fit_intercept: bool, shape: tuple[int, ...], random: np.random.Generator
 ) -> None:
-    encoder = BoundedRows(100.0, 2, fit_intercept)
+    encoder = ArrayEncoder(100.0, 2, fit_intercept)
     weights = random.normal(size=(*shape, encoder.dimension))
     coefficients, intercept = encoder.unscale(weights)
     assert coefficients.shape == (*shape, 2)
@@ -73,7 +73,7 @@ def test_coefficients_in_the_units_of_the_array(
 
 def test_the_array_given_is_not_changed() -> None:
     given = X.copy()
-    BoundedRows(1.0, 2).encode(given)
+    ArrayEncoder(1.0, 2).encode(given)
     assert np.array_equal(given, X)
 
 
@@ -81,14 +81,14 @@ def test_the_array_given_is_not_changed() -> None:
     "given", [X.astype(np.float32), X.astype(np.int8), pd.DataFrame(X), X.tolist(), X.astype(object)]
 )
 def test_other_arrays_of_numbers(given: Any) -> None:
-    encoder = BoundedRows(50.0, 2)
+    encoder = ArrayEncoder(50.0, 2)
     assert_allclose(encoder.encode(given), encoder.encode(np.array(given, dtype=np.float64)), atol=1e-15)
 
 
 @pytest.mark.parametrize("bound", [0, -1.0, math.nan, math.inf, True, "1", None, 1j, [1.0]])
 def test_a_bound_that_bounds_nothing_is_refused(bound: Any) -> None:
     with pytest.raises(InvalidParameter, match="norm_bound must be a finite number above 0"):
-        BoundedRows(bound, 2)
+        ArrayEncoder(bound, 2)
 
 
 HOSTILE = {
@@ -116,4 +116,4 @@ HOSTILE = {
 @pytest.mark.parametrize("given", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_arrays_are_refused_without_quoting(given: Any, refused: Callable[..., Any]) -> None:
     with refused("X "):
-        BoundedRows(1.0, 2).encode(given)
+        ArrayEncoder(1.0, 2).encode(given)

@@ -12,13 +12,14 @@ import pytest
 
 from privlearn.data import Schema, SchemaEncoder
 from privlearn.data.datasets import (
+    census_schema,
     data_folder,
     load_adult,
     load_bank_marketing,
     load_kddcup99,
     load_newsgroups,
+    simulated_census,
 )
-from privlearn.data.simulated import census_schema, simulated_census
 from privlearn.errors import DataError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

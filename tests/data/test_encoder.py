@@ -15,9 +15,9 @@ from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from privlearn.data import Schema, SchemaEncoder
-from privlearn.data.blocks import BLOCK
-from privlearn.data.splines import spline_basis
-from privlearn.data.target_scale import from_unit, to_unit
+from privlearn.data.encode.arrays import BLOCK
+from privlearn.data.encode.column_features import spline_basis
+from privlearn.data.encode.encoder import from_unit, to_unit
 from privlearn.errors import DataError, SchemaError
 
 

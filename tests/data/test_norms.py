@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from privlearn.data import BoundedRows, CategoryColumn, NumberColumn, Schema, SchemaEncoder, TextColumn
-from privlearn.data.rescale import margin, rescale_dense, rescale_sparse
+from privlearn.data import ArrayEncoder, CategoryColumn, NumberColumn, Schema, SchemaEncoder, TextColumn
+from privlearn.data.encode.arrays import margin, rescale_dense, rescale_sparse
 
 Squares = Callable[[Any], list[Fraction]]
 fixture_safe = settings(
@@ -80,7 +80,7 @@ def test_no_clipped_row_is_longer_than_one(
     exact_squares: Squares, rows: list[list[float]], bound: float, fit_intercept: bool, is_sparse: bool
 ) -> None:
     X = sparse.csr_array(np.array(rows)) if is_sparse else np.array(rows)
-    encoded = BoundedRows(bound, 3, fit_intercept).encode(X)
+    encoded = ArrayEncoder(bound, 3, fit_intercept).encode(X)
     assert np.isfinite(encoded.data if is_sparse else encoded).all()
     assert all(square <= 1 for square in exact_squares(encoded))
 

@@ -8,7 +8,7 @@ import pytest
 
 from privlearn import PrivateLogisticRegression
 from privlearn.data import Schema
-from privlearn.data.persons import looks_like_identifier, refuse_unclear_persons
+from privlearn.data.sources.files import looks_like_identifier, refuse_unclear_persons
 from privlearn.errors import SchemaError
 
 IDENTIFIERS = [

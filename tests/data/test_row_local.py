@@ -26,9 +26,9 @@ import pyarrow.parquet as parquet
 import pytest
 from scipy import sparse
 
-from privlearn.data import BoundedRows, Schema, SchemaEncoder, as_table, read_table
-from privlearn.data.cells import numbers, owners, tally
-from privlearn.data.files import parse_csv
+from privlearn.data import ArrayEncoder, Schema, SchemaEncoder, as_table, read_table
+from privlearn.data.encode.column_cells import numbers, owners, tally
+from privlearn.data.sources.files import parse_csv
 from privlearn.errors import DataError
 
 A_DAY = datetime.datetime(2001, 2, 3, 4, 5, 6)
@@ -364,7 +364,7 @@ MATRICES: dict[str, Callable[[list[list[Any]]], Any]] = {
 @pytest.mark.parametrize("make", MATRICES.values(), ids=MATRICES)
 def test_the_rows_of_an_array_are_clipped_by_themselves(make: Callable[[Any], Any]) -> None:
     def clipped(rows: Any) -> list[bytes]:
-        return [row.tobytes() for row in BoundedRows(2.0, 2).encode(rows)]
+        return [row.tobytes() for row in ArrayEncoder(2.0, 2).encode(rows)]
 
     def matrix(cells: list[Any]) -> Any:
         return make([[cell, 1.25] for cell in cells])

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from privlearn.data import Schema, write_table
-from privlearn.data.files import read_records
-from privlearn.data.template import schema_template
+from privlearn.data.schema.draft import schema_template
+from privlearn.data.sources.files import read_records
 from privlearn.errors import SchemaError
 from tests.support.canary import CANARIES, CANARY_NUMBER, CANARY_TEXT
 

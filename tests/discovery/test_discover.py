@@ -27,9 +27,9 @@ from privlearn import (
     discover,
     verify,
 )
-from privlearn.data.simulated import simulated_census
+from privlearn.data.datasets import simulated_census
 from privlearn.errors import SchemaError
-from privlearn.mechanisms.quantile import candidates
+from privlearn.mechanisms.statistics.quantile import candidates
 from privlearn.release import Certificate
 
 ROWS = 6000

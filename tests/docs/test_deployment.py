@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.service.settings import DataSet, Limits, Owner, ServerSettings
+from privlearn.service.holder.settings import DataSet, Limits, Owner, ServerSettings
 from tests.support.doc_pages import ROOT, blocks
 
 DEPLOY = ROOT / "deploy"

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import sparse
 
+from privlearn.arrays import Array
 from privlearn.erm import (
     ClippedSquare,
     Hinge,
@@ -33,9 +33,8 @@ from privlearn.erm import (
 from privlearn.erm import solve as solve_module
 from privlearn.erm.certifiable import LEAST_FOR_HINGE, least_gap, least_tolerance, longest_minimiser
 from privlearn.erm.objective import Objective
-from privlearn.erm.rows import MOST_LEVELS, PIECE, Rows, pairwise_sum, product_chain, row_products
+from privlearn.erm.problem import MOST_LEVELS, PIECE, Rows, pairwise_sum, product_chain, row_products
 
-Array = NDArray[np.float64]
 LOSSES: list[Loss] = [
     Logistic(), HuberHinge(), SmoothedHinge(), Hinge(), Huber(0.01), ClippedSquare(),
 ]  # fmt: skip

@@ -26,8 +26,8 @@ from privlearn.erm import (
     minimise,
     minimise_kernel,
 )
-from privlearn.erm.kernel_gap import WeightedLoss, gradient_gap, hinge_gap
-from privlearn.erm.kernel_gram import SignedGram
+from privlearn.erm.kernel.gap import WeightedLoss, gradient_gap, hinge_gap
+from privlearn.erm.kernel.problem import SignedGram
 from privlearn.errors import InvalidParameter, SolverError
 from tests.support.erm_problems import simulate
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from privlearn.erm.kernel_gram import SignedGram
-from privlearn.erm.kernel_pairs import NEAR, _PairSearch, descend_in_pairs
+from privlearn.erm.kernel.hinge import NEAR, _PairSearch, descend_in_pairs
+from privlearn.erm.kernel.problem import SignedGram
 from tests.support.erm_problems import simulate
 
 Vector = NDArray[np.float64]

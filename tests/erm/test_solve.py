@@ -23,7 +23,7 @@ from privlearn.erm import (
     loss_from_name,
     losses_of,
     minimise,
-    unused_columns,
+    newton,
 )
 from privlearn.erm import solve as solve_module
 from privlearn.erm.objective import Objective
@@ -236,7 +236,7 @@ def test_memory_is_that_of_the_non_zeros(
     renumbered: bool, vectors: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not renumbered:
-        monkeypatch.setattr(unused_columns, "WORTHWHILE", 0.0)
+        monkeypatch.setattr(newton, "WORTHWHILE", 0.0)
     rows, columns, in_row = 3000, 1_000_000, 30
     rng = np.random.default_rng(0)
     indices = rng.integers(0, columns, rows * in_row)

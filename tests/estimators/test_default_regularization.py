@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlearn import Guarantee, PrivateLogisticRegression
-from privlearn.data.simulated import census_schema, simulated_census
+from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.erm import HuberHinge, Logistic
-from privlearn.estimators.default_regularization import default_regularization
+from privlearn.estimators.plan import default_regularization
 from privlearn.mechanisms import Task
 
 TASK = Task(Logistic(), 36_000, 185, 1, 1.0, 1e-10, "replace_one")

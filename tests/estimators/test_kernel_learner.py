@@ -14,8 +14,9 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
+from privlearn.arrays import Array
 from privlearn.data import Schema
-from privlearn.data.simulated import census_schema
+from privlearn.data.datasets import census_schema
 from privlearn.erm import HuberHinge
 from privlearn.errors import DataError, InvalidParameter, SessionError
 from privlearn.estimators import kernel_learner
@@ -23,11 +24,9 @@ from privlearn.estimators.kernel_learner import KernelLearner
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
-from privlearn.mechanisms.kernel_rounding import kernel_rounding
-from privlearn.mechanisms.kernel_task import KERNEL_ROUNDING
+from privlearn.mechanisms.session.task import KERNEL_ROUNDING, kernel_rounding
 from privlearn.sessions import InteractivePredictor
 
-Array = NDArray[np.float64]
 PROMISE = Guarantee(2.0, 1e-5)
 
 

@@ -20,7 +20,7 @@ from privlearn import (
     ReleaseError,
     verify,
 )
-from privlearn.data.simulated import census_schema, simulated_census
+from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.features import kernel_from_name
 
 rng = np.random.default_rng(3)

@@ -28,7 +28,7 @@ from privlearn import (
     VerificationError,
     verify,
 )
-from privlearn.data import BoundedRows
+from privlearn.data import ArrayEncoder
 from privlearn.erm import ClippedSquare
 from privlearn.release import RegressionModel
 
@@ -72,13 +72,13 @@ class TestPlainMinimiser:
     def test_gradient_written_out_anew_vanishes(self, loss: Any, slope: Any, mechanism: str) -> None:
         model = private(epsilon=math.inf, delta=0.0, loss=loss, mechanism=mechanism, regularization=0.02)
         w = model.fit(PLACES, PRICES).coefficients_[0]
-        rows, targets = BoundedRows(2.0, 4).encode(PLACES), PRICES / 2.5 - 1.0
+        rows, targets = ArrayEncoder(2.0, 4).encode(PLACES), PRICES / 2.5 - 1.0
         gradient = rows.T @ slope(rows @ w - targets) / len(rows) + 0.02 * w
         assert np.linalg.norm(gradient) / 0.02 <= 1e-8  # strong convexity: the distance to the minimiser
 
     def test_scipys_minimiser_of_the_same_objective(self) -> None:
         model = private(epsilon=math.inf, delta=0.0, regularization=0.02).fit(PLACES, PRICES)
-        rows, targets = BoundedRows(2.0, 4).encode(PLACES), PRICES / 2.5 - 1.0
+        rows, targets = ArrayEncoder(2.0, 4).encode(PLACES), PRICES / 2.5 - 1.0
 
         def objective(w: Any) -> tuple[float, Any]:
             r = rows @ w - targets

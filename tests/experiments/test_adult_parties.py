@@ -10,8 +10,8 @@ import pytest
 
 from privlearn import PrivateSVC, Schema
 from privlearn.data.datasets import load_adult
-from privlearn.multiparty.plan import MultipartyPlan
-from privlearn.multiparty.training import train_together
+from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.training import train_together
 
 needs_adult = pytest.mark.skipif(not os.environ.get("PRIVLEARN_DATA"), reason="PRIVLEARN_DATA is not set")
 SCHEMA = Path(__file__).parents[2] / "examples" / "adult.schema.yaml"

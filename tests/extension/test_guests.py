@@ -14,7 +14,7 @@ import pytest
 
 from privlearn import PrivateLogisticRegression, PrivateSVC, Release, plan, verify
 from privlearn.audit import audit_mechanism
-from privlearn.data.simulated import census_schema, simulated_census
+from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.erm.losses import LOSSES, HuberHinge, Sees, register_loss
 from privlearn.mechanisms import MECHANISMS, OutputPerturbation, register_mechanism
 from privlearn.relation import RELATIONS, Relation, register_relation

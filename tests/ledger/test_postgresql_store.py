@@ -19,7 +19,7 @@ from privlearn.errors import LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger, Reservation
 from privlearn.ledger import store as stores
-from privlearn.ledger.reservation import append
+from privlearn.ledger.charge import append
 from privlearn.storage import disconnect
 from tests.support.forked import fork
 from tests.support.postgresql_cluster import Cluster

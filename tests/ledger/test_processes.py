@@ -185,7 +185,7 @@ def test_killed_inside_a_transaction_changes_nothing(store: str) -> None:
 
 def stop_inside_a_transaction(ledger: Ledger, outside: Connection) -> None:
     from privlearn.ledger import store as stores
-    from privlearn.ledger.reservation import append
+    from privlearn.ledger.charge import append
 
     with stores.writing(ledger.store, "census") as connection:
         if is_file(ledger.store):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from privlearn.errors import BudgetExceeded, LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
-from privlearn.ledger.renyi import RenyiComposition, best_order, divergence_limit
+from privlearn.ledger.composition import RenyiComposition, best_order, divergence_limit
 
 TOTAL = Guarantee(2.0, 1e-6)
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import logsumexp
 
+from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import quantile
-from privlearn.mechanisms.discovery import Discovery
-from privlearn.mechanisms.quantile import (
+from privlearn.mechanisms.statistics import quantile
+from privlearn.mechanisms.statistics.discovery import Discovery
+from privlearn.mechanisms.statistics.quantile import (
     candidates,
     centre_losses,
     choose_centre,
@@ -26,7 +26,6 @@ from privlearn.mechanisms.quantile import (
 )
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
 
-Array = NDArray[np.float64]
 ALARM = 1e-6
 DRAWS = 3000
 MISSING = math.nan

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+from privlearn.arrays import Array
 from privlearn.audit.samplers import HeightLaw
-from privlearn.mechanisms import exact_reals
-from privlearn.mechanisms.exact_reals import FIRST_BITS
-from privlearn.mechanisms.selection import POINT_GRID_BITS, choose_in_ball, choose_row, propose_in_ball
+from privlearn.mechanisms import noise
+from privlearn.mechanisms.noise import FIRST_BITS
+from privlearn.mechanisms.search.selection import POINT_GRID_BITS, choose_in_ball, choose_row, propose_in_ball
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
 
-Array = NDArray[np.float64]
 ALARM = 1e-6
 DIMENSIONS = (1, 2, 5, 50)
 DRAWS = 2000
@@ -121,7 +121,7 @@ def test_points_below_the_middle_and_unclear_ones() -> None:
 
 
 def test_bits_read_in_small_pieces_follow_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact_reals, "FIRST_BITS", 3)
+    monkeypatch.setattr(noise, "FIRST_BITS", 3)
     _, along = heights(2, 6.0, DRAWS, SeededRandomness(9))
     assert stats.kstest(np.abs(along), HeightLaw(2, 6.0).cdf).pvalue > ALARM
 

@@ -11,21 +11,25 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import minimize
 
+from privlearn.arrays import Array
 from privlearn.erm import ClippedSquare, Hinge, Huber, Logistic, Multinomial, Problem, losses_of, minimise
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import MECHANISMS, DataOracle, Task
 from privlearn.mechanisms import TestDataDependentLearner as Tddl
-from privlearn.mechanisms.answers import answer_sensitivity, ball_radius, check_probes, least_squares_in_ball
+from privlearn.mechanisms.release.answers import (
+    answer_sensitivity,
+    ball_radius,
+    check_probes,
+    least_squares_in_ball,
+)
 from privlearn.randomness import SecureRandomness, SeededRandomness
 
 LOSSES = losses_of("margin")
 
-Array = NDArray[np.float64]
 ALARM = 1e-6
 
 

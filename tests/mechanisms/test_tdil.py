@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.integrate import quad
 from scipy.special import log_softmax, ndtr
 
+from privlearn.arrays import Array
 from privlearn.erm import Logistic, Multinomial
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
@@ -23,7 +23,6 @@ from privlearn.mechanisms import MECHANISMS, DataOracle, Task
 from privlearn.mechanisms import TestDataIndependentLearner as Tdil
 from privlearn.randomness import SecureRandomness, SeededRandomness
 
-Array = NDArray[np.float64]
 ALARM = 1e-6
 NET = np.array([[0.999, 0.04], [-0.999, 0.04], [0.0, 0.001]])
 """The first two pull in opposite directions: between neighbours their scores differ by almost twice S."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from privlearn.errors import InvalidParameter
-from privlearn.multiparty.cohort import Cohort
+from privlearn.multiparty.secure_sum.session import Cohort
 
 
 def test_who_is_counted_on() -> None:

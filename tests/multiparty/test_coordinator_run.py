@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from privlearn.errors import ProtocolError, TooFewParties
-from privlearn.mechanisms.summed import NoisySum, Question
-from privlearn.multiparty.conversation import Parts, Stage, noise_share
-from privlearn.multiparty.coordinator_run import CoordinatorRun
-from privlearn.multiparty.party import Party
+from privlearn.mechanisms.summed.summed import NoisySum, Question
+from privlearn.multiparty.run.conversation import Parts, Stage, noise_share
+from privlearn.multiparty.run.coordinator_run import CoordinatorRun
+from privlearn.multiparty.run.training import Party
 from tests.support.run_cases import IDENTITIES, SIZES, TABLES, Wire, plan_of
 
 STRICT, LENIENT = plan_of(), plan_of(dropouts=1, colluding=0)

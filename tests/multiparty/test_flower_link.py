@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from privlearn.errors import InvalidParameter, ProtocolError, TooFewParties
-from privlearn.multiparty.certificate import write_certificate
-from privlearn.multiparty.conversation import Parts, Stage
-from privlearn.multiparty.identity import Identity
+from privlearn.multiparty.run.conversation import Parts, Stage
+from privlearn.multiparty.run.identity import Identity, write_certificate
 from tests.support.run_cases import IDENTITIES, SIZES, Wire, plan_of
 
 pytest.importorskip("flwr", reason="the extra `multiparty` is not installed")
@@ -30,8 +29,8 @@ class Link:
     """A serving link on a free port, with its certificate."""
 
     def __init__(self, folder: Path) -> None:
-        from privlearn.multiparty.flower_apps import FlowerExchange, server_app
-        from privlearn.multiparty.flower_link import FlowerLink
+        from privlearn.multiparty.flower.apps import FlowerExchange, server_app
+        from privlearn.multiparty.flower.link import FlowerLink
 
         self.certificate, self.key = folder / "link.crt", folder / "link.key"
         write_certificate(self.certificate, self.key, ["127.0.0.1"])
@@ -65,15 +64,15 @@ def link(tmp_path: Path) -> Iterator[Link]:
 
 
 def connect(link: Link, identity: Identity, certificate: Path | None = None) -> None:
-    from privlearn.multiparty.flower_node import FlowerNode
+    from privlearn.multiparty.flower.node import FlowerNode
 
     with FlowerNode(link.address, certificate or link.certificate, identity).connected(wait=0.0):
         pass
 
 
 def test_a_party_answers_through_flower(link: Link) -> None:
-    from privlearn.multiparty.flower_apps import client_app
-    from privlearn.multiparty.flower_node import FlowerNode
+    from privlearn.multiparty.flower.apps import client_app
+    from privlearn.multiparty.flower.node import FlowerNode
 
     north = Wire(PLAN).parties["north"]
     node = FlowerNode(link.address, link.certificate, IDENTITIES["north"])
@@ -96,8 +95,8 @@ def test_a_party_answers_through_flower(link: Link) -> None:
 
 @pytest.mark.parametrize("hostile", ["another reply", "garbage"])
 def test_a_reply_that_flower_cannot_read_counts_as_silence(link: Link, hostile: str) -> None:
-    from privlearn.multiparty.flower_apps import client_app
-    from privlearn.multiparty.flower_node import FlowerNode
+    from privlearn.multiparty.flower.apps import client_app
+    from privlearn.multiparty.flower.node import FlowerNode
 
     north = Wire(PLAN).parties["north"]
     node = FlowerNode(link.address, link.certificate, IDENTITIES["north"])
@@ -201,8 +200,8 @@ def test_a_taken_port_and_a_wrong_key_are_told(link: Link, tmp_path: Path) -> No
 
 
 def test_a_party_whose_coordinator_is_silent_or_away_stops(link: Link, tmp_path: Path) -> None:
-    from privlearn.multiparty.flower_apps import client_app
-    from privlearn.multiparty.flower_node import FlowerNode
+    from privlearn.multiparty.flower.apps import client_app
+    from privlearn.multiparty.flower.node import FlowerNode
 
     north = Wire(PLAN).parties["north"]
     node = FlowerNode(link.address, link.certificate, IDENTITIES["north"])

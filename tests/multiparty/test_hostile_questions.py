@@ -11,19 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from numpy.typing import NDArray
 
+from privlearn.arrays import Array
 from privlearn.data import SchemaEncoder, as_table
-from privlearn.data.simulated import census_schema, simulated_census
-from privlearn.mechanisms.summed import LARGEST_COEFFICIENT
-from privlearn.multiparty.conversation import QUESTION_NUMBER, Parts, Stage
-from privlearn.multiparty.envelope import COORDINATOR, Step, seal
-from privlearn.multiparty.party import Party
-from privlearn.multiparty.party_run import PartyRun
-from privlearn.multiparty.plan import MultipartyPlan
+from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.mechanisms.summed.summed import LARGEST_COEFFICIENT
+from privlearn.multiparty.run.conversation import QUESTION_NUMBER, Parts, Stage
+from privlearn.multiparty.run.party_run import PartyRun
+from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.training import Party
+from privlearn.multiparty.secure_sum.session import COORDINATOR, Step, seal
 from tests.support.run_cases import IDENTITIES, TABLES, Wire, plan_of
 
-Array = NDArray[np.float64]
 HUGE, SUBNORMAL = np.finfo(np.float64).max, 5e-324
 QUESTIONS = 500
 CHANGED = 17

@@ -12,14 +12,12 @@ from scipy.linalg import sqrtm
 
 from privlearn import Release, Schema, VerificationError, verify
 from privlearn.data import SchemaEncoder
-from privlearn.data.simulated import census_schema, simulated_census
+from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.errors import InvalidParameter
 from privlearn.features import kernel_from_name
-from privlearn.mechanisms.summed import NoisySum, Question
-from privlearn.multiparty.party import Party
-from privlearn.multiparty.plan import MultipartyPlan
-from privlearn.multiparty.shared_features import SharedLandmarkFeatures
-from privlearn.multiparty.training import train_together
+from privlearn.mechanisms.summed.summed import NoisySum, Question
+from privlearn.multiparty.run.plan import MultipartyPlan, SharedLandmarkFeatures
+from privlearn.multiparty.run.training import Party, train_together
 from privlearn.release import Certificate
 
 SIZES = {"north": 100, "south": 400, "west": 1500}

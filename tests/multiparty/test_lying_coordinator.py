@@ -15,12 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlearn.errors import InvalidParameter
-from privlearn.multiparty.cohort import Cohort
-from privlearn.multiparty.conversation import Stage
-from privlearn.multiparty.envelope import COORDINATOR, Step, from_coordinator, from_party, seal
-from privlearn.multiparty.masking_party import NUMBER, box_size
-from privlearn.multiparty.masks import pair_masks, self_mask
-from privlearn.multiparty.shamir import SHARE_BYTES, recover
+from privlearn.multiparty.run.conversation import Stage
+from privlearn.multiparty.secure_sum.masks import SHARE_BYTES, pair_masks, recover, self_mask
+from privlearn.multiparty.secure_sum.party import NUMBER, box_size
+from privlearn.multiparty.secure_sum.session import (
+    COORDINATOR,
+    Cohort,
+    Step,
+    from_coordinator,
+    from_party,
+    seal,
+)
 from tests.support.masking_steps import Steps
 from tests.support.run_cases import IDENTITIES, Wire, plan_of
 

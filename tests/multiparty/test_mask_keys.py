@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
-from privlearn.multiparty.cohort import Cohort
-from privlearn.multiparty.masks import pair_masks, self_mask
+from privlearn.multiparty.secure_sum.masks import pair_masks, self_mask
+from privlearn.multiparty.secure_sum.session import Cohort
 from tests.support.masking_steps import Steps
 
 SESSION = Steps(Cohort(3), dimension=50, rounds=9).session

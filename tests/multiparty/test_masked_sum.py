@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlearn.errors import InvalidParameter, ProtocolError, TooFewParties
-from privlearn.multiparty.cohort import Cohort
-from privlearn.multiparty.fixed_point import FixedPoint
-from privlearn.multiparty.noise_share import NoiseShare
-from privlearn.multiparty.secure_sum import SecureSum, simulate_secure_sum
+from privlearn.multiparty.secure_sum.noise_share import FixedPoint, NoiseShare
+from privlearn.multiparty.secure_sum.round import SecureSum, simulate_secure_sum
+from privlearn.multiparty.secure_sum.session import Cohort
 from privlearn.randomness import SeededRandomness
 
 DIMENSION = 7

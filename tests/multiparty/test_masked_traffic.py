@@ -9,15 +9,19 @@ import pytest
 from scipy.stats import chisquare, ks_2samp
 
 from privlearn.errors import ProtocolError
-from privlearn.multiparty.agreement import public_half
-from privlearn.multiparty.cohort import Cohort
-from privlearn.multiparty.envelope import COORDINATOR, ENVELOPE_BYTES, Step, seal
-from privlearn.multiparty.fixed_point import FixedPoint
-from privlearn.multiparty.key_book import RoundKeys
-from privlearn.multiparty.masking_party import NUMBER
-from privlearn.multiparty.masks import pair_masks, self_mask
-from privlearn.multiparty.secure_sum import SecureSum
-from privlearn.multiparty.shamir import SHARE_BYTES, recover
+from privlearn.multiparty.secure_sum.masks import SHARE_BYTES, pair_masks, recover, self_mask
+from privlearn.multiparty.secure_sum.noise_share import FixedPoint
+from privlearn.multiparty.secure_sum.party import NUMBER
+from privlearn.multiparty.secure_sum.round import SecureSum
+from privlearn.multiparty.secure_sum.session import (
+    COORDINATOR,
+    ENVELOPE_BYTES,
+    Cohort,
+    RoundKeys,
+    Step,
+    public_half,
+    seal,
+)
 from tests.support.masking_steps import Steps
 
 DIMENSION = 4096

@@ -11,20 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privlearn.errors import DataError, InvalidParameter, PrivlearnError, ProtocolError, TooFewParties
-from privlearn.multiparty.cohort import Cohort
-from privlearn.multiparty.envelope import (
+from privlearn.multiparty.secure_sum.coordinator import MaskingCoordinator
+from privlearn.multiparty.secure_sum.masks import SHARE_BYTES
+from privlearn.multiparty.secure_sum.party import NUMBER, MaskingParty
+from privlearn.multiparty.secure_sum.session import (
     COORDINATOR,
     ENVELOPE_BYTES,
+    Cohort,
+    KeyBook,
     Step,
+    SumSession,
     from_coordinator,
     from_party,
     seal,
 )
-from privlearn.multiparty.key_book import KeyBook
-from privlearn.multiparty.masking_coordinator import MaskingCoordinator
-from privlearn.multiparty.masking_party import NUMBER, MaskingParty
-from privlearn.multiparty.shamir import SHARE_BYTES
-from privlearn.multiparty.sum_session import SumSession
 from tests.support.masking_steps import Steps
 
 COHORT = Cohort(4, dropouts=1)

@@ -13,9 +13,9 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from privlearn.errors import InvalidParameter
-from privlearn.multiparty.cohort import Cohort
-from privlearn.multiparty.noise_share import NoiseShare, distributed_zcdp
-from privlearn.multiparty.secure_sum import SecureSum
+from privlearn.multiparty.secure_sum.noise_share import NoiseShare, distributed_zcdp
+from privlearn.multiparty.secure_sum.round import SecureSum
+from privlearn.multiparty.secure_sum.session import Cohort
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
 
 ORDERS = (1.01, 1.5, 2.0, 4.0, 8.0, 16.0)

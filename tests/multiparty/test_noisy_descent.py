@@ -14,8 +14,8 @@ from privlearn.erm import Hinge, HuberHinge, Logistic, SmoothedHinge
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import NoisyDescent
-from privlearn.mechanisms.summed import Noise, NoisySum, Question, packed, unpacked
-from privlearn.multiparty.trusted_sum import TrustedSum
+from privlearn.mechanisms.summed.summed import Noise, NoisySum, Question, packed, unpacked
+from privlearn.multiparty.run.training import TrustedSum
 from privlearn.randomness import SeededRandomness
 from tests.support.party_cases import (
     DELTA,

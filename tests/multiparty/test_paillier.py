@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlearn.errors import DataError, InvalidParameter, ProtocolError
-from privlearn.multiparty.cohort import Cohort
-from privlearn.multiparty.noise_share import NoiseShare
-from privlearn.multiparty.paillier import KEY_BITS, PaillierSum, generate_keys
-from privlearn.multiparty.secure_sum import SecureSum
+from privlearn.multiparty.secure_sum.noise_share import NoiseShare
+from privlearn.multiparty.secure_sum.paillier import KEY_BITS, PaillierSum, generate_keys
+from privlearn.multiparty.secure_sum.round import SecureSum
+from privlearn.multiparty.secure_sum.session import Cohort
 from privlearn.randomness import SeededRandomness
 
 PUBLIC, PRIVATE = generate_keys()

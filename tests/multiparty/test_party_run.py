@@ -13,12 +13,12 @@ import pytest
 from privlearn.errors import InvalidParameter, ProtocolError, SolverError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
-from privlearn.mechanisms.summed import Question
-from privlearn.multiparty.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Stage
-from privlearn.multiparty.envelope import COORDINATOR, Step, seal
-from privlearn.multiparty.identity import Identity
-from privlearn.multiparty.party import Party
-from privlearn.multiparty.party_run import PartyRun
+from privlearn.mechanisms.summed.summed import Question
+from privlearn.multiparty.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Stage
+from privlearn.multiparty.run.identity import Identity
+from privlearn.multiparty.run.party_run import PartyRun
+from privlearn.multiparty.run.training import Party
+from privlearn.multiparty.secure_sum.session import COORDINATOR, Step, seal
 from privlearn.release import Release
 from tests.support.run_cases import IDENTITIES, TABLES, Wire, plan_of
 

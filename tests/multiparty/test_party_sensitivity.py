@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from privlearn.arrays import Array
 from privlearn.erm import HuberHinge, Logistic, SmoothedHinge
 from privlearn.mechanisms import LocalAggregation, SummedMechanism
-from privlearn.mechanisms.summed import Question
+from privlearn.mechanisms.summed.summed import Question
 from tests.support.party_cases import aggregation, descent, exact_sum, parties_of, psgd, task_of
 
-Array = NDArray[np.float64]
 SIZES = [1, 4, 7]
 LOSSES = [Logistic(), HuberHinge(), SmoothedHinge(0.3)]
 

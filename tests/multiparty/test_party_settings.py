@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from privlearn.cli import app
 from privlearn.errors import InvalidParameter, SchemaError
-from privlearn.multiparty.conversation import identity_of
-from privlearn.multiparty.identity import Identity, PublicIdentity
-from privlearn.multiparty.settings import PartySettings
+from privlearn.multiparty.run.conversation import identity_of
+from privlearn.multiparty.run.identity import Identity, PublicIdentity
+from privlearn.multiparty.run.settings import PartySettings
 from tests.support.run_cases import IDENTITIES, KEYS, SCHEMA, plan_of
 
 PLAN = plan_of()

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from privlearn import InvalidParameter, SchemaError
-from privlearn.data.simulated import census_schema, simulated_census
+from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import LocalAggregation, NoisyDescent, PrivateSGD
-from privlearn.multiparty.party import Party
-from privlearn.multiparty.plan import MultipartyPlan
+from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.training import Party
 
 SETTINGS: dict[str, Any] = {
     "parties": {"north": 50, "south": 250, "west": 700},

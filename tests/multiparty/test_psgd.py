@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from privlearn.accounting.pure import composed_pure_delta, composed_pure_epsilon
+from privlearn.accounting.conversions import composed_pure_delta, composed_pure_epsilon
 from privlearn.erm import Hinge, Logistic
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import PrivateSGD
-from privlearn.mechanisms.summed import NoisySum, Question
-from privlearn.multiparty.trusted_sum import TrustedSum
+from privlearn.mechanisms.summed.summed import NoisySum, Question
+from privlearn.multiparty.run.training import TrustedSum
 from privlearn.randomness import SeededRandomness
 from tests.support.party_cases import (
     DELTA,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from privlearn.release.verify import verify
+from privlearn.release.verification import verify
 from tests.support.process_cases import Site
 from tests.support.run_cases import SIZES, TABLES
 

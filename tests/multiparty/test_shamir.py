@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from privlearn.errors import InvalidParameter, ProtocolError
-from privlearn.multiparty.shamir import PRIME, SECRET_BYTES, SHARE_BYTES, recover, split
+from privlearn.multiparty.secure_sum.masks import PRIME, SECRET_BYTES, SHARE_BYTES, recover, split
 
 SECRETS = st.binary(min_size=SECRET_BYTES, max_size=SECRET_BYTES)
 

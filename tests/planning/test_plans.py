@@ -23,12 +23,11 @@ from privlearn import (
     plan,
 )
 from privlearn.data import SchemaEncoder
-from privlearn.data.simulated import census_schema
+from privlearn.data.datasets import census_schema
 from privlearn.planning import Plan
+from privlearn.planning.estimate import reference_problem
+from privlearn.planning.forecast import LARGEST_RATIO, table
 from privlearn.planning.stand_in import stand_in_table
-from privlearn.planning.summary import table
-from privlearn.planning.typical import typical_problem
-from privlearn.planning.verdict import LARGEST_RATIO
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
 ARRAYS = {"norm_bound": 2.0, "classes": [0, 1]}
@@ -238,9 +237,9 @@ def test_an_ordinary_problem_is_the_optimum_of_its_loss() -> None:
             (PrivateRegressor(**PROMISE, norm_bound=1.0, target_bounds=(0, 1)), [0, 1]),
         )
     )
-    assert typical_problem(model).margin == pytest.approx(2.0)
-    assert typical_problem(regression).margin == pytest.approx(0.3)
-    assert 0 < typical_problem(model).curvature < 0.25
+    assert reference_problem(model).margin == pytest.approx(2.0)
+    assert reference_problem(regression).margin == pytest.approx(0.3)
+    assert 0 < reference_problem(model).curvature < 0.25
 
 
 def _people(count: int) -> pa.Table:

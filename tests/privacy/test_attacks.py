@@ -12,9 +12,9 @@ import pytest
 
 from privlearn import Guarantee, PrivateLogisticRegression, PrivateSVC, Schema, plan
 from privlearn.data import read_table, write_table
-from privlearn.data.cells import owners
+from privlearn.data.encode.column_cells import owners
 from privlearn.errors import PrivlearnError, SchemaError, shown
-from privlearn.estimators import KernelLearner, kernel_learner, lifting
+from privlearn.estimators import KernelLearner, kernel_choice, kernel_learner
 
 PERSONS: dict[str, Any] = {
     "name": "visits",
@@ -32,7 +32,7 @@ def visits(rows: list[int]) -> pd.DataFrame:
 
 
 def test_a_person_with_more_rows_changes_nobodys_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lifting, "_LARGE", 2 * 60)
+    monkeypatch.setattr(kernel_choice, "_LARGE", 2 * 60)
     schema, points = Schema.from_dict(PERSONS), pd.DataFrame({"x": [0.2, 0.8]})
     lifted = [
         PrivateSVC(epsilon=1.0, delta=1e-9, schema=schema, kernel="rbf", public_points=points)

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 
 from privlearn import PrivateLogisticRegression
+from privlearn.arrays import Array
 from privlearn.erm import HuberHinge, Logistic, Multinomial
 from privlearn.mechanisms import DataOracle, ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.randomness import SeededRandomness
 from tests.support.combinations import PLANS, Plan, every_plan, largest_ratio
 
-Array = NDArray[np.float64]
 EPSILON, DELTA = 1.3, 1e-4
 MAIN = 1.0 - 1e-2  # objective perturbation keeps a hundredth for the solver's tolerance
 ALARM = 1e-6

@@ -8,18 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from privlearn import PrivateLogisticRegression, PrivateSVC
-from privlearn.data import BoundedRows, Schema
+from privlearn.arrays import Array
+from privlearn.data import ArrayEncoder, Schema
 from privlearn.erm import LOSSES, HuberHinge, loss_from_name, losses_of
 from privlearn.errors import InvalidParameter
 from privlearn.estimators import ESTIMATORS
 from privlearn.guarantee import Guarantee
 from tests.support.combinations import PLANS, Plan, every_plan
-
-Array = NDArray[np.float64]
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(80, 3))
@@ -57,7 +55,7 @@ def test_infinite_epsilon_is_the_plain_minimiser(
         classes=list(range(n_classes)),
         regularization=strength,
     ).fit(X, y)
-    rows = BoundedRows(3.0, 3).encode(X)
+    rows = ArrayEncoder(3.0, 3).encode(X)
     positives = [1] if n_classes == 2 else range(n_classes)
     for w, positive in zip(model.coefficients_, positives, strict=True):
         signs = np.where(y == positive, 1.0, -1.0)
@@ -92,7 +90,7 @@ def test_infinite_epsilon_of_the_multinomial_loss() -> None:
     model = PrivateLogisticRegression(
         epsilon=math.inf, loss="multinomial", classes=[0, 1, 2], norm_bound=3.0, regularization=0.05
     ).fit(X, Y)
-    rows = BoundedRows(3.0, 3).encode(X)
+    rows = ArrayEncoder(3.0, 3).encode(X)
     scores = rows @ model.coefficients_.T
     odds = np.exp(scores - scores.max(axis=1, keepdims=True))
     residuals = odds / odds.sum(axis=1, keepdims=True) - np.eye(3)[Y]

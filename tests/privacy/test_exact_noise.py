@@ -10,18 +10,22 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import stats
 
+from privlearn.arrays import Array
 from privlearn.erm import loss_from_name
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import OutputPerturbation, Task, exact_reals, noise
-from privlearn.mechanisms.exact_reals import FIRST_BITS
-from privlearn.mechanisms.noise import GAMMA_GRID_BITS, add_norm_gamma, grid_step, uniforms_of_norm_gamma
+from privlearn.mechanisms import OutputPerturbation, Task, noise
+from privlearn.mechanisms.noise import (
+    FIRST_BITS,
+    GAMMA_GRID_BITS,
+    add_norm_gamma,
+    grid_step,
+    uniforms_of_norm_gamma,
+)
 from privlearn.randomness import Integers, SeededRandomness
 
-Array = NDArray[np.float64]
 ALARM = 1e-6
 
 
@@ -182,7 +186,7 @@ def test_cells_have_the_masses_of_the_continuous_law(
     dimension: int, first_bits: int, coarse: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where nearly every draw has to ask for more bits."""
-    monkeypatch.setattr(exact_reals, "FIRST_BITS", first_bits)
+    monkeypatch.setattr(noise, "FIRST_BITS", first_bits)
     value = CORNER[dimension]
     masses = quadrature_masses(value, SCALE, coarse)
     rows = np.tile(value, (4000, 1))
@@ -213,7 +217,7 @@ def test_how_many_bits_are_read_at_once_changes_nothing(
     for seed in range(10):
         found = []
         for first_bits in (1, 7, 64, FIRST_BITS, 1000):
-            monkeypatch.setattr(exact_reals, "FIRST_BITS", first_bits)
+            monkeypatch.setattr(noise, "FIRST_BITS", first_bits)
             source = Streams(count, seed)
             found.append(add_norm_gamma(np.full(dimension, 0.1), 1.3, source).tolist())
             assert (source.calls > count) is (first_bits < 60)

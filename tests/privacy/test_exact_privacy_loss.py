@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from privlearn.arrays import Array
 from privlearn.audit.laws import Grid, LawPair, objective_laws
 from privlearn.audit.neighbours import Pair, Records, worst_pairs
 from privlearn.erm import HuberHinge, Logistic, Problem, SmoothedHinge, minimise
 from tests.support.combinations import Plan, hockey_stick
-
-Array = NDArray[np.float64]
 
 both_relations = pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
 LOSSES = [Logistic(), HuberHinge(), SmoothedHinge(0.3)]

@@ -19,10 +19,10 @@ from privlearn import (
     PrivateSVC,
     SolverError,
 )
-from privlearn.data import BoundedRows, Schema, SchemaEncoder
+from privlearn.data import ArrayEncoder, Schema, SchemaEncoder
 from privlearn.erm import Logistic, Problem, minimise
 from privlearn.errors import BudgetExceeded, SchemaError
-from privlearn.estimators import training
+from privlearn.estimators import fitting
 from tests.support.combinations import PLANS, Plan, every_plan, hockey_stick
 
 RNG = np.random.default_rng(2)
@@ -74,7 +74,7 @@ def test_slack_does_not_grow_with_the_norm_bound(delta: float) -> None:
 
 def test_intercept_is_penalised_and_inside_the_norm_bound() -> None:
     """Defect: an unpenalised intercept, with which the privacy loss grows without bound in the weight."""
-    encoder = BoundedRows(3.0, 3)
+    encoder = ArrayEncoder(3.0, 3)
     rows = encoder.encode(1e6 * X)
     assert rows.shape[1] == 4
     assert np.linalg.norm(rows, axis=1).max() <= 1.0
@@ -115,7 +115,7 @@ def test_solvers_tolerance_is_inside_the_promise(plan: Plan, tolerance: float) -
 
 def test_solver_that_cannot_reach_its_tolerance_fails() -> None:
     """The same: it must not return what it has and let the theorem speak of something else."""
-    rows = BoundedRows(3.0, 3).encode(X)
+    rows = ArrayEncoder(3.0, 3).encode(X)
     with pytest.raises(SolverError, match="could not certify"):
         minimise(Problem(rows, np.ones(60), Logistic(), 0.01, 60), tolerance=1e-30)
 
@@ -133,7 +133,7 @@ def test_regularization_that_some_table_cannot_stand_is_refused_for_all(
     estimator: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the solver sees a row, and in the same words."""
-    monkeypatch.setattr(training, "minimise", lambda *_, **__: pytest.fail("a row was looked at"))
+    monkeypatch.setattr(fitting, "minimise", lambda *_, **__: pytest.fail("a row was looked at"))
     refusals = set()
     for rows in (X, np.zeros_like(X), np.ones_like(X)):
         fresh = estimator(
@@ -211,7 +211,7 @@ def test_ledger_is_charged_before_the_data_is_used(
         seen.append((statement.reserved.epsilon, statement.spent.epsilon))
         return minimise(problem, **options)
 
-    monkeypatch.setattr(training, "minimise", looking)
+    monkeypatch.setattr(fitting, "minimise", looking)
     fit = model(**plan.parameters(0.4), ledger=ledger, classes=[0, 1]).fit(X, Y % 2)
     assert seen == [(0.4, 0.0)]
     statement = ledger.statement()
@@ -222,7 +222,7 @@ def test_ledger_is_charged_before_the_data_is_used(
 def test_refused_budget_leaves_the_data_untouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same: no room, no look."""
     ledger = Ledger.create(tmp_path / "budgets.db", "census", Guarantee(1.0))
-    monkeypatch.setattr(training, "minimise", lambda *_, **__: pytest.fail("the data was used"))
+    monkeypatch.setattr(fitting, "minimise", lambda *_, **__: pytest.fail("the data was used"))
     with pytest.raises(BudgetExceeded):
         model(epsilon=1.5, ledger=ledger).fit(X, Y)
     assert ledger.statement().left.epsilon == 1.0
@@ -235,7 +235,7 @@ def test_crash_while_solving_keeps_the_charge(tmp_path: Path, monkeypatch: pytes
     def crash(*_: Any, **__: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(training, "minimise", crash)
+    monkeypatch.setattr(fitting, "minimise", crash)
     with pytest.raises(MemoryError):
         model(epsilon=0.75, ledger=ledger).fit(X, Y)
     assert ledger.statement().left.epsilon == 0.25

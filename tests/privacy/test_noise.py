@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from privlearn.audit import samplers
 from privlearn.audit.samplers import SAMPLERS, audit_samplers
@@ -22,7 +21,6 @@ from privlearn.mechanisms.noise import (
 )
 from privlearn.randomness import Integers, Randomness, SecureRandomness, SeededRandomness, randomness_from
 
-Array = NDArray[np.float64]
 ALARM = 1e-6
 DRAWS = 20_000
 

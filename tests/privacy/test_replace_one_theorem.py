@@ -11,11 +11,9 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from privlearn.arrays import Array
 from tests.support.combinations import hockey_stick
-
-Array = NDArray[np.float64]
 
 AXIS = np.linspace(-8.0, 8.0, 401)
 WIDTH = AXIS[1] - AXIS[0]

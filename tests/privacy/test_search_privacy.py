@@ -15,20 +15,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 
+from privlearn.arrays import Array
 from privlearn.erm import Logistic
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import Task
-from privlearn.mechanisms.every_candidate import EveryCandidate
-from privlearn.mechanisms.partition import Partition, split_places
-from privlearn.mechanisms.random_stopping import RandomStopping
-from privlearn.mechanisms.scored import SCORE_SHARE
+from privlearn.mechanisms.search.every_candidate import EveryCandidate
+from privlearn.mechanisms.search.partition import Partition, split_places
+from privlearn.mechanisms.search.random_stopping import RandomStopping
+from privlearn.mechanisms.search.search import SCORE_SHARE
 from privlearn.randomness import SecureRandomness, SeededRandomness
 
-Array = NDArray[np.float64]
 Bits = tuple[int, ...]
 ALARM = 1e-6
 

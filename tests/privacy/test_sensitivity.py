@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from privlearn.arrays import Array
 from privlearn.erm import (
     Hinge,
     HuberHinge,
@@ -26,7 +26,6 @@ from privlearn.mechanisms import Task
 
 LOSSES = losses_of("margin")
 
-Array = NDArray[np.float64]
 LONGEST = 1.0 - 1e-12
 
 smooth_losses = pytest.mark.parametrize(

@@ -27,14 +27,14 @@ from privlearn import (
     plan,
     verify,
 )
-from privlearn.audit.release_file import audit_release
+from privlearn.audit.mechanisms import audit_release
 from privlearn.data import Schema
-from privlearn.data.purchase import Purchase, with_purchases
-from privlearn.data.simulated import census_schema, simulated_census
+from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data.schema.schema import Purchase, with_purchases
+from privlearn.guarantee import check_strength, weakness
 from privlearn.ledger.charge import _say_that_nothing_is_recorded
-from privlearn.mechanisms.partition import Partition
-from privlearn.multiparty.plan import MultipartyPlan
-from privlearn.strength import check_strength, weakness
+from privlearn.mechanisms.search.partition import Partition
+from privlearn.multiparty.run.plan import MultipartyPlan
 
 ROWS = 400
 rng = np.random.default_rng(0)

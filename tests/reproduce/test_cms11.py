@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privlearn.reproduce import cms11_study, cms11_tables, cms11_tradeoff, cms11_tuning
-from privlearn.reproduce.learners import DEFAULT, DEFAULT_DELTA, Learner
-from privlearn.reproduce.splits import Split, folds, paper_rows
+from privlearn.reproduce import cms11_study, cms11_tables, cms11_tuning
+from privlearn.reproduce.learners import DEFAULT, DEFAULT_DELTA, Learner, Split, folds, paper_rows
 
 needs_data = pytest.mark.skipif("PRIVLEARN_DATA" not in os.environ, reason="PRIVLEARN_DATA is not set")
 
@@ -126,7 +125,7 @@ def test_the_tradeoff_s_sentence_follows_the_numbers() -> None:
         {"loss": loss, "algorithm": "non-private", "epsilon": None, "error": 0.15}
         for loss in cms11_study.LOSSES
     ]
-    told = cms11_tradeoff._agreement(cms11_study.ADULT, tuple(rows))
+    told = cms11_study._agreement(cms11_study.ADULT, tuple(rows))
     assert "objective perturbation below output perturbation, at 2 of 2 points" in told
     assert "constant classifier's 0.25, at 0 of 2" in told
     assert "always: it is so at no epsilon" in told

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from privlearn.reproduce import jt13_covertype, jt13_regression
 from privlearn.reproduce.jt13_regression import Bench
-from privlearn.reproduce.splits import TargetSplit
+from privlearn.reproduce.learners import TargetSplit
 
 
 @pytest.fixture
@@ -32,7 +32,9 @@ def test_tddl_without_noise_gives_the_minimiser_s_answers(
     answers = bench._points @ bench._learner.plain(0.1)
     noisy = bench._tddl(strength=0.1, epsilon=1.0, seed=[0])
     assert np.max(np.abs(bench._points @ noisy - answers)) > 0.1
-    monkeypatch.setattr("privlearn.mechanisms.tddl.add_laplace", lambda answers, scale, randomness: answers)
+    monkeypatch.setattr(
+        "privlearn.mechanisms.release.tddl.add_laplace", lambda answers, scale, randomness: answers
+    )
     model = bench._tddl(strength=0.1, epsilon=1.0, seed=[0])
     np.testing.assert_allclose(bench._points @ model, answers, atol=1e-8)
 

@@ -28,13 +28,12 @@ from privlearn import (
     VerificationError,
     verify,
 )
-from privlearn.data.simulated import census_schema, simulated_census
-from privlearn.estimators.work import Work
+from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.estimators.fitting import Fitting
 from privlearn.randomness import SeededRandomness
-from privlearn.release.search_certificate import SearchCertificate, read_certificate
-from privlearn.selection import ways
-from privlearn.selection.mistakes import count_mistakes
-from privlearn.selection.workshop import Workshop, take
+from privlearn.release.certificate import SearchCertificate, read_certificate
+from privlearn.selection import methods
+from privlearn.selection.candidates import Candidates, count_mistakes, take
 
 WAYS: dict[str, dict[str, Any]] = {
     "every_candidate": {"method": "every_candidate"},
@@ -183,9 +182,11 @@ def test_the_ledger_is_charged_before_the_first_trial(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     charged: list[float] = []
-    run = Work.run
+    run = Fitting.run
     monkeypatch.setattr(
-        Work, "run", lambda self, *a: (charged.append(ledger.statement().reserved.epsilon), run(self, *a))[1]
+        Fitting,
+        "run",
+        lambda self, *a: (charged.append(ledger.statement().reserved.epsilon), run(self, *a))[1],
     )
     search(ledger=ledger).fit(*records())
     assert charged
@@ -193,7 +194,7 @@ def test_the_ledger_is_charged_before_the_first_trial(
 
 
 def test_what_does_not_fit_is_not_run(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Work, "run", lambda *_: pytest.fail("the records were used"))
+    monkeypatch.setattr(Fitting, "run", lambda *_: pytest.fail("the records were used"))
     with pytest.raises(BudgetExceeded):
         search(ledger=ledger, epsilon=20.0).fit(*records())
 
@@ -212,13 +213,13 @@ def test_the_validation_part_is_used_once(monkeypatch: pytest.MonkeyPatch) -> No
     trained: list[set[float]] = []
     scored: list[set[float]] = []
 
-    def seen(work: Work) -> set[float]:
+    def seen(work: Fitting) -> set[float]:
         return set(np.round(np.asarray(work.rows.features)[:, 0], 9).tolist())
 
-    run, count = Work.run, ways.count_mistakes
-    monkeypatch.setattr(Work, "run", lambda self, *a: (trained.append(seen(self)), run(self, *a))[1])
+    run, count = Fitting.run, methods.count_mistakes
+    monkeypatch.setattr(Fitting, "run", lambda self, *a: (trained.append(seen(self)), run(self, *a))[1])
     monkeypatch.setattr(
-        ways, "count_mistakes", lambda work, c: (scored.append(seen(work)), count(work, c))[1]
+        methods, "count_mistakes", lambda work, c: (scored.append(seen(work)), count(work, c))[1]
     )
     search(method="partition").fit(X, y)
     assert len(trained) == len(scored) == 3
@@ -241,7 +242,7 @@ def test_persons_with_several_rows() -> None:
 
 
 class TestMistakes:
-    def work(self, estimator: Any, X: Any, y: Any) -> Work:
+    def work(self, estimator: Any, X: Any, y: Any) -> Fitting:
         return estimator.prepare(X, y, private=True)  # type: ignore[no-any-return]
 
     def test_they_are_those_of_the_released_model(self) -> None:
@@ -300,7 +301,7 @@ class TestReading:
 
     def test_a_part_is_its_rows(self) -> None:
         X, y = records(30)
-        shop = Workshop([classifier()], [{}], X, y)
+        shop = Candidates([classifier()], [{}], X, y)
         part = take(shop.work(0), np.array([3, 5]))
         assert part.rows.total == 2
         assert np.array_equal(part.rows.labels, y[[3, 5]])  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from privlearn.errors import SessionError
-from privlearn.service.api.aside import AT_ONCE
+from privlearn.service.http.limits import AT_ONCE
 from privlearn.service.service import Service
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic

@@ -16,15 +16,15 @@ from privlearn.errors import BudgetExceeded, InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
 from privlearn.ledger.composition import Amount
-from privlearn.service import jobs, results
-from privlearn.service.datasets import Catalog
-from privlearn.service.keys import create_key, list_keys
-from privlearn.service.requests import TrainingRequest
-from privlearn.service.restored import settle
+from privlearn.service.access.keys import create_key, list_keys
+from privlearn.service.holder.datasets import Catalog
+from privlearn.service.holder.settings import Owner
+from privlearn.service.jobs import queue, results
+from privlearn.service.jobs.requests import TrainingRequest
+from privlearn.service.jobs.training import run_job
 from privlearn.service.service import only_server
-from privlearn.service.settings import Owner
-from privlearn.service.store import open_store
-from privlearn.service.training import run_job
+from privlearn.service.store.recovery import settle
+from privlearn.service.store.store import open_store
 from privlearn.storage import disconnect
 from tests.support.postgresql_cluster import Cluster
 from tests.support.service_support import write_clinic
@@ -117,10 +117,10 @@ class Running:
     def ask(self, kind: Any, mechanism: Any = "model") -> str:
         learner = "logistic" if mechanism == "model" else "kernel"
         request = TrainingRequest("clinic", kind, learner, COST.epsilon, COST.delta, mechanism)
-        return jobs.submit(self.store, "alice", request, COST, "").id
+        return queue.submit(self.store, "alice", request, COST, "").id
 
     def train(self) -> None:
-        while (job := jobs.claim(self.store)) is not None:
+        while (job := queue.claim(self.store)) is not None:
             assert run_job(self.store, self._catalog, job) == ""
 
 
@@ -142,7 +142,7 @@ def test_an_old_backup_gives_nothing_a_second_time(holder: SQLiteHolder) -> None
     holder.restore()
     assert "spent" in holder.type("privlearn restored owner.toml\n")
     after = Running(holder)
-    assert jobs.find(after.store, under_way).state == "failed"
+    assert queue.find(after.store, under_way).state == "failed"
     assert after.ledger.statement().left.epsilon == 0
     with pytest.raises(BudgetExceeded):
         after.ledger.reserve(Cost(Guarantee(1e-6)), "more")

@@ -13,14 +13,14 @@ import pytest
 
 from privlearn.data import Schema, SchemaEncoder, write_table
 from privlearn.errors import DataError, InvalidParameter, PrivlearnError, SchemaError
-from privlearn.planning.synthetic import synthetic_table
-from privlearn.service.datasets import Catalog
-from privlearn.service.keys import Caller
-from privlearn.service.recipes import Recipe, default_recipes, estimator, kernel_learner
+from privlearn.planning.stand_in import synthetic_table
+from privlearn.service.access.keys import Caller
+from privlearn.service.holder.datasets import Catalog
+from privlearn.service.holder.settings import Owner
+from privlearn.service.holder.sources import read_query
+from privlearn.service.jobs.recipes import Recipe, default_recipes, estimator, kernel_learner
 from privlearn.service.refusals import Forbidden, NotFound
-from privlearn.service.settings import Owner
-from privlearn.service.sources import read_query
-from privlearn.service.store import open_store
+from privlearn.service.store.store import open_store
 from tests.support.service_support import SCHEMA, load_clinic, write_clinic
 
 HOLDER = Caller("k", "holder")
@@ -98,7 +98,7 @@ def test_signs_of_the_query_are_its_own(database: str) -> None:
 
 
 def test_rows_come_in_pieces(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privlearn.service.sources._PIECE", 3)
+    monkeypatch.setattr("privlearn.service.holder.sources._PIECE", 3)
     found = read_query(database, "SELECT * FROM rows ORDER BY patient, age", KINDS)
     assert found["ward"].num_chunks == 2
     _same_encoding(found)
@@ -182,7 +182,7 @@ def test_rows_that_do_not_fit_are_refused_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str, cells: list[Any], told: str, late: bool
 ) -> None:
     if late:
-        monkeypatch.setattr("privlearn.service.datasets._PIECE", 1)
+        monkeypatch.setattr("privlearn.service.holder.datasets._PIECE", 1)
     write_table(pa.table(ROWS | {column: cells}), tmp_path / "rows.csv")
     with pytest.raises(PrivlearnError) as refused:
         _catalog_of(tmp_path, 'table = "rows.csv"').check()

@@ -25,7 +25,7 @@ from privlearn.client import Client, RemoteSession, Unreachable
 from privlearn.data import read_table, write_table
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, PrivlearnError
 from privlearn.release import SessionCertificate, verify
-from privlearn.service.keys import create_key
+from privlearn.service.access.keys import create_key
 from privlearn.service.refusals import AccessRefused, Conflict, Forbidden, NotFound
 from tests.support.real_server import Clinic
 
@@ -326,6 +326,6 @@ def test_the_client_needs_neither_fastapi_nor_uvicorn() -> None:
     script = (
         "import sys\n"
         "for name in ('fastapi', 'uvicorn', 'starlette', 'jinja2', 'prometheus_client'): sys.modules[name] = None\n"
-        "import privlearn.client, privlearn.cli.ask\n"
+        "import privlearn.client, privlearn.cli.ask.ask\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

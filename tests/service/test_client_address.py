@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from privlearn.client import Client
-from privlearn.client.address import checked_url, key_or_default
+from privlearn.client.connection import checked_url, key_or_default
 from privlearn.errors import InvalidParameter
 
 

@@ -17,12 +17,12 @@ from privlearn.errors import InvalidParameter, PrivlearnError
 from privlearn.guarantee import Guarantee
 from privlearn.planning import plan
 from privlearn.planning.session_plan import plan_session
-from privlearn.planning.synthetic import synthetic_table
-from privlearn.service.datasets import Catalog, OfferedDataSet
-from privlearn.service.estimates import check_request, estimate
-from privlearn.service.recipes import Recipe, estimator, kernel_learner
+from privlearn.planning.stand_in import synthetic_table
+from privlearn.service.holder.datasets import Catalog, OfferedDataSet
+from privlearn.service.jobs.estimates import check_request, estimate
+from privlearn.service.jobs.recipes import Recipe, estimator, kernel_learner
+from privlearn.service.jobs.rehearsal import rehearsed_errors
 from privlearn.service.refusals import TooLarge
-from privlearn.service.rehearsal import rehearsed_errors
 from privlearn.sessions import InteractivePredictor
 from tests.support.service_support import SCHEMA, load_clinic
 

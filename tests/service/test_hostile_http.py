@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from privlearn.service.api.arrow_text import write_arrow
-from privlearn.service.api.kinds import ARROW, CSV, JSON
-from privlearn.service.limits import Limiter
+from privlearn.service.http.limits import Limiter
+from privlearn.service.http.media_types import ARROW, CSV, JSON, write_arrow
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 from privlearn.data import read_table, write_table
-from privlearn.data.schema import Schema
-from privlearn.service.keys import Caller, authenticate
-from privlearn.service.logs import JsonLines
-from privlearn.service.settings import Owner
+from privlearn.data.schema.schema import Schema
+from privlearn.service.access.keys import Caller, authenticate
+from privlearn.service.holder.settings import Owner
+from privlearn.service.http.logs import JsonLines
 from tests.support.served import Served, serving
 from tests.support.service_support import SCHEMA, write_clinic
 

@@ -11,10 +11,9 @@ import pyarrow.csv as arrow_csv
 import pytest
 
 from privlearn import __version__
-from privlearn.planning.synthetic import synthetic_table
+from privlearn.planning.stand_in import synthetic_table
 from privlearn.release import Release
-from privlearn.service.api.arrow_text import write_arrow
-from privlearn.service.api.kinds import ARROW, CSV, JSON
+from privlearn.service.http.media_types import ARROW, CSV, JSON, write_arrow
 from tests.support.served import Served, serving
 from tests.support.service_support import SCHEMA, load_clinic
 

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from privlearn.service.headers import ALWAYS, WITH_TLS
-from privlearn.service.limits import Buckets, Limiter
+from privlearn.service.http.limits import ALWAYS, WITH_TLS, Buckets, Limiter
 from privlearn.service.refusals import TooMany
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
@@ -134,7 +133,7 @@ def test_a_body_below_the_limit_is_read(served: Served) -> None:
 
 
 def test_a_body_that_never_comes_is_given_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privlearn.service.limits.BODY_SECONDS", 0.05)
+    monkeypatch.setattr("privlearn.service.http.limits.BODY_SECONDS", 0.05)
     where = urlsplit(served.url)
     head = (
         f"POST /v1/releases HTTP/1.1\r\nHost: {where.netloc}\r\nContent-Type: application/json\r\n"

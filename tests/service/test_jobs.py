@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 from privlearn.guarantee import Guarantee
-from privlearn.service import jobs, slots
+from privlearn.service import timing
+from privlearn.service.jobs import queue
+from privlearn.service.jobs.requests import TrainingRequest, points_from_bytes
 from privlearn.service.refusals import Conflict, NotFound, TooMany
-from privlearn.service.requests import TrainingRequest, points_from_bytes
-from privlearn.service.store import open_store
+from privlearn.service.store.store import open_store
 from tests.support.service_support import load_clinic
 
 REQUEST = TrainingRequest("clinic", "release", "logistic", 0.5)
@@ -30,13 +31,15 @@ def place(store: str, tmp_path: Path) -> str:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """Seconds that have passed, for jobs alone."""
     passed = [0.0]
-    start = slots.now()
-    monkeypatch.setattr(jobs, "now", lambda: start + timedelta(seconds=passed[0]))
+    start = timing.now()
+    monkeypatch.setattr(queue, "now", lambda: start + timedelta(seconds=passed[0]))
     return passed
 
 
-def submit(place: str, analyst: str = "alice", key: str = "", request: TrainingRequest = REQUEST) -> jobs.Job:
-    return jobs.submit(place, analyst, request, PROMISE, key)
+def submit(
+    place: str, analyst: str = "alice", key: str = "", request: TrainingRequest = REQUEST
+) -> queue.Job:
+    return queue.submit(place, analyst, request, PROMISE, key)
 
 
 def test_the_same_key_is_the_same_job(place: str) -> None:
@@ -57,74 +60,74 @@ def test_a_key_for_another_request_is_refused(place: str, changed: dict[str, obj
 def test_points_come_back(place: str) -> None:
     points = pa.table({"age": [1.0, 2.0]})
     job = submit(place, request=replace(REQUEST, points=points))
-    assert points_from_bytes(jobs.stored_points(place, job.id)) == points
+    assert points_from_bytes(queue.stored_points(place, job.id)) == points
 
 
 @pytest.mark.parametrize("failure", ["", "it failed"])
 def test_points_of_a_job_that_is_done_are_not_kept(place: str, failure: str) -> None:
     job = submit(place, request=replace(REQUEST, points=pa.table({"age": [1.0]})))
-    jobs.claim(place)
-    jobs.finish(place, job.id, failure)
-    assert (jobs.stored_points(place, job.id) is None) == (not failure)
+    queue.claim(place)
+    queue.finish(place, job.id, failure)
+    assert (queue.stored_points(place, job.id) is None) == (not failure)
 
 
 def test_jobs_are_counted_by_state(place: str) -> None:
     for _ in range(3):
         submit(place)
-    jobs.claim(place)
-    assert jobs.count_by_state(place) == {"waiting": 2, "running": 1, "done": 0, "failed": 0}
+    queue.claim(place)
+    assert queue.count_by_state(place) == {"waiting": 2, "running": 1, "done": 0, "failed": 0}
 
 
 def test_the_oldest_is_claimed_first_and_once(place: str) -> None:
     submitted = [submit(place).id for _ in range(3)]
-    claimed = [jobs.claim(place) for _ in range(4)]
+    claimed = [queue.claim(place) for _ in range(4)]
     assert [job and job.id for job in claimed] == [*submitted, None]
 
 
 def test_a_lease_that_ends_lets_another_go_on(place: str, clock: list[float]) -> None:
     job = submit(place)
-    jobs.claim(place)
-    clock[0] = jobs.LEASE_SECONDS - 1.0
-    assert jobs.claim(place) is None
-    jobs.extend(place, job.id)
-    clock[0] = jobs.LEASE_SECONDS + 1.0
-    assert jobs.claim(place) is None
-    clock[0] = 2.0 * jobs.LEASE_SECONDS + 1.0
-    again = jobs.claim(place)
+    queue.claim(place)
+    clock[0] = queue.LEASE_SECONDS - 1.0
+    assert queue.claim(place) is None
+    queue.extend(place, job.id)
+    clock[0] = queue.LEASE_SECONDS + 1.0
+    assert queue.claim(place) is None
+    clock[0] = 2.0 * queue.LEASE_SECONDS + 1.0
+    again = queue.claim(place)
     assert again is not None
     assert again.id == job.id
 
 
 def test_a_job_that_keeps_dying_is_given_up(place: str) -> None:
     job = submit(place)
-    for _ in range(jobs.MOST_ATTEMPTS):
-        assert jobs.claim(place) is not None
-        jobs.give_back(place, job.id, count_attempt=True)
-    assert jobs.claim(place) is None
-    assert "interrupted" in jobs.find(place, job.id).failure
+    for _ in range(queue.MOST_ATTEMPTS):
+        assert queue.claim(place) is not None
+        queue.give_back(place, job.id, count_attempt=True)
+    assert queue.claim(place) is None
+    assert "interrupted" in queue.find(place, job.id).failure
 
 
 def test_stopping_on_purpose_is_no_attempt(place: str) -> None:
     job = submit(place)
-    for _ in range(2 * jobs.MOST_ATTEMPTS):
-        assert jobs.claim(place) is not None
-        jobs.give_back(place, job.id, count_attempt=False)
-    assert jobs.find(place, job.id).state == "waiting"
+    for _ in range(2 * queue.MOST_ATTEMPTS):
+        assert queue.claim(place) is not None
+        queue.give_back(place, job.id, count_attempt=False)
+    assert queue.find(place, job.id).state == "waiting"
 
 
 @pytest.mark.parametrize("failure", ["", "it failed"])
 def test_a_late_end_of_a_job_that_is_over_changes_nothing(place: str, failure: str) -> None:
     job = submit(place)
-    jobs.claim(place)
-    jobs.finish(place, job.id, failure)
-    jobs.finish(place, job.id, "too late")
-    over = jobs.find(place, job.id)
+    queue.claim(place)
+    queue.finish(place, job.id, failure)
+    queue.finish(place, job.id, "too late")
+    over = queue.find(place, job.id)
     assert (over.state, over.failure) == ("failed" if failure else "done", failure)
     assert over.finished
 
 
 def test_so_many_may_wait(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "MOST_WAITING", 2)
+    monkeypatch.setattr(queue, "MOST_WAITING", 2)
     submit(place, key="k1")
     submit(place)
     with pytest.raises(TooMany, match="waiting"):
@@ -135,10 +138,10 @@ def test_so_many_may_wait(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_unknown_job_is_not_found(place: str) -> None:
     with pytest.raises(NotFound):
-        jobs.find(place, "0" * 16)
+        queue.find(place, "0" * 16)
 
 
 @pytest.mark.parametrize(("took", "seen"), [(0.0, 1.0), (0.99, 1.0), (1.01, 2.0), (3.0, 4.0), (100.0, 128.0)])
 def test_slots_double(took: float, seen: float) -> None:
-    start = slots.now()
-    assert slots.end_of_slot(start, start + timedelta(seconds=took), 1.0) == start + timedelta(seconds=seen)
+    start = timing.now()
+    assert timing.end_of_slot(start, start + timedelta(seconds=took), 1.0) == start + timedelta(seconds=seen)

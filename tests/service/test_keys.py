@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from privlearn.errors import InvalidParameter, LedgerError
-from privlearn.service import keys, logins
-from privlearn.service.keys import authenticate, create_key, list_keys, revoke_key
-from privlearn.service.logins import caller_of_login, sign_in, sign_out
+from privlearn.service.access import keys, logins
+from privlearn.service.access.keys import authenticate, create_key, list_keys, revoke_key
+from privlearn.service.access.logins import caller_of_login, sign_in, sign_out
 from privlearn.service.refusals import AccessRefused, NotFound
-from privlearn.service.remembered import Remembered
-from privlearn.service.store import open_store
+from privlearn.service.store.store import open_store
+from privlearn.service.timing import TtlCache
 from tests.support.raw_store import execute
 from tests.support.service_support import load_clinic
 
@@ -201,8 +201,8 @@ def test_a_store_that_is_gone_lets_nobody_in(file: str) -> None:
 
 def test_what_is_remembered_is_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
-    monkeypatch.setattr("privlearn.service.remembered.time.monotonic", lambda: clock[0])
-    remembered: Remembered[str, int] = Remembered(seconds=5.0, most=2)
+    monkeypatch.setattr("privlearn.service.timing.time.monotonic", lambda: clock[0])
+    remembered: TtlCache[str, int] = TtlCache(seconds=5.0, most=2)
     assert remembered.get("a", lambda: 1) == 1
     clock[0] += 4.9
     assert remembered.get("a", lambda: 2) == 1

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from privlearn.service.api.problems import PROBLEM_JSON
-from privlearn.service.app import bare_app
+from privlearn.service.http.problems import PROBLEM_JSON
+from privlearn.service.server import bare_app
 
 ROOT = Path(__file__).parents[2]
 DESCRIPTION = bare_app().openapi()
@@ -117,9 +117,9 @@ def test_every_member_of_a_model_is_explained(model: str) -> None:
 
 
 def test_examples_of_answers_fit_their_models() -> None:
-    from privlearn.service.api import datasets, estimates, jobs, people, releases, sessions, training
+    from privlearn.service.api import datasets, estimates, identity, jobs, releases, sessions, training
 
-    for module in (datasets, estimates, jobs, people, releases, sessions, training):
+    for module in (datasets, estimates, jobs, identity, releases, sessions, training):
         for model in vars(module).values():
             for example in (
                 getattr(model, "model_config", {}).get("json_schema_extra", {}).get("examples", [])

@@ -15,7 +15,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger, Statement
 from privlearn.service.pages.figures import Axis, Figure, Line, meter, round_ticks
 from privlearn.service.pages.history import spending_figure
-from privlearn.service.pages.paging import SIZE, piece_of
+from privlearn.service.pages.page import SIZE, piece_of
 
 
 def drawn(figure: Figure) -> str:

@@ -13,9 +13,9 @@ import httpx
 import pytest
 
 from privlearn.ledger import Ledger
-from privlearn.service import events
 from privlearn.service.pages import estimate_view
-from privlearn.service.pages.words import number, number_below
+from privlearn.service.pages.formatting import number, number_below
+from privlearn.service.store import events
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from privlearn.errors import SessionError
-from privlearn.planning.synthetic import synthetic_table
-from privlearn.service import jobs, training
-from privlearn.service.answering import OpenSessions
-from privlearn.service.datasets import Catalog
-from privlearn.service.requests import Predictions, TrainingRequest
-from privlearn.service.results import find_session
-from privlearn.service.settings import Owner
-from privlearn.service.store import open_store
+from privlearn.planning.stand_in import synthetic_table
+from privlearn.service.holder.datasets import Catalog
+from privlearn.service.holder.settings import Owner
+from privlearn.service.jobs import queue, training
+from privlearn.service.jobs.answering import OpenSessions
+from privlearn.service.jobs.requests import Predictions, TrainingRequest
+from privlearn.service.jobs.results import find_session
+from privlearn.service.store.store import open_store
 from tests.support.service_support import SCHEMA, load_clinic
 
 POINTS = synthetic_table(SCHEMA, 3, seed=1).drop_columns(["outcome"])
@@ -77,8 +77,8 @@ def test_the_analyst_reads_one_sentence(
 def opened(owner: Owner) -> str:
     store = open_store(owner)
     request = TrainingRequest("clinic", "session", "kernel", 1.0, 1e-6, "function_release")
-    job = jobs.submit(store, "alice", request, owner.datasets["clinic"].guarantee, "")
-    claimed = jobs.claim(store)
+    job = queue.submit(store, "alice", request, owner.datasets["clinic"].guarantee, "")
+    claimed = queue.claim(store)
     assert claimed is not None
     assert training.run_job(store, Catalog(owner), claimed) == ""
     return job.id

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from schemathesis.checks import positive_data_acceptance
 from sqlalchemy import insert
 
-from privlearn.service.api.kinds import ARROW
-from privlearn.service.app import bare_app
-from privlearn.service.demo import write_demo
-from privlearn.service.keys import hashed
-from privlearn.service.limits import Limiter
-from privlearn.service.settings import Owner
-from privlearn.service.tables import keys
+from privlearn.service.access.keys import hashed
+from privlearn.service.holder.demo import write_demo
+from privlearn.service.holder.settings import Owner
+from privlearn.service.http.limits import Limiter
+from privlearn.service.http.media_types import ARROW
+from privlearn.service.server import bare_app
+from privlearn.service.store.tables import keys
 from privlearn.storage import excluding
 from tests.support.served import Served, serving
 

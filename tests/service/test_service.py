@@ -15,14 +15,14 @@ import pyarrow as pa
 import pytest
 
 from privlearn.errors import BudgetExceeded, InvalidParameter, LedgerError, PrivlearnError
-from privlearn.planning.synthetic import synthetic_table
+from privlearn.planning.stand_in import synthetic_table
 from privlearn.release import Release
-from privlearn.service import workers
-from privlearn.service.keys import Caller
+from privlearn.service.access.keys import Caller
+from privlearn.service.holder.settings import Owner
+from privlearn.service.jobs import workers
+from privlearn.service.jobs.requests import Job, TrainingRequest
 from privlearn.service.refusals import Conflict, Forbidden, NotFound, TooLarge
-from privlearn.service.requests import Job, TrainingRequest
 from privlearn.service.service import Service
-from privlearn.service.settings import Owner
 from tests.support.service_support import SCHEMA, load_clinic
 
 HOLDER = Caller("k0", "holder")

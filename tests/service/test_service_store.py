@@ -12,9 +12,9 @@ import pytest
 from privlearn.errors import LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
-from privlearn.service import events
-from privlearn.service.settings import Owner
-from privlearn.service.store import open_store
+from privlearn.service.holder.settings import Owner
+from privlearn.service.store import events
+from privlearn.service.store.store import open_store
 from tests.support.raw_store import Refused, execute, is_file
 from tests.support.service_support import load_clinic, write_clinic
 

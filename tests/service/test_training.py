@@ -14,13 +14,14 @@ import pytest
 from privlearn.errors import DataError, SolverError
 from privlearn.estimators import KernelLearner
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Ledger, reservation
-from privlearn.planning.synthetic import synthetic_table
+from privlearn.ledger import Ledger, charge
+from privlearn.planning.stand_in import synthetic_table
 from privlearn.release import Release
-from privlearn.service import jobs, results, slots, training
-from privlearn.service.datasets import Catalog
-from privlearn.service.requests import Job, TrainingRequest
-from privlearn.service.store import open_store
+from privlearn.service import timing
+from privlearn.service.holder.datasets import Catalog
+from privlearn.service.jobs import queue, results, training
+from privlearn.service.jobs.requests import Job, TrainingRequest
+from privlearn.service.store.store import open_store
 from privlearn.sessions.shared import SharedStore
 from tests.support.service_support import SCHEMA, load_clinic
 
@@ -42,10 +43,10 @@ class Place:
     def submit(self, kind: Any = "release", mechanism: Any = "model", **options: Any) -> Job:
         learner = "logistic" if mechanism == "model" else "kernel"
         request = TrainingRequest("clinic", kind, learner, 1.0, 1e-6, mechanism, **options)
-        return jobs.submit(self.store, "alice", request, Guarantee(1.0, 1e-6), "")
+        return queue.submit(self.store, "alice", request, Guarantee(1.0, 1e-6), "")
 
     def run(self) -> str:
-        job = jobs.claim(self.store)
+        job = queue.claim(self.store)
         assert job is not None
         return training.run_job(self.store, self.catalog, job)
 
@@ -55,7 +56,7 @@ class Place:
         return statement.spent.epsilon, statement.reserved.epsilon
 
     def see(self, job: Job) -> Job:
-        return jobs.find(self.store, job.id)
+        return queue.find(self.store, job.id)
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ DEATHS = {
     "after the result is stored": dying(results, "_store", after=True),
     "before the commit": dying(training.Reservation, "commit", after=False),
     "after the commit": dying(training.Reservation, "commit", after=True),
-    "before the end": dying(jobs, "finish", after=False),
+    "before the end": dying(queue, "finish", after=False),
 }
 
 
@@ -120,7 +121,7 @@ def test_a_job_goes_on_after_its_process_died(
         place.run()
     assert found(place) == []
     assert sum(place.spent()) <= 1.0
-    jobs.expire_leases(place.store)
+    queue.expire_leases(place.store)
     assert place.run() == ""
     assert place.see(job).state == "done"
     assert place.spent() == (1.0, 0.0)
@@ -134,7 +135,7 @@ def test_two_that_run_one_job_make_one_result(place: Place, monkeypatch: pytest.
 
     def overtaken(*args: Any) -> None:
         monkeypatch.setattr(results, "store_release", stored)
-        jobs.expire_leases(place.store)
+        queue.expire_leases(place.store)
         assert place.run() == ""
         first.append(results._content(place.store, results.releases, results.releases.c.file, job.id))
         stored(*args)
@@ -261,7 +262,7 @@ def test_a_kernel_machine_is_solved_after_the_charge(
 def test_public_points_become_landmarks(place: Place) -> None:
     points: pa.Table = synthetic_table(SCHEMA, 20, seed=3).drop_columns(["outcome"])
     request = TrainingRequest("clinic", "release", "kernel", 1.0, 1e-6, points=points)
-    job = jobs.submit(place.store, "alice", request, Guarantee(1.0, 1e-6), "")
+    job = queue.submit(place.store, "alice", request, Guarantee(1.0, 1e-6), "")
     assert place.run() == ""
     place.see(job)
     release = Release.from_bytes(results.release_file(place.store, job.id))
@@ -279,7 +280,7 @@ def test_a_training_ends_with_its_slot(place: Place, monkeypatch: pytest.MonkeyP
         assert place.spent()[0] == 0.0
         assert found(place) == []
 
-    monkeypatch.setattr(slots.time, "sleep", sleep)
+    monkeypatch.setattr(timing.time, "sleep", sleep)
     if fails:
         monkeypatch.setattr(results, "store_release", lambda *_: 1 / 0)
     offered = place.catalog.named("clinic")
@@ -312,10 +313,10 @@ def test_no_time_that_is_shown_lies_inside_a_slot(
         def now(cls, tz: Any = None) -> Any:
             return now()
 
-    monkeypatch.setattr(slots.time, "sleep", sleep)
-    for module in (jobs, slots):
+    monkeypatch.setattr(timing.time, "sleep", sleep)
+    for module in (queue, timing):
         monkeypatch.setattr(module, "now", now)
-    monkeypatch.setattr(reservation, "datetime", Clock)
+    monkeypatch.setattr(charge, "datetime", Clock)
     clinic = place.catalog.named("clinic")
     monkeypatch.setitem(clinic.settings.__dict__, "training_seconds", 8.0)
     place.run()

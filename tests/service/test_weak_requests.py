@@ -14,9 +14,9 @@ import pytest
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
-from privlearn.service import jobs, results, training
-from privlearn.service.keys import Caller
-from privlearn.service.requests import TrainingRequest
+from privlearn.service.access.keys import Caller
+from privlearn.service.jobs import queue, results, training
+from privlearn.service.jobs.requests import TrainingRequest
 from privlearn.service.service import Service
 from tests.support.served import serving
 from tests.support.service_support import load_clinic
@@ -37,7 +37,7 @@ def resting(folder: Path, **options: Any) -> Iterator[Service]:
 
 
 def run_next(service: Service) -> str:
-    claimed = jobs.claim(service.store)
+    claimed = queue.claim(service.store)
     assert claimed is not None
     return training.run_job(service.store, service.catalog, claimed)
 

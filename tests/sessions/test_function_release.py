@@ -15,8 +15,13 @@ from scipy.stats import norm
 from privlearn.errors import InvalidParameter
 from privlearn.features import kernel_from_name
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.function_release import FunctionRelease
-from privlearn.mechanisms.gaussian_path import CAPACITY, FACTOR_JITTER, MOST_PATHS, VALUE_JITTER
+from privlearn.mechanisms.session.function_release import (
+    CAPACITY,
+    FACTOR_JITTER,
+    MOST_PATHS,
+    VALUE_JITTER,
+    FunctionRelease,
+)
 from privlearn.sessions import InteractivePredictor
 from tests.support.session_support import (
     PROMISE,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from privlearn.features import kernel_from_name
-from privlearn.mechanisms.gaussian_path import (
+from privlearn.mechanisms.session.function_release import (
     BLOCK,
     CAPACITY,
     DRAW_BITS,

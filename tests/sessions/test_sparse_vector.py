@@ -13,9 +13,8 @@ from scipy.stats import norm
 
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.kernel_task import KernelTask
-from privlearn.mechanisms.pinp import FAILURE, QUERIES, PaperPINP, TightPINP
-from privlearn.mechanisms.sparse_vector import AboveThreshold
+from privlearn.mechanisms.session.pinp import FAILURE, QUERIES, AboveThreshold, PaperPINP, TightPINP
+from privlearn.mechanisms.session.task import KernelTask
 from privlearn.randomness import SeededRandomness
 from tests.support.session_support import (
     PROMISE,

@@ -16,8 +16,8 @@ import pytest
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SessionError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
-from privlearn.mechanisms.gaussian_path import CAPACITY
-from privlearn.sessions import InteractivePredictor, function_session
+from privlearn.mechanisms.session.function_release import CAPACITY
+from privlearn.sessions import InteractivePredictor, machines
 from tests.support.session_support import PROMISE, open_session, points_in_ball, written_learner
 
 POINTS = points_in_ball(30, 3, 8)
@@ -219,8 +219,8 @@ def test_private_values_stay_inside(tmp_path: Path) -> None:
 
 
 def test_a_full_session_still_knows_what_it_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert function_session.CAPACITY == CAPACITY
-    monkeypatch.setattr(function_session, "CAPACITY", 30)
+    assert machines.CAPACITY == CAPACITY
+    monkeypatch.setattr(machines, "CAPACITY", 30)
     session = open_session(tmp_path / "a.session")
     before = session.decide(POINTS).scores
     with pytest.raises(SessionError, match="different points"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.service.settings import Owner
+from privlearn.service.holder.settings import Owner
 from tests.support.old_stores import old_postgresql_server, old_sqlite_server
 
 

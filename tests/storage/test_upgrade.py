@@ -22,12 +22,12 @@ from privlearn.cli import app, main
 from privlearn.errors import LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
-from privlearn.service import jobs
-from privlearn.service.datasets import Catalog
+from privlearn.service.holder.datasets import Catalog
+from privlearn.service.holder.settings import Owner
+from privlearn.service.jobs import queue
+from privlearn.service.jobs.training import run_job
 from privlearn.service.service import only_server
-from privlearn.service.settings import Owner
-from privlearn.service.store import open_store
-from privlearn.service.training import run_job
+from privlearn.service.store.store import open_store
 from privlearn.sessions import SharedStore
 from privlearn.storage import disconnect, excluding, reading
 from privlearn.storage.formats import LEDGER, PARTS, SERVICE
@@ -185,8 +185,8 @@ def test_a_server_goes_on_where_it_was(old_server: Owner) -> None:
     upgrade(old_server.server.store)
     store, catalog = open_store(old_server), Catalog(old_server)
     before = Ledger.open(store, "clinic").statement()
-    jobs.expire_leases(store)
-    while (job := jobs.claim(store)) is not None:
+    queue.expire_leases(store)
+    while (job := queue.claim(store)) is not None:
         assert run_job(store, catalog, job) == ""
     after = Ledger.open(store, "clinic").statement()
     assert after.entries[: len(before.entries)] == before.entries

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.service.settings import Owner
+from privlearn.service.holder.settings import Owner
 from privlearn.storage.migrations import upgrade
 from tests.support.old_stores import EXPECTED, FIXTURES, same, unpack
 from tests.support.stored_facts import (

@@ -11,7 +11,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from privlearn.service.settings import Owner
+from privlearn.service.holder.settings import Owner
 from tests.support.postgresql_cluster import Cluster
 from tests.support.stored_facts import holder
 

@@ -7,17 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from privlearn.arrays import Array
 from privlearn.erm import HuberHinge, Problem, minimise
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import LocalAggregation, NoisyDescent, PrivateSGD, SummedMechanism, Task
-from privlearn.mechanisms.summed import NoisySum, Question
-from privlearn.multiparty.party import Party
+from privlearn.mechanisms.summed.summed import NoisySum, Question
+from privlearn.multiparty.run.training import Party
 
-Array = NDArray[np.float64]
 EPSILON, DELTA = 1.3, 1e-4
 NOWHERE = Guarantee(math.inf)
 

@@ -13,7 +13,7 @@ import pyarrow.csv
 
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
-from privlearn.multiparty.certificate import write_certificate
+from privlearn.multiparty.run.identity import write_certificate
 from tests.support.run_cases import IDENTITIES, KEYS, SCHEMA, SIZES, TABLES
 
 DEADLINE_SECONDS = 240.0

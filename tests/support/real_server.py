@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from privlearn.planning.synthetic import synthetic_table
-from privlearn.service.keys import create_key
-from privlearn.service.settings import Owner
-from privlearn.service.store import open_store
+from privlearn.planning.stand_in import synthetic_table
+from privlearn.service.access.keys import create_key
+from privlearn.service.holder.settings import Owner
+from privlearn.service.store.store import open_store
 from tests.support.raw_store import counted, execute
 from tests.support.service_support import SCHEMA, write_clinic
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from privlearn.data.simulated import census_schema, simulated_census
+from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.ledger import Reservation
-from privlearn.multiparty.conversation import Parts, Stage
-from privlearn.multiparty.coordinator_run import CoordinatorRun
-from privlearn.multiparty.identity import COORDINATOR_NAME, Identity
-from privlearn.multiparty.party import Party
-from privlearn.multiparty.party_run import PartyRun
-from privlearn.multiparty.plan import MultipartyPlan
+from privlearn.multiparty.run.conversation import Parts, Stage
+from privlearn.multiparty.run.coordinator_run import CoordinatorRun
+from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
+from privlearn.multiparty.run.party_run import PartyRun
+from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.training import Party
 
 SIZES = {"north": 600, "south": 800, "west": 1000}
 IDENTITIES = {name: Identity.generate() for name in (COORDINATOR_NAME, *SIZES)}

@@ -14,11 +14,10 @@ import uvicorn
 
 from privlearn.ledger import Ledger
 from privlearn.listening import listen
-from privlearn.service.app import make_app
-from privlearn.service.keys import create_key
-from privlearn.service.server import configuration
+from privlearn.service.access.keys import create_key
+from privlearn.service.holder.settings import Owner
+from privlearn.service.server import configuration, make_app
 from privlearn.service.service import Service
-from privlearn.service.settings import Owner
 
 
 @dataclass

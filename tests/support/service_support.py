@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from privlearn.data import write_table
-from privlearn.data.schema import Schema
-from privlearn.planning.synthetic import synthetic_table
-from privlearn.service.settings import Owner
+from privlearn.data.schema.schema import Schema
+from privlearn.planning.stand_in import synthetic_table
+from privlearn.service.holder.settings import Owner
 
 SCHEMA = Schema.from_dict(
     {

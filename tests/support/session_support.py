@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from privlearn.arrays import Array
 from privlearn.erm import HuberHinge
 from privlearn.errors import DataError
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.kernel_task import KernelTask
+from privlearn.mechanisms.session.task import KernelTask
 from privlearn.mechanisms.task import Task
 from privlearn.sessions import InteractivePredictor, SharedStore
 
-Array = NDArray[np.float64]
 PROMISE = Guarantee(1.0, 1e-5)
 SURPRISE = 1e-6
 """A test fails if what it saw was less likely than this."""

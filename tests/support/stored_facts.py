@@ -20,12 +20,13 @@ from privlearn.estimators import KernelLearner
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
 from privlearn.release import RegressionModel, Release, verify
-from privlearn.release.verify import verify_bytes
-from privlearn.service import events, jobs, results
-from privlearn.service.answering import OpenSessions
-from privlearn.service.datasets import Catalog
-from privlearn.service.keys import list_keys
-from privlearn.service.settings import Owner
+from privlearn.release.verification import verify_bytes
+from privlearn.service.access.keys import list_keys
+from privlearn.service.holder.datasets import Catalog
+from privlearn.service.holder.settings import Owner
+from privlearn.service.jobs import queue, results
+from privlearn.service.jobs.answering import OpenSessions
+from privlearn.service.store import events
 from privlearn.sessions import InteractivePredictor
 
 ASKED = 5
@@ -45,7 +46,7 @@ def facts_of_server(owner: Owner) -> dict[str, Any]:
     found = {
         "budgets": facts_of_ledger(store),
         "keys": sorted(map(_key, list_keys(store)), key=lambda key: str(key["key_id"])),
-        "jobs": jobs.find_all(store, None),
+        "jobs": queue.find_all(store, None),
         "events": events.events(store),
         "releases": [_release(store, info.id) for info in results.find_releases(store, None)],
         "sessions": [_session(owner, session) for session in results.find_sessions(store, None)],

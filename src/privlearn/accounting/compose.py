@@ -13,8 +13,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from privlearn.accounting.curves import Curve, log_or_minus_infinity
-
-Array = NDArray[np.float64]
+from privlearn.arrays import Array
 
 _POINTS = 5000
 _PRECISION = 1e-8

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import erf, erfcx, ndtr
 
-Array = NDArray[np.float64]
+from privlearn.arrays import Array
 
 _UNIT = 2.0**-53
 _ROUNDING = 2.0**-42

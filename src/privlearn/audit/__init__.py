@@ -1,16 +1,14 @@
 """Checks that a sceptic can run: replay, exact curves, empirical epsilon, tests of the samplers."""
 
 from privlearn.audit.black_box import audit_estimator, audit_fits
-from privlearn.audit.empirical import EpsilonBound, epsilon_bound
-from privlearn.audit.mechanisms import audit_mechanism, audited
+from privlearn.audit.empirical import AuditReport, EpsilonBound, Finding, epsilon_bound
+from privlearn.audit.mechanisms import audit_mechanism, audit_release, audited
 from privlearn.audit.membership import (
     MembershipAttack,
     advantage_ceiling,
     membership_attack,
     true_positive_ceiling,
 )
-from privlearn.audit.release_file import audit_release
-from privlearn.audit.report import AuditReport, Finding
 from privlearn.audit.samplers import audit_samplers
 
 __all__ = [

@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from privlearn.audit.empirical import FEWEST_RUNS, epsilon_bound, judge_bound
+from privlearn.arrays import Array
+from privlearn.audit.empirical import FEWEST_RUNS, AuditReport, Finding, epsilon_bound, judge_bound, judged
 from privlearn.audit.mechanisms import Progress
-from privlearn.audit.report import AuditReport, Finding, judged
 from privlearn.audit.samplers import LEVEL
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-
-Array = NDArray[np.float64]
 
 Fits = Callable[[Array, NDArray[Any], Sequence[int]], Array]
 """Fits once for each seed and returns the released numbers, of shape (fits, rows, columns): one row a class."""

@@ -1,13 +1,10 @@
-"""The exact law of what a mechanism releases on a tiny data set, written anew from the theory.
-
-The minimiser w of J(w) + <b, w>/N satisfies b = -sum of gradients - N Lambda w, so under objective perturbation it has
-density p(b(w)) |det(sum of curvatures + N Lambda I)|. The other mechanisms add noise to a function of the minimiser.
-See docs/theory/audit.md.
-"""
+"""The laws of what mechanisms release in one dimension, and the privacy curve between two of them."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from privlearn.audit.neighbours import Pair, Records
+from privlearn.accounting import PureCurve
+from privlearn.arrays import Array
+from privlearn.audit.empirical import Finding, judged
+from privlearn.audit.neighbours import Pair, Records, worst_pairs
 from privlearn.erm import Problem, minimise
-
-Array = NDArray[np.float64]
+from privlearn.errors import InvalidParameter
+from privlearn.guarantee import Guarantee
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,3 +167,65 @@ def _one_round_of_tdil(mechanism: Any, one: Array, other: Array, net: Array) -> 
         )
         laws.append((chosen[:, np.newaxis] + answer.reshape(len(net), -1)).ravel())
     return LawPair(laws[0], laws[1], axis.cell)
+
+
+SHARES = (0.25, 0.5, 1.0, 1.5)
+"""Where curves are compared, in parts of the promised epsilon."""
+
+QUADRATURE = 1e-3
+"""What the integrals may be wrong by, relative."""
+
+
+def claimed_delta(mechanism: Any, epsilon: float) -> float:
+    """delta(epsilon) by the mechanism's own theorem and constants."""
+    promise = mechanism.guarantee
+    if promise.delta == 0:
+        return float(PureCurve(mechanism.spends().epsilon).delta(epsilon))
+    asked = Guarantee(epsilon, promise.delta, promise.neighbours)
+    try:
+        spent = dataclasses.replace(mechanism, guarantee=asked).spends()
+    except InvalidParameter:  # a delta of 1 and more: so near to zero the theorem claims nothing
+        return 1.0
+    # a theorem that fixes delta answers with an epsilon, and says nothing below it
+    return float(spent.delta) if spent.epsilon <= epsilon else 1.0
+
+
+def check_curve(mechanism: Any, probes: NDArray[np.float64] | None = None) -> Iterator[Finding]:
+    """The exact curve on the worst neighbours stays below the claimed one, and below the promise."""
+    promise = mechanism.guarantee
+    found = [(pair.name, exact_laws(mechanism, pair, probes)) for pair in worst_pairs(mechanism.task)]
+    name, worst = max(found, key=lambda item: item[1].delta(promise.epsilon))
+    yield judged(
+        "exact curve",
+        f"promised epsilon {promise.epsilon:g}, worst of {len(found)} pairs of neighbours: {name}",
+        _is_kept(worst, promise) and all(_is_kept(laws, promise) for _, laws in found),
+        "the law of the release, integrated numerically, breaks the promise: too little noise",
+        {"exact delta": worst.delta(promise.epsilon), "promised delta": promise.delta}
+        | ({"largest loss": max(laws.worst_loss for _, laws in found)} if promise.delta == 0 else {}),
+    )
+    points = [
+        (share * promise.epsilon, claimed_delta(mechanism, share * promise.epsilon)) for share in SHARES
+    ]
+    worst_ratio, where = max(
+        (_over(laws.delta(epsilon), claimed, laws), epsilon)
+        for epsilon, claimed in points
+        for _, laws in found
+    )
+    yield judged(
+        "exact curve",
+        f"delta at {len(points)} other epsilons against the certificate's constants",
+        worst_ratio <= 1.0 + QUADRATURE,
+        f"at epsilon {where:.3g} the exact curve lies above the one that the constants claim",
+        {"largest share of the claim": worst_ratio},
+    )
+
+
+def _is_kept(laws: LawPair, promise: Guarantee) -> bool:
+    if promise.delta == 0:
+        return laws.worst_loss <= promise.epsilon * (1.0 + 1e-9)
+    return _over(laws.delta(promise.epsilon), promise.delta, laws) <= 1.0 + QUADRATURE
+
+
+def _over(exact: float, claimed: float, laws: LawPair) -> float:
+    """Exact over claimed, what the grid missed set aside."""
+    return max(exact - 2.0 * laws.lost_mass, 0.0) / max(claimed, 1e-12)

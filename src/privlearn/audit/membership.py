@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from privlearn.arrays import Array
 from privlearn.audit.black_box import promise_for_replacement
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 
-Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 FEWEST_MODELS = 16

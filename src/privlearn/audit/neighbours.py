@@ -6,11 +6,9 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privlearn.arrays import Array
 from privlearn.mechanisms import Task
-
-Array = NDArray[np.float64]
 
 LONGEST = 1.0 - 1e-12  # norm of a record that rounding must not make longer than 1
 

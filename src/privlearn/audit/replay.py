@@ -1,30 +1,72 @@
-"""Run a mechanism on neighbouring data sets with the same random draws, and look inside.
-
-With the randomness frozen, whatever differs between the two runs comes from one person's record. The theorems allow
-that of a few intermediate values, each by a stated amount, and of nothing else.
-"""
+"""Replay a mechanism with its randomness recorded: does it draw what its theorem says?"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privlearn.arrays import Array
+from privlearn.audit.empirical import Finding, judged
 from privlearn.audit.laws import gradient_sum, log_jacobian, solve
 from privlearn.audit.neighbours import Records, worst_pairs
-from privlearn.audit.recording import RecordingFit, RecordingRandomness
-from privlearn.audit.report import Finding, judged
 from privlearn.mechanisms import Task
-from privlearn.mechanisms.exact_reals import FIRST_BITS
 from privlearn.mechanisms.mechanism import DataOracle, Minimise
-from privlearn.mechanisms.noise import grid_step, uniforms_of_norm_gamma
+from privlearn.mechanisms.noise import FIRST_BITS, grid_step, uniforms_of_norm_gamma
+from privlearn.randomness import Integers, SeededRandomness
 
-Array = NDArray[np.float64]
+Draw = tuple[Any, ...]
+
+
+@dataclass
+class RecordingRandomness:
+    """A seeded source; ``draws`` lists each call with its parameters, not its result."""
+
+    seed: int
+    draws: list[Draw] = field(default_factory=list)
+
+    description = SeededRandomness.description
+    secure = False
+
+    def __post_init__(self) -> None:
+        self._source = SeededRandomness(self.seed)
+
+    def discrete_gaussian(self, scale: float, size: int) -> Integers:
+        self.draws.append(("discrete_gaussian", scale, size))
+        return self._source.discrete_gaussian(scale, size)
+
+    def discrete_laplace(self, scale: float, size: int) -> Integers:
+        self.draws.append(("discrete_laplace", scale, size))
+        return self._source.discrete_laplace(scale, size)
+
+    def bits(self, count: int) -> int:
+        self.draws.append(("bits", count))
+        return self._source.bits(count)
+
+
+@dataclass
+class RecordingFit:
+    """A solver that remembers what it was asked and what it answered."""
+
+    solve: Any
+    asked: list[tuple[Any, float]] = field(default_factory=list)
+    found: list[Any] = field(default_factory=list)
+
+    def __call__(self, linear: Any, regularization: float) -> Any:
+        self.asked.append((None if linear is None else np.array(linear), regularization))
+        self.found.append(self.solve(linear, regularization))
+        return self.found[-1]
+
+    def asked_the_same(self, other: RecordingFit) -> bool:
+        return len(self.asked) == len(other.asked) and all(
+            mine[1] == theirs[1] and np.array_equal(mine[0], theirs[0])
+            for mine, theirs in zip(self.asked, other.asked, strict=True)
+        )
+
 
 CHECK = "replay"
 ROUNDING = 1e-9

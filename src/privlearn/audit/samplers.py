@@ -15,13 +15,18 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.integrate import quad
 
-from privlearn.audit.report import AuditReport, Finding, judged
-from privlearn.mechanisms.gaussian_path import FACTOR_JITTER, PATH_BITS, VALUE_JITTER, GaussianPaths
+from privlearn.arrays import Array
+from privlearn.audit.empirical import AuditReport, Finding, judged
 from privlearn.mechanisms.noise import add_gaussian, add_laplace, add_norm_gamma
-from privlearn.mechanisms.selection import choose_in_ball, choose_row
+from privlearn.mechanisms.search.selection import choose_in_ball, choose_row
+from privlearn.mechanisms.session.function_release import (
+    FACTOR_JITTER,
+    PATH_BITS,
+    VALUE_JITTER,
+    GaussianPaths,
+)
 from privlearn.randomness import Randomness, SecureRandomness
 
-Array = NDArray[np.float64]
 PValues = dict[str, float]
 
 LEVEL = 1e-5

@@ -16,24 +16,26 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from privlearn.accounting import zcdp_budget, zcdp_delta
-from privlearn.audit.empirical import epsilon_bound, judge_bound
-from privlearn.audit.recording import RecordingRandomness
-from privlearn.audit.report import Finding, judged
+from privlearn.arrays import Array
+from privlearn.audit.empirical import Finding, epsilon_bound, judge_bound, judged
+from privlearn.audit.replay import RecordingRandomness
 from privlearn.audit.samplers import LEVEL, PValues, judge_p_values, noise_p_values
 from privlearn.erm import HuberHinge
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import Task
-from privlearn.mechanisms.discovery import Discovery
-from privlearn.mechanisms.function_release import FunctionRelease
-from privlearn.mechanisms.gaussian_path import FACTOR_JITTER, VALUE_JITTER, GaussianPaths
-from privlearn.mechanisms.histogram import frequent
-from privlearn.mechanisms.kernel_task import KernelTask
-from privlearn.mechanisms.pinp import PaperPINP, TightPINP
-from privlearn.multiparty.cohort import Cohort
-from privlearn.multiparty.noise_share import NoiseShare
+from privlearn.mechanisms.session.function_release import (
+    FACTOR_JITTER,
+    VALUE_JITTER,
+    FunctionRelease,
+    GaussianPaths,
+)
+from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
+from privlearn.mechanisms.session.task import KernelTask
+from privlearn.mechanisms.statistics.discovery import Discovery
+from privlearn.mechanisms.statistics.histogram import frequent
+from privlearn.multiparty.secure_sum.noise_share import NoiseShare
+from privlearn.multiparty.secure_sum.session import Cohort
 from privlearn.randomness import Randomness, SeededRandomness
-
-Array = NDArray[np.float64]
 
 QUESTIONS = 3
 

@@ -5,6 +5,11 @@ from privlearn.bounds.finite import (
     finite_private_noise,
     finite_upper_bound,
     finite_useful_noise,
+    linear_accuracy_limit,
+    linear_lower_bound,
+    rbf_accuracy_limit,
+    rbf_lower_bound,
+    rbf_packing,
     sensitivity,
 )
 from privlearn.bounds.fourier import (
@@ -13,13 +18,6 @@ from privlearn.bounds.fourier import (
     fourier_upper_bound,
     fourier_useful_noise,
     frequency_moment,
-)
-from privlearn.bounds.impossible import (
-    linear_accuracy_limit,
-    linear_lower_bound,
-    rbf_accuracy_limit,
-    rbf_lower_bound,
-    rbf_packing,
 )
 from privlearn.bounds.pinp import PinpSizes, pinp_threshold
 

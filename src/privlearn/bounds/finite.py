@@ -1,10 +1,4 @@
-"""PrivateSVM-Finite (RBHT Algorithm 2): Laplace noise on the coefficients of F features.
-
-RBHT writes C, beta, (epsilon, delta) for what is here ``1 / regularization``, ``epsilon``, ``(accuracy,
-failure)``: a released function is (accuracy, failure)-useful if with probability ``1 - failure`` it is nowhere
-further than ``accuracy`` from the exact machine's. The argument and the slips of the print are in
-docs/theory/bounds.md.
-"""
+"""Bounds for finite sets of points: what is possible, and what no mechanism can do."""
 
 from __future__ import annotations
 
@@ -12,7 +6,27 @@ import math
 
 from scipy import stats
 
-from privlearn.bounds.checks import check_counts, check_failure, check_positive
+from privlearn.errors import InvalidParameter, shown
+
+
+def check_positive(**numbers: float) -> None:
+    """Each must be a finite number above 0."""
+    for name, number in numbers.items():
+        if not 0 < number < math.inf:
+            raise InvalidParameter(f"{name} must be a finite number above 0, not {shown(number)}")
+
+
+def check_counts(**numbers: int) -> None:
+    """Each must be a whole number of at least 1."""
+    for name, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise InvalidParameter(f"{name} must be a whole number of at least 1, not {shown(number)}")
+
+
+def check_failure(failure: float) -> None:
+    """The probability with which a mechanism may be further off than its accuracy says."""
+    if not 0 < failure < 1:
+        raise InvalidParameter(f"failure must lie between 0 and 1, e.g. 0.05, not {shown(failure)}")
 
 
 def sensitivity(
@@ -105,3 +119,60 @@ def ball_upper_bound(
     check_counts(features=features)
     moved = sensitivity(rows, regularization, lipschitz=lipschitz, norm_bound=norm_bound)
     return moved * norm_bound * float(stats.gamma.isf(failure, features)) / accuracy
+
+
+def linear_accuracy_limit(rows: int, regularization: float) -> float:
+    """Accuracies below this one are the range of `linear_lower_bound`: ``min(sqrt(C), C) / (2n)``.
+
+    RBHT print ``sqrt(C) / (2n)``; their two data sets lie in the unit ball only if the accuracy is at most ``C
+    / (2n)``, which matters for C below 1.
+    """
+    check_counts(rows=rows)
+    check_positive(regularization=regularization)
+    return min(1.0 / math.sqrt(regularization), 1.0 / regularization) / (2.0 * rows)
+
+
+def linear_lower_bound(accuracy: float, failure: float, rows: int, regularization: float) -> float:
+    """RBHT Theorem 23: hinge loss, linear kernel.
+
+    **Theorem.** For n > 1 and ``accuracy < sqrt(C) / (2n)`` every (accuracy, failure)-useful mechanism has
+    epsilon at least ``log((1 - failure) / failure)``. Two neighbouring data sets have minimisers more than
+    twice the accuracy apart, so the useful answers of one are failures of the other. (Remark 24 prints failure
+    >= exp(-epsilon); the theorem says ``failure >= 1 / (1 + exp(epsilon))``.)
+    """
+    check_positive(accuracy=accuracy)
+    check_failure(failure)
+    if rows < 2 or accuracy >= linear_accuracy_limit(rows, regularization):
+        return 0.0
+    return max(math.log((1.0 - failure) / failure), 0.0)
+
+
+def rbf_accuracy_limit(rows: int, regularization: float) -> float:
+    """Accuracies below this one are the range of `rbf_lower_bound`: ``C / (4n)``."""
+    check_counts(rows=rows)
+    check_positive(regularization=regularization)
+    return 1.0 / (4.0 * rows * regularization)
+
+
+def rbf_packing(gamma: float) -> int:
+    """N: how many pairwise neighbouring data sets have minimisers far from each other, for ``exp(-gamma |x|^2)``.
+
+    ``floor((2 / sigma) sqrt(2 / log 2))`` with ``sigma = 1 / sqrt(2 gamma)``.
+    """
+    check_positive(gamma=gamma)
+    return math.floor(4.0 * math.sqrt(gamma / math.log(2.0)))
+
+
+def rbf_lower_bound(accuracy: float, failure: float, rows: int, regularization: float, gamma: float) -> float:
+    """RBHT Theorem 26: hinge loss, RBF kernel, at least two columns.
+
+    **Theorem.** For ``n > C`` and ``accuracy < C / (4n)`` every (accuracy, failure)-useful mechanism has
+    epsilon at least ``log((1 - failure)(N - 1) / failure)``, N as in `rbf_packing`. (Print: only for sigma
+    below ``sqrt(1 / (2 log 2))``; the proof needs no more than N >= 2.)
+    """
+    check_positive(accuracy=accuracy)
+    check_failure(failure)
+    packed = rbf_packing(gamma)
+    if packed < 2 or rows * regularization <= 1.0 or accuracy >= rbf_accuracy_limit(rows, regularization):
+        return 0.0
+    return max(math.log((1.0 - failure) * (packed - 1) / failure), 0.0)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 
-from privlearn.bounds.checks import check_counts, check_failure, check_positive
-from privlearn.bounds.finite import finite_private_noise
+from privlearn.bounds.finite import check_counts, check_failure, check_positive, finite_private_noise
 from privlearn.errors import InvalidParameter, shown
 
 DIAMETER = 2.0  # of the unit ball, where encoded rows lie

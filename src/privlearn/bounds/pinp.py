@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from privlearn.erm import Hinge
 from privlearn.erm.losses import LossFacts
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.kernel_task import KernelTask
-from privlearn.mechanisms.pinp import PaperPINP, TightPINP
+from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
+from privlearn.mechanisms.session.task import KernelTask
 from privlearn.mechanisms.task import Task
 
 

@@ -9,29 +9,20 @@ from typing import Annotated
 import typer
 
 from privlearn._version import __version__
-from privlearn.cli.ask import ask
+from privlearn.cli.ask.ask import ask
 from privlearn.cli.audit import audit
-from privlearn.cli.bounds import bounds
 from privlearn.cli.budget import budget
-from privlearn.cli.compare import compare
-from privlearn.cli.coordinate import coordinate
 from privlearn.cli.demo import demo
-from privlearn.cli.discover import discover
-from privlearn.cli.identity import identity
-from privlearn.cli.inspect import inspect
+from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
-from privlearn.cli.party import party
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
-from privlearn.cli.reproduce import reproduce
-from privlearn.cli.restored import restored
-from privlearn.cli.schema import schema
-from privlearn.cli.serve import serve
-from privlearn.cli.simulate import simulate
+from privlearn.cli.schema import discover, schema
+from privlearn.cli.serve import restored, serve, upgrade
+from privlearn.cli.several_holders import coordinate, identity, party, simulate
+from privlearn.cli.studies import bounds, compare, reproduce
 from privlearn.cli.terminal import explain_errors
-from privlearn.cli.train import train
-from privlearn.cli.upgrade import upgrade
-from privlearn.cli.verify import verify
+from privlearn.cli.train.train import train
 from privlearn.errors import NothingRecorded
 
 __all__ = ["main"]

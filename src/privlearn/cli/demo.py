@@ -93,7 +93,7 @@ def _start_over(files: _Files, force: bool) -> None:
 def _write_data(files: _Files, rows: int) -> tuple[Schema, object]:
     """The census, its schema, and new people whose income is kept back to measure errors."""
     from privlearn.data import write_table
-    from privlearn.data.simulated import census_schema, simulated_census
+    from privlearn.data.datasets import census_schema, simulated_census
 
     typer.echo(f"A census of {rows} people who do not exist goes into {files.table}.")
     schema = census_schema()

@@ -1,8 +1,9 @@
-"""`privlearn inspect`: what a release, or a session's certificate, says to people."""
+"""Commands that read a release: verify checks it, inspect shows what is in it."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,11 +11,57 @@ from rich.table import Table
 from rich.text import Text
 
 from privlearn.cli.options import CertifiedFile
-from privlearn.cli.terminal import output, warn
-from privlearn.cli.words import listed
+from privlearn.cli.terminal import listed, output, warn
 
 if TYPE_CHECKING:
     from privlearn.release import Model
+
+
+_NOT_PRIVATE = 3
+
+
+def verify(
+    model: CertifiedFile,
+    signer: Annotated[
+        Path | None,
+        typer.Option(metavar="PUB.pem", help="Require this holder's Ed25519 signature.", show_default=False),
+    ] = None,
+) -> None:
+    """Check a release or a session's certificate, and recompute the guarantee from its constants alone.
+
+    \b
+    Exit codes:
+      0  consistent and private; if the promise is hardly private, the last line says why
+      1  it contradicts itself, or lacks the asked signature
+      3  consistent, but not private: made with --seed or an infinite epsilon
+
+    \b
+    Example:
+      privlearn verify income.privlearn --signer holder.pub.pem
+      privlearn verify session.json
+    """
+    from privlearn.release import verify as check
+    from privlearn.release.verification import read_public_key
+
+    proven = check(model, None if signer is None else read_public_key(signer))
+    typer.echo(f"claimed     {proven.claimed}")
+    typer.echo(f"recomputed  {proven.recomputed}")
+    if proven.certificate.adds_up:
+        typer.echo(f"with schema {proven.certificate.together}, the price of what was bought of it included")
+    typer.echo(f"randomness  {proven.certificate.randomness}")
+    typer.echo(f"signer      {proven.signer or 'not signed'}")
+    if not proven.is_private:
+        reason = (
+            "its noise can be computed from the seed"
+            if proven.claimed.is_private
+            else "its epsilon is infinite"
+        )
+        warn(f"{model} is consistent, but NOT PRIVATE: {reason}.")
+        raise typer.Exit(_NOT_PRIVATE)
+    if proven.weakness:
+        warn(f"{model} is consistent, but {proven.weakness}.")
+        return
+    typer.echo(f"{model} is consistent and private.")
 
 
 def inspect(
@@ -54,13 +101,13 @@ def _show(model: Model, largest: int) -> None:
 
 def _description(model: Model) -> list[str]:
     """What the model reads: the schema, a line a column; plain arrays; or what only its kernel reads."""
-    from privlearn.data import BoundedRows
+    from privlearn.data import ArrayEncoder
     from privlearn.release.encoders import base_of
 
     base = base_of(model.encoder)
     if base is None:
         return [f"{_read_by_kernel(model.encoder)}; {_answers(model)}"]
-    if isinstance(base, BoundedRows):
+    if isinstance(base, ArrayEncoder):
         return [f"Plain arrays: {base.n_features} columns, {_answers(model)}"]
     schema: Any = base.schema
     columns = [f"  {name}: {_column(column)}" for name, column in schema.columns.items()]

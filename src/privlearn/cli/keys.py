@@ -14,8 +14,8 @@ from privlearn.cli.terminal import output, say
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.service.keys import KeyInfo
-    from privlearn.service.settings import Owner
+    from privlearn.service.access.keys import KeyInfo
+    from privlearn.service.holder.settings import Owner
 
 OwnerFile = Annotated[Path, typer.Argument(metavar="OWNER", help="The holder's file.", show_default=False)]
 
@@ -56,10 +56,10 @@ def create(
       privlearn keys create owner.toml --analyst alice --dataset census --days 90
       privlearn keys create owner.toml --holder > holder.key
     """
-    from privlearn.service.events import record
-    from privlearn.service.keys import create_key
-    from privlearn.service.settings import HOLDER, Owner
-    from privlearn.service.store import open_store
+    from privlearn.service.access.keys import create_key
+    from privlearn.service.holder.settings import HOLDER, Owner
+    from privlearn.service.store.events import record
+    from privlearn.service.store.store import open_store
 
     settings = Owner.load(owner)
     _check_whose(settings, analyst, holder)
@@ -82,9 +82,9 @@ def list_all(owner: OwnerFile) -> None:
     Example:
       privlearn keys list owner.toml
     """
-    from privlearn.service.keys import list_keys
-    from privlearn.service.settings import Owner
-    from privlearn.service.store import open_store
+    from privlearn.service.access.keys import list_keys
+    from privlearn.service.holder.settings import Owner
+    from privlearn.service.store.store import open_store
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for heading in ("id", "of", "data sets", "created (UTC)", "expires", "state"):
@@ -107,10 +107,10 @@ def revoke(
     Example:
       privlearn keys revoke owner.toml 5f0c21b7a9d3e864
     """
-    from privlearn.service.events import record
-    from privlearn.service.keys import revoke_key
-    from privlearn.service.settings import HOLDER, Owner
-    from privlearn.service.store import open_store
+    from privlearn.service.access.keys import revoke_key
+    from privlearn.service.holder.settings import HOLDER, Owner
+    from privlearn.service.store.events import record
+    from privlearn.service.store.store import open_store
 
     store = open_store(Owner.load(owner))
     revoke_key(store, key_id)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from privlearn.cli.models import Gamma, KernelName, LossName, ModelName
-from privlearn.cli.options import Force, Neighbouring, check_writable
+from privlearn.cli.options import Force, Gamma, KernelName, LossName, ModelName, Neighbouring, check_writable
 from privlearn.cli.terminal import LateProgress, output
 from privlearn.errors import InvalidParameter
 
@@ -88,7 +87,7 @@ def _described(schema: Path | None, columns: int | None, classes: int, model: st
 
 
 def _draw(made: Plan, out: Path, force: bool) -> None:
-    from privlearn.release.atomic import write_atomically
+    from privlearn.release.files import write_atomically
     from privlearn.study.drawing import kind_of_image
     from privlearn.study.plan_figure import draw_plan
 

@@ -39,7 +39,7 @@ def predict(
     """
     from privlearn.data import read_table
     from privlearn.release import RegressionModel, Release
-    from privlearn.release.atomic import write_atomically
+    from privlearn.release.files import write_atomically
 
     if out is not None:
         check_writable(out, force)

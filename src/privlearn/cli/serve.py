@@ -1,16 +1,22 @@
-"""`privlearn serve`: the trusted learner on the network."""
+"""Commands of whoever runs a server: serve, upgrade after a new version, restored after an old backup."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from privlearn.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from privlearn.ledger.composition import Amount
+    from privlearn.service.holder.settings import ServerSettings
+
 
 _NEEDED = ("fastapi", "uvicorn", "jinja2", "prometheus_client", "python_multipart")
 
@@ -72,8 +78,8 @@ def _check_installed() -> None:
 
 
 def _serve(owner: Path, port: int | None, keys: Mapping[str, str]) -> None:
+    from privlearn.service.holder.settings import Owner
     from privlearn.service.server import serve as run
-    from privlearn.service.settings import Owner
 
     settings = Owner.load(owner)
     if port is not None:
@@ -91,7 +97,7 @@ def _serve(owner: Path, port: int | None, keys: Mapping[str, str]) -> None:
 def _serve_demo(folder: Path | None, port: int | None) -> None:
     import tempfile
 
-    from privlearn.service.demo import demo_keys, write_demo
+    from privlearn.service.holder.demo import demo_keys, write_demo
 
     with tempfile.TemporaryDirectory(prefix="privlearn-demo-") as temporary:
         owner = write_demo(Path(temporary) if folder is None else folder)
@@ -99,6 +105,112 @@ def _serve_demo(folder: Path | None, port: int | None) -> None:
 
 
 def _description() -> object:
-    from privlearn.service.app import bare_app
+    from privlearn.service.server import bare_app
 
     return bare_app().openapi()
+
+
+def upgrade(
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="LEDGER",
+            help="File with the budgets, postgresql://user@host/database, or the holder's file OWNER.toml.",
+            show_default=False,
+        ),
+    ],
+    check: Annotated[bool, typer.Option("--check", help="Only say what would be done.")] = False,
+) -> None:
+    """Bring a ledger, or a server's database, to the format of this version.
+
+    Stop every program that uses it and make a backup first. It is done whole or
+    not at all, and there is no way back: older versions refuse it afterwards. On
+    PostgreSQL, type it as the role that owns the tables.
+
+    \b
+    Examples:
+      privlearn upgrade budgets.db
+      privlearn upgrade owner.toml
+    """
+    from privlearn.storage import locate, migrations
+
+    server = _server(Path(place)) if place.endswith(".toml") else None
+    store = locate(place) if server is None else server.store
+    steps = migrations.pending(store)
+    if steps and not check:
+        with _while_no_server_runs(server):
+            migrations.upgrade(store)
+    for part, (before, after) in steps.items():
+        typer.echo(f"The {part}'s format {before} {'would become' if check else 'has become'} {after}.")
+    if not steps:
+        typer.echo("Nothing to do: the formats are those of this version.")
+
+
+def _server(owner: Path) -> ServerSettings:
+    from privlearn.service.holder.settings import Owner
+
+    return Owner.load(owner).server
+
+
+@contextmanager
+def _while_no_server_runs(server: ServerSettings | None) -> Iterator[None]:
+    """On SQLite a running server holds a lock of its folder; on PostgreSQL there may be several."""
+    if server is None or server.ledger:
+        yield
+        return
+    from privlearn.service.service import only_server
+
+    with only_server(server.folder):
+        yield
+
+
+def restored(
+    owner: Annotated[
+        Path, typer.Argument(metavar="OWNER.toml", help="The holder's file.", show_default=False)
+    ],
+    lost: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DATASET=EPSILON[,DELTA]",
+            help="What was spent after the backup was made, if you know it for certain. May be given several times.",
+            show_default="everything that is left",
+        ),
+    ] = None,
+) -> None:
+    """Make a restored backup safe, before the server starts on it.
+
+    The backup does not know what was answered after it was made. So every budget is
+    marked as spent (or by --lost what you know was), trainings under way are ended,
+    sessions that add noise to each answer are closed, and all keys are revoked. Released
+    models and sessions that answer from a model stay. Stop the server first.
+
+    \b
+    Example:
+      privlearn restored owner.toml
+      privlearn restored owner.toml --lost census=0.5,1e-6 --lost survey=1
+    """
+    from privlearn.service.holder.settings import Owner
+    from privlearn.service.service import only_server
+    from privlearn.service.store.recovery import settle
+
+    settings = Owner.load(owner)
+    amounts = dict(_amount(text) for text in lost or [])
+    server = settings.server
+    with nullcontext() if server.ledger else only_server(server.folder):
+        spent = settle(server.store, amounts)
+    for name, guarantee in spent.items():
+        typer.echo(f"{name}: epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} more are spent.")
+    typer.echo("All keys are revoked. Next: privlearn keys create, then privlearn serve.")
+
+
+def _amount(text: str) -> tuple[str, Amount]:
+    from privlearn.ledger.composition import Amount
+
+    name, _, numbers = text.partition("=")
+    try:
+        epsilon, delta = (
+            float(number) for number in (numbers if "," in numbers else f"{numbers},0").split(",")
+        )
+    except ValueError:
+        raise InvalidParameter(f"--lost {text} cannot be read: write --lost census=0.5,1e-6") from None
+    return name, Amount(epsilon, delta)

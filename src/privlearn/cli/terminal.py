@@ -1,12 +1,13 @@
-"""What people see besides results: errors without private values, and progress where it takes long."""
+"""What all commands print with: tables, progress, lists, and errors that say what to type."""
 
 from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -103,3 +104,9 @@ class LateProgress:
 
     def advance(self, steps: int = 1) -> None:
         self._bar.advance(self._task, steps)
+
+
+def listed(values: Sequence[Any], most: int = 8) -> str:
+    """The first values of a list, and how many more there are."""
+    shown = ", ".join(str(value) for value in values[:most])
+    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"

@@ -1,7 +1,7 @@
 """Ask a trusted learner over the network: the verbs of the service, from Python. Needs the extra ``client``."""
 
 from privlearn.client.client import Client
-from privlearn.client.problems import TrainingFailed, Unreachable
+from privlearn.client.connection import TrainingFailed, Unreachable
 from privlearn.client.session import RemoteSession
 
 __all__ = ["Client", "RemoteSession", "TrainingFailed", "Unreachable"]

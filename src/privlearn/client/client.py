@@ -11,10 +11,8 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from privlearn.client.connection import Connection
-from privlearn.client.problems import TrainingFailed
-from privlearn.client.rows import ARROW, from_arrow, rows_of, to_arrow
-from privlearn.client.session import RemoteSession
+from privlearn.client.connection import Connection, TrainingFailed
+from privlearn.client.session import ARROW, RemoteSession, from_arrow, rows_of, to_arrow
 from privlearn.guarantee import Guarantee
 
 if TYPE_CHECKING:

@@ -1,19 +1,100 @@
-"""Requests that are made until they are answered: whatever is retried here may be, since nothing is paid twice."""
+"""The connection to a server: its address, requests, and its refusals as our errors."""
 
 from __future__ import annotations
 
+import ipaddress
+import os
 import random
+import re
 import ssl
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 import httpx
 
-from privlearn.client.address import checked_url, key_or_default
-from privlearn.client.problems import Unreachable, problem
-from privlearn.errors import InvalidParameter
+from privlearn import errors
+from privlearn.errors import InvalidParameter, LedgerError, PrivlearnError
+from privlearn.service import refusals
+from privlearn.service.refusals import AccessRefused, Conflict, Forbidden, NotFound, TooLarge, TooMany
+
+KEY_VARIABLE = "PRIVLEARN_KEY"
+
+
+def checked_url(url: str, *, plain_http: bool) -> str:
+    """The server's address without a slash at its end; refused if it would carry the key in the clear."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InvalidParameter("the server's address must look like https://learner.example:8383")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise InvalidParameter(
+            "the server's address must be without user, query and fragment: give the key apart"
+        )
+    if parts.scheme == "http" and not (plain_http or _is_loopback(parts.hostname)):
+        raise InvalidParameter(
+            "http:// would send the key readable over the network: use https://, "
+            "or plain_http=True (--plain-http) if something else encrypts the connection"
+        )
+    return url.rstrip("/")
+
+
+def key_or_default(key: str | None) -> str:
+    """The key given, or that of the environment. No message repeats it."""
+    found = os.environ.get(KEY_VARIABLE, "") if key is None else key
+    found = found.strip()
+    if not found:
+        raise InvalidParameter(f"there is no key: give one, or put it into the environment as {KEY_VARIABLE}")
+    if not found.isascii() or not found.isprintable() or " " in found:
+        raise InvalidParameter(
+            "this is not a key: it has the form pl_ID_SECRET, as `privlearn keys` printed it"
+        )
+    return found
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Unreachable(PrivlearnError):
+    """The server gives no usable answer."""
+
+
+class TrainingFailed(PrivlearnError):
+    """A training was accepted, and ended without a result; the message says whether its cost stands."""
+
+
+_BY_STATUS: dict[int, type[PrivlearnError]] = {
+    401: AccessRefused,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    413: TooLarge,
+    429: TooMany,
+    503: LedgerError,
+}
+_BY_NAME: dict[str, type[PrivlearnError]] = {
+    name.lower(): kind
+    for module in (errors, refusals)
+    for name, kind in vars(module).items()
+    if isinstance(kind, type) and issubclass(kind, PrivlearnError)
+}
+
+
+def problem(status: int, body: Any) -> PrivlearnError:
+    """The exception that an RFC 9457 problem stands for: by its type, or else by its status."""
+    record = body if isinstance(body, dict) else {}
+    name = re.split(r"[/:#]", str(record.get("type", "")))[-1].replace("-", "").lower()
+    kind = _BY_NAME.get(name) or _BY_STATUS.get(status, InvalidParameter if status < 500 else Unreachable)
+    detail = record.get("detail") or record.get("title") or f"the server answered with status {status}"
+    return kind(str(detail))
+
 
 _SECONDS_FOR_AN_ANSWER = 60.0
 _STRANGER_SECONDS = 5.0  # for an address that has never answered: it may be mistyped

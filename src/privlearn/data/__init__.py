@@ -1,16 +1,15 @@
 """From a raw table to vectors of norm at most 1, by public information only."""
 
-from privlearn.data.clip import BoundedRows
-from privlearn.data.columns import CategoryColumn, NumberColumn, Target, TextColumn
-from privlearn.data.draft import SchemaDraft
-from privlearn.data.encode import SchemaEncoder
-from privlearn.data.files import read_table, write_table
-from privlearn.data.purchase import Purchase
-from privlearn.data.schema import Schema
-from privlearn.data.table import as_table
+from privlearn.data.encode.arrays import ArrayEncoder
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.schema.columns import CategoryColumn, NumberColumn, Target, TextColumn
+from privlearn.data.schema.draft import SchemaDraft
+from privlearn.data.schema.schema import Purchase, Schema
+from privlearn.data.sources.files import read_table, write_table
+from privlearn.data.sources.table import as_table
 
 __all__ = [
-    "BoundedRows",
+    "ArrayEncoder",
     "CategoryColumn",
     "NumberColumn",
     "Purchase",

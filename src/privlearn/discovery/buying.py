@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.data import Purchase, Schema, SchemaDraft, SchemaEncoder, as_table
-from privlearn.data.blocks import blocks
-from privlearn.data.cells import numbers, owners, tally
-from privlearn.data.columns import Value
-from privlearn.data.draft import Bound
-from privlearn.data.persons import refuse_unclear_persons
-from privlearn.data.table import column_names
+from privlearn.data.encode.arrays import blocks
+from privlearn.data.encode.column_cells import numbers, owners, tally
+from privlearn.data.schema.columns import Value
+from privlearn.data.schema.draft import Bound
+from privlearn.data.sources.files import refuse_unclear_persons
+from privlearn.data.sources.table import column_names
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Budget, Charge, Cost
-from privlearn.mechanisms.discovery import Discovery
-from privlearn.mechanisms.histogram import frequent
+from privlearn.mechanisms.statistics.discovery import Discovery
+from privlearn.mechanisms.statistics.histogram import frequent
 from privlearn.randomness import Randomness, randomness_from
 
 
@@ -64,7 +64,7 @@ def discover(
 
     Examples
     --------
-    >>> from privlearn.data.simulated import simulated_census
+    >>> from privlearn.data.datasets import simulated_census
     >>> draft = SchemaDraft.from_dict({
     ...     "name": "census",
     ...     "columns": {"age": {"type": "number", "lower": "buy", "upper": "buy"}},

@@ -1,8 +1,8 @@
 """Regularised empirical risk minimisation; there is no privacy inside."""
 
-from privlearn.erm.dual import certified_kernel_distance, default_gap, minimise_kernel
-from privlearn.erm.kernel_gap import least_kernel_gap
-from privlearn.erm.kernel_problem import KernelProblem, KernelSolution
+from privlearn.erm.kernel.dual import certified_kernel_distance, default_gap, minimise_kernel
+from privlearn.erm.kernel.gap import least_kernel_gap
+from privlearn.erm.kernel.problem import KernelProblem, KernelSolution
 from privlearn.erm.losses import (
     LOSSES,
     ClippedSquare,

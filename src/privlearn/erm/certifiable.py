@@ -14,7 +14,7 @@ import numpy as np
 from privlearn.erm.hinge import GapRounding
 from privlearn.erm.losses import Loss, LossFacts
 from privlearn.erm.objective import Rounding
-from privlearn.erm.rows import longest_chain
+from privlearn.erm.problem import longest_chain
 
 ROOM = 4.0  # tolerances over the bound on rounding errors: three parts are left for the solver
 GAP_ROOM = 10.0  # the same for the hinge, whose method is more easily disturbed

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from privlearn.erm.losses import Array
+from privlearn.arrays import Array
 from privlearn.erm.objective import Point
 from privlearn.erm.problem import Progress, Solution
 from privlearn.errors import SolverError

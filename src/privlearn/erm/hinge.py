@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from privlearn.erm.losses import Array
+from privlearn.arrays import Array
 from privlearn.erm.newton import cholesky
 from privlearn.erm.objective import SAFETY, UNDERFLOW, gamma
-from privlearn.erm.problem import Problem, Progress, Solution
-from privlearn.erm.rows import Rows, product_chain
+from privlearn.erm.problem import Problem, Progress, Rows, Solution, product_chain
 from privlearn.errors import InvalidParameter, SolverError
 
 # asked for by default; public: it bounds the distance to the minimiser, whatever the data

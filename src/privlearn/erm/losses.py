@@ -14,12 +14,10 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, shown
-
-Array = NDArray[np.float64]
 
 DERIVATIVE_ROUNDING = 16 * 2.0**-53
 """Bound on the absolute rounding error of ``derivative`` at a given float, for every loss listed here."""

@@ -12,20 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privlearn.arrays import Array
 from privlearn.erm.descent import descend
-from privlearn.erm.losses import Array, Multinomial
-from privlearn.erm.matrix_free import ConjugateGradients
+from privlearn.erm.losses import Multinomial
+from privlearn.erm.newton import ConjugateGradients
 from privlearn.erm.objective import Point, Rounding, gamma
 from privlearn.erm.problem import (
     Features,
     Progress,
+    Rows,
     Solution,
     check_features,
     check_row_weights,
     check_scalars,
     check_tolerance,
+    column_squares,
+    pairwise_sum,
+    row_products,
 )
-from privlearn.erm.rows import Rows, column_squares, pairwise_sum, row_products
 from privlearn.errors import InvalidParameter
 
 

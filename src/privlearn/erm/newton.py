@@ -1,23 +1,83 @@
-"""Newton's method with a factorised Hessian, for dimensions whose square fits in memory.
-
-Only the gradient has to be exact: it alone enters the certificate. So the Hessian is summed in single
-precision where that is accurate enough, kept for several steps while it pays, and between two factorisations
-corrected by the secant pairs of the steps (BFGS updates of its inverse, by the two-loop recursion).
-"""
+"""Newton steps for smooth losses: dense, or without ever forming the Hessian, and without columns that no row uses."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
-from scipy import linalg
+from numpy.typing import NDArray
+from scipy import linalg, sparse
 
-from privlearn.erm.losses import Array
-from privlearn.erm.objective import Objective, Point
+from privlearn.arrays import Array
+from privlearn.erm.objective import SAFETY, UNIT_ROUNDOFF, Objective, Point
+from privlearn.erm.problem import Problem, Solution
+
+MAX_PRODUCTS = 2000  # Hessian products for one direction
+TIGHTEST = 1e-2  # relative residual asked of directions while the steps are good
+POOR = 0.5  # a step that leaves more of the gradient than this was poor
+MOST_PRECISE = 1e-8  # relative residual that conjugate gradients can still reach
+
+
+class Curved(Protocol):
+    """An objective whose Hessian is known by its products."""
+
+    def curvatures(self, point: Point) -> Array: ...
+
+    def curvatures_between(self, one: Point, other: Point) -> Array: ...
+
+    def hessian_product(self, curvatures: Array, vector: Array) -> Array: ...
+
+    def hessian_diagonal(self, curvatures: Array) -> Array: ...
+
+
+class ConjugateGradients:
+    """Truncated Newton directions (see `descent.Directions`), preconditioned by the Hessian's diagonal."""
+
+    def __init__(self, objective: Curved) -> None:
+        self._objective = objective
+        self._loosest = self._precision = 0.25
+        self._jumped_from: Point | None = None
+
+    def propose(self, point: Point) -> Array:
+        if self._jumped_from is None:
+            curvatures = self._objective.curvatures(point)
+        else:
+            curvatures = self._objective.curvatures_between(self._jumped_from, point)
+        diagonal = self._objective.hessian_diagonal(curvatures)
+        direction = np.zeros_like(point.gradient)
+        residual = -point.gradient
+        scaled = residual / diagonal
+        search, energy = scaled.copy(), float(residual @ scaled)
+        target = self._precision * point.norm
+        for _ in range(MAX_PRODUCTS):
+            product = self._objective.hessian_product(curvatures, search)
+            length = energy / float(search @ product)
+            direction += length * search
+            residual -= length * product
+            if float(np.linalg.norm(residual)) <= target:
+                break
+            scaled = residual / diagonal
+            energy, previous = float(residual @ scaled), energy
+            search = scaled + (energy / previous) * search
+        return direction
+
+    def learn(self, before: Point, after: Point) -> None:
+        """Ask for more precise directions as the steps become good, and for ever after a poor one.
+
+        A loose direction leaves out where the objective is flattest; if it is loosened again after each good step,
+        the descent may zigzag without end.
+        """
+        left = after.norm / before.norm
+        self._jumped_from = before if left > POOR else None
+        if left > POOR:
+            self._loosest = max(0.5 * self._loosest, MOST_PRECISE)
+        self._precision = min(self._loosest, max(TIGHTEST, left))
+
 
 SINGLE_PRECISION_LIMIT = 1e-6  # relative size of Lambda below which single precision would drown it
 SLOW = 0.1  # a step that leaves more of the gradient than this asks for a new Hessian
-POOR = 0.5  # one that leaves more than this has jumped across corners
 
 
 class FactorisedHessian:
@@ -86,3 +146,40 @@ def cholesky(gram: Array, ridge: float) -> tuple[Any, float]:
             return linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False), ridge
         except linalg.LinAlgError:
             ridge = max(10.0 * ridge, 1e-16 * float(np.trace(gram)))
+
+
+WORTHWHILE = 0.5  # renumbering copies the column indices: only if this share of the columns or less is in use
+
+
+def used_columns(problem: Problem) -> NDArray[np.intp] | None:
+    """The columns in use, in order, or None if leaving out the others would gain little."""
+    if not sparse.issparse(problem.features):
+        return None
+    features: Any = problem.features
+    present = np.zeros(features.shape[1], dtype=bool)
+    present[features.indices] = True
+    present[0] = True  # a problem has at least one column
+    used = np.flatnonzero(present)
+    return used if len(used) <= WORTHWHILE * len(present) else None
+
+
+def restrict(problem: Problem, used: NDArray[np.intp]) -> Problem:
+    """The problem in the used columns alone; the values are shared, the indices renumbered."""
+    features = problem.features
+    number = np.zeros(features.shape[1], dtype=features.indices.dtype)
+    number[used] = np.arange(len(used))
+    parts = (features.data, number[features.indices], features.indptr)
+    kept = sparse.csr_array(parts, shape=(features.shape[0], len(used)))
+    return replace(problem, features=kept, linear=None if problem.linear is None else problem.linear[used])
+
+
+def extend(problem: Problem, used: NDArray[np.intp], found: Solution) -> Solution:
+    """The solution in all columns, with the certificate of both parts."""
+    if problem.linear is None:
+        coefficients, rest = np.zeros(problem.features.shape[1]), 0.0
+    else:
+        coefficients = -problem.linear / problem.regularization
+        rest = SAFETY * UNIT_ROUNDOFF * float(np.linalg.norm(problem.linear))
+    coefficients[used] = found.coefficients
+    norm = math.hypot(found.gradient_norm, rest)
+    return Solution(coefficients, norm, norm / problem.regularization, found.iterations)

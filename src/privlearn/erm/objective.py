@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privlearn.erm.losses import DERIVATIVE_ROUNDING, Array, LossFacts
-from privlearn.erm.problem import Problem
-from privlearn.erm.rows import Rows, column_squares, pairwise_sum, product_chain, row_products
+from privlearn.arrays import Array
+from privlearn.erm.losses import DERIVATIVE_ROUNDING, LossFacts
+from privlearn.erm.problem import Problem, Rows, column_squares, pairwise_sum, product_chain, row_products
 
 UNIT_ROUNDOFF = 2.0**-53
 SAFETY = 1.01  # covers the rounding of the bound itself, NORM_SLACK and products of two gammas

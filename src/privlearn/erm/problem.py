@@ -1,9 +1,9 @@
-"""What is minimised and what comes back: plain values, checked once."""
+"""The problem that is solved: rows, signs, loss, weights, a perturbation; and how its sums over rows are made."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.erm.losses import Array, Loss
+from privlearn.arrays import Array
+from privlearn.erm.losses import Loss
 from privlearn.errors import InvalidParameter, shown
 
 Features = Any
@@ -140,3 +141,162 @@ def check_vector(name: str, vector: NDArray[Any], length: int) -> None:
         raise InvalidParameter(f"{name} must have shape ({length},), not {vector.shape}")
     if not np.all(np.isfinite(vector)):
         raise InvalidParameter(f"{name} must be finite")
+
+
+DENSE_BLOCK = 1024  # rows; a block of a few hundred columns stays in the cache between its two products
+SPARSE_BLOCK = 65536  # rows; each block costs one pass over a vector as long as the number of columns
+NORM_SLACK = 1e-9  # relative; rows scaled to the bound exceed it by a few rounding errors
+PIECE = 1024  # terms of a row's product that are added up in a chain
+MOST_LEVELS = 40  # of a pairwise sum over blocks: more than any memory holds
+
+
+class Rows:
+    """Blocks of rows of a dense or CSR matrix, as float64.
+
+    Attributes
+    ----------
+    chain : int
+        Most additions that any entry of a sum over all rows passes through (the k of ``gamma_k``), however many
+        rows there are; that of a row's product is `product_chain`.
+    """
+
+    def __init__(self, features: Features, norm_bound: float) -> None:
+        self.count, self.dimension = features.shape
+        self.is_sparse = sparse.issparse(features)
+        size = SPARSE_BLOCK if self.is_sparse else DENSE_BLOCK
+        self.slices = [slice(start, min(start + size, self.count)) for start in range(0, self.count, size)]
+        self.chain = size + MOST_LEVELS
+        self._features = features
+        self._blocks = [_csr_view(features, rows) for rows in self.slices] if self.is_sparse else None
+        self._check_norms(norm_bound)
+
+    def __iter__(self) -> Iterator[tuple[slice, Any]]:
+        for number, rows in enumerate(self.slices):
+            yield rows, self._block(number)
+
+    def times(self, vector: Array) -> Array:
+        """``X v``."""
+        product = np.empty(self.count)
+        for rows, block in self:
+            product[rows] = row_products(block, vector)
+        return product
+
+    def transposed_times(self, vector: Array) -> Array:
+        """``X' v``."""
+        return pairwise_sum((block.T @ vector[rows] for rows, block in self), self.dimension)
+
+    def gram(self, weights: Array, kind: type[np.floating[Any]] = np.float64) -> Array:
+        """``X' diag(weights) X``; numpy computes ``A.T @ A`` at half the cost of another product."""
+        roots = np.sqrt(weights).astype(kind)
+        gram = np.zeros((self.dimension, self.dimension), dtype=kind)
+        for rows, block in self:
+            for part in _dense_parts(block, roots[rows]):
+                gram += part.T @ part
+        return gram.astype(np.float64)
+
+    def _block(self, number: int) -> Any:
+        if self._blocks is not None:
+            return self._blocks[number]
+        return np.asarray(self._features[self.slices[number]], dtype=np.float64)
+
+    def _check_norms(self, norm_bound: float) -> None:
+        limit = (norm_bound * (1.0 + NORM_SLACK)) ** 2
+        for _, block in self:
+            squares = row_squares(block)
+            if not np.all(squares <= limit):  # also catches NaN
+                raise InvalidParameter(
+                    f"features have rows that are not finite or longer than norm_bound = {norm_bound:g}: "
+                    "clip the rows first"
+                )
+
+
+def product_chain(dimension: int) -> int:
+    """Most additions that a row's product with a vector passes through in `row_products`."""
+    return dimension if dimension <= PIECE else PIECE + -(-dimension // PIECE)
+
+
+def longest_chain() -> int:
+    """The largest ``Rows.chain``."""
+    return max(DENSE_BLOCK, SPARSE_BLOCK) + MOST_LEVELS
+
+
+def row_products(block: Any, vectors: Array) -> Array:
+    """``block @ vectors``, long rows in pieces of `PIECE` terms: fewer roundings in a chain."""
+    if _is_sparse(block):
+        return _sparse_products(block, vectors)
+    product: Array = block[:, :PIECE] @ vectors[:PIECE]
+    for start in range(PIECE, block.shape[1], PIECE):
+        product += block[:, start : start + PIECE] @ vectors[start : start + PIECE]
+    return product
+
+
+def _sparse_products(block: Any, vectors: Array) -> Array:
+    lengths = np.diff(block.indptr)
+    if np.max(lengths, initial=0) <= PIECE:
+        product: Array = block @ vectors
+        return product
+    counts = np.maximum(-(-lengths // PIECE), 1)
+    first = np.cumsum(counts) - counts
+    steps = np.arange(counts.sum()) - np.repeat(first, counts)
+    cuts = np.append(np.repeat(block.indptr[:-1], counts) + PIECE * steps, block.indptr[-1])
+    pieces = sparse.csr_array((block.data, block.indices, cuts), shape=(len(steps), block.shape[1]))
+    summed: Array = np.add.reduceat(pieces @ vectors, first, axis=0)
+    return summed
+
+
+def pairwise_sum(terms: Iterable[Array], shape: int | tuple[int, int]) -> Array:
+    """The sum of fresh arrays, neighbours first, then their sums: a chain is as long as the tree is high."""
+    waiting: list[tuple[int, Array]] = []  # (height, sum of 2^height terms), heights falling
+    for term in terms:
+        height = 0
+        while waiting and waiting[-1][0] == height:
+            term += waiting.pop()[1]
+            height += 1
+        waiting.append((height, term))
+    total = np.zeros(shape)
+    while waiting:
+        total += waiting.pop()[1]
+    return total
+
+
+def _dense_parts(block: Any, roots: Any) -> Iterator[Any]:
+    """Rows of positive weight, each times its weight's root, few enough at a time to be dense."""
+    active = np.flatnonzero(roots)
+    if len(active) < 0.8 * len(roots):
+        block, roots = block[active], roots[active]
+    for start in range(0, len(roots), DENSE_BLOCK):
+        rows = slice(start, start + DENSE_BLOCK)
+        part = block[rows].toarray() if _is_sparse(block) else block[rows]
+        part = part.astype(roots.dtype)
+        part *= roots[rows, np.newaxis]
+        yield part
+
+
+def row_squares(block: Any) -> Array:
+    """Squared Euclidean norm of each row."""
+    if _is_sparse(block):
+        squares: Array = _squared(block) @ np.ones(block.shape[1])
+        return squares
+    norms: Array = np.einsum("ij,ij->i", block, block)
+    return norms
+
+
+def column_squares(block: Any, weights: Array) -> Array:
+    """``sum_i weights_i x_ij^2`` for every column j."""
+    squares: Array = (_squared(block) if _is_sparse(block) else block**2).T @ weights
+    return squares
+
+
+def _is_sparse(block: Any) -> bool:
+    return sparse.issparse(block)
+
+
+def _squared(block: Any) -> Any:
+    return sparse.csr_array((block.data**2, block.indices, block.indptr), shape=block.shape)
+
+
+def _csr_view(features: Any, rows: slice) -> Any:
+    first, last = features.indptr[rows.start], features.indptr[rows.stop]
+    offsets = features.indptr[rows.start : rows.stop + 1] - first
+    parts = (features.data[first:last], features.indices[first:last], offsets)
+    return sparse.csr_array(parts, shape=(rows.stop - rows.start, features.shape[1]))

@@ -7,14 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from privlearn.arrays import Array
 from privlearn.erm.descent import Directions, descend, not_certified
 from privlearn.erm.hinge import GAP_TOLERANCE, minimise_hinge
-from privlearn.erm.losses import Array, LossFacts
-from privlearn.erm.matrix_free import ConjugateGradients
-from privlearn.erm.newton import FactorisedHessian
+from privlearn.erm.losses import LossFacts
+from privlearn.erm.newton import ConjugateGradients, FactorisedHessian, extend, restrict, used_columns
 from privlearn.erm.objective import Objective
 from privlearn.erm.problem import Problem, Progress, Solution, check_tolerance
-from privlearn.erm.unused_columns import extend, restrict, used_columns
 from privlearn.errors import SolverError
 
 FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjugate gradients

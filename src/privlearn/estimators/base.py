@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privlearn.data import BoundedRows, Schema
+from privlearn.arrays import Array
+from privlearn.data import ArrayEncoder, Schema
 from privlearn.erm import LossFacts
 from privlearn.erm.losses import choose_loss
 from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.callers import check_callers
+from privlearn.estimators.fitting import Fitting, charge_of
 from privlearn.estimators.inputs import EncodedRows, check_array_shape, target_column
-from privlearn.estimators.work import Work, charge_of
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Charge
 from privlearn.mechanisms import Task
@@ -27,8 +27,6 @@ from privlearn.mechanisms.mechanism import Minimise
 from privlearn.randomness import randomness_from
 from privlearn.release import Model, Release
 from privlearn.release.encoders import Encoder, base_of
-
-Array = NDArray[np.float64]
 
 
 class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
@@ -80,7 +78,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             check_callers()
         return super().set_params(**params)
 
-    def prepare(self, X: Any, y: Any, private: bool) -> Work:
+    def prepare(self, X: Any, y: Any, private: bool) -> Fitting:
         """Check the parameters, read the rows and lift them: all that `fit` does before it plans.
 
         ``private=False`` allows what is read from the rows where nothing is promised.
@@ -92,7 +90,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         if isinstance(self.ledger, str | Path):
             raise InvalidParameter("ledger must be a Ledger, not a path: Ledger.open('budgets.db', 'census')")
         loss = self._chosen_loss()
-        return Work(self, loss, *self._lift(self._read(X, y, private)))
+        return Fitting(self, loss, *self._lift(self._read(X, y, private)))
 
     def publish(self, release: Release) -> None:
         """Become the fitted estimator of a model that may leave."""
@@ -169,7 +167,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _model(self, X: Any) -> Any:
         """The released model, once X has the shape it was trained on."""
         check_is_fitted(self)
-        if isinstance(base_of(self.release_.model.encoder), BoundedRows):
+        if isinstance(base_of(self.release_.model.encoder), ArrayEncoder):
             check_array_shape(X)
             validate_data(self, X, reset=False, skip_check_array=True)
         return self.release_.model

@@ -13,17 +13,15 @@ from scipy import sparse
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from privlearn.data import BoundedRows, Schema, SchemaEncoder, Target, as_table
-from privlearn.data.cells import MISSING, UNKNOWN, codes, owners
-from privlearn.data.cells import numbers as cell_numbers
-from privlearn.data.columns import EXACT
-from privlearn.data.persons import refuse_unclear_persons
-from privlearn.data.quiet import quietly
-from privlearn.data.table import as_array, column_names
+from privlearn.arrays import Array
+from privlearn.data import ArrayEncoder, Schema, SchemaEncoder, Target, as_table
+from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, owners
+from privlearn.data.encode.column_cells import numbers as cell_numbers
+from privlearn.data.schema.columns import EXACT
+from privlearn.data.sources.files import refuse_unclear_persons
+from privlearn.data.sources.table import as_array, column_names, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 from privlearn.release.encoders import Encoder
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -131,7 +129,7 @@ def check_arrays(estimator: Any, X: Any, y: Any, private: bool) -> None:
 def encode_arrays(estimator: Any, X: Any) -> dict[str, Any]:
     """The fields of `EncodedRows` for plain arrays."""
     norm_bound = _largest_norm(X) if estimator.norm_bound is None else estimator.norm_bound
-    encoder = BoundedRows(norm_bound, check_array_shape(X), fit_intercept=estimator.fit_intercept)
+    encoder = ArrayEncoder(norm_bound, check_array_shape(X), fit_intercept=estimator.fit_intercept)
     features = encoder.encode(X)
     validate_data(estimator, X, reset=True, skip_check_array=True)
     return {"encoder": encoder, "features": features, "total": features.shape[0]}
@@ -160,13 +158,13 @@ def _read_labels(estimator: Any, X: Any, y: Any, private: bool) -> tuple[NDArray
 def as_answers(y: Any) -> Any:
     """One label or number per row; a list is not made an array of one type, which one cell could decide for all."""
     if isinstance(y, list | tuple):
-        y = quietly(lambda: np.asarray(y, dtype=object), "y is no list of one label or number per row")
+        y = safely(lambda: np.asarray(y, dtype=object), "y is no list of one label or number per row")
     one_dimensional = isinstance(y, pa.Array | pa.ChunkedArray) or len(getattr(y, "shape", ())) == 1
     return y if one_dimensional else column_or_1d(y, warn=True)
 
 
 def check_same_length(X: Any, y: Any) -> None:
-    quietly(
+    safely(
         lambda: check_consistent_length(X, y),
         "X and y have inconsistent numbers of samples: give one label or number for each row",
     )
@@ -241,7 +239,7 @@ def _check_norm_bound(estimator: Any, private: bool) -> None:
 
 def _largest_norm(X: Any) -> float:
     """For epsilon = inf only, where nothing is promised: the bound that clips no row."""
-    rows = quietly(lambda: sparse.csr_array(X, dtype=float), _NOT_NUMBERS)
+    rows = safely(lambda: sparse.csr_array(X, dtype=float), _NOT_NUMBERS)
     if not np.isfinite(rows.data).all():
         raise DataError(f"X has NaN or infinite entries: fill them in, or drop those rows ({ON_DROPPING})")
     return float(np.sqrt(np.max(rows.multiply(rows).sum(axis=1)))) or 1.0
@@ -254,7 +252,7 @@ def _classes_of(y: Any) -> NDArray[Any]:
     """For epsilon = inf only, where nothing is promised: the labels that occur."""
     labels = np.asarray(y)
     labels = np.array(labels.tolist()) if labels.dtype == object else labels
-    classes = quietly(lambda: np.unique(labels), "y mixes labels of several types: convert them to one")
+    classes = safely(lambda: np.unique(labels), "y mixes labels of several types: convert them to one")
     if classes.dtype.kind == "f" and not np.isfinite(classes).all():
         raise DataError(_NO_LABEL)
     if not _are_labels(classes):
@@ -266,7 +264,7 @@ def _classes_of(y: Any) -> NDArray[Any]:
 
 def _label_numbers(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
     """Number of each label among the classes; equal numbers are equal labels, whatever type they are kept in."""
-    places = quietly(
+    places = safely(
         lambda: _places(as_array(y, "y"), classes.tolist()),
         "y and classes are of different types: convert one of them",
     )

@@ -12,23 +12,20 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from privlearn.arrays import Array
 from privlearn.data import Schema
-from privlearn.data.blocks import blocks
+from privlearn.data.encode.arrays import blocks
 from privlearn.erm import Loss
-from privlearn.erm.dual import minimise_kernel
-from privlearn.erm.kernel_problem import KernelProblem
+from privlearn.erm.kernel.dual import minimise_kernel
+from privlearn.erm.kernel.problem import KernelProblem
 from privlearn.errors import InvalidParameter, SessionError, SolverError
 from privlearn.estimators.inputs import check_array_shape, first_rows_of_persons
-from privlearn.estimators.session_goal import loss_of, read_goal
-from privlearn.estimators.session_task import session_facts, session_gap, session_task
+from privlearn.estimators.session_task import loss_of, read_goal, session_facts, session_gap, session_task
 from privlearn.features import Kernel, kernel_from_name
-from privlearn.features.points import as_matrix
+from privlearn.features.kernel import as_matrix
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.kernel_rounding import kernel_rounding
-from privlearn.mechanisms.kernel_task import KernelTask
+from privlearn.mechanisms.session.task import KernelTask, kernel_rounding
 from privlearn.release.encoders import describe_encoding
-
-Array = NDArray[np.float64]
 
 LARGEST = 2**15
 """Most rows an exact kernel machine takes: it holds their square in memory. Of N persons it takes the first LARGEST / N
@@ -71,7 +68,7 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    encoder_ : SchemaEncoder or BoundedRows
+    encoder_ : SchemaEncoder or ArrayEncoder
     kernel_ : Kernel
     """
 

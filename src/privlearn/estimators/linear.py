@@ -9,18 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from privlearn.data import BoundedRows, Schema
+from privlearn.arrays import Array
+from privlearn.data import ArrayEncoder, Schema
 from privlearn.erm import LossFacts
 from privlearn.estimators.base import PrivateLinearModel
+from privlearn.estimators.fitting import Progress, solver
 from privlearn.estimators.inputs import TrainingSet, check_class_weight, read_arrays, read_table
-from privlearn.estimators.training import Progress, solver
 from privlearn.ledger import Budget
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.mechanism import Minimise
 from privlearn.release import LinearModel, Release
 from privlearn.release.encoders import Encoder
-
-Array = NDArray[np.float64]
 
 
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
@@ -174,7 +173,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         super().publish(release)
         model: Any = release.model
         self.classes_ = model.classes
-        if isinstance(model.encoder, BoundedRows):
+        if isinstance(model.encoder, ArrayEncoder):
             self.coef_, self.intercept_ = model.encoder.unscale(model.coefficients)
 
 

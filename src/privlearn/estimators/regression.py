@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from privlearn.data import BoundedRows, Schema
+from privlearn.arrays import Array
+from privlearn.data import ArrayEncoder, Schema
 from privlearn.erm import LossFacts
+from privlearn.estimators.fitting import Progress, regression_solver
 from privlearn.estimators.kernel_choice import KernelChoice
 from privlearn.estimators.targets import (
     RegressionSet,
@@ -18,15 +19,12 @@ from privlearn.estimators.targets import (
     read_target_objects,
     read_target_table,
 )
-from privlearn.estimators.training import Progress, regression_solver
 from privlearn.features import Kernel
 from privlearn.ledger import Budget
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.mechanism import Minimise
 from privlearn.release import RegressionModel, Release
 from privlearn.release.encoders import Encoder
-
-Array = NDArray[np.float64]
 
 """For targets in [-1, 1]. The noise reaches the coefficients divided by the data's curvature. For Huber's loss that is
 P(|residual| < width) / width, within a sixth of its best as soon as the width is at most the residuals' spread; a width
@@ -166,7 +164,7 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
     def publish(self, release: Release) -> None:
         super().publish(release)
         model: Any = release.model
-        if isinstance(model.encoder, BoundedRows):
+        if isinstance(model.encoder, ArrayEncoder):
             slopes, intercept = model.encoder.unscale(model.coefficients[0])
             lower, upper = model.target_bounds
             half = (upper - lower) / 2.0

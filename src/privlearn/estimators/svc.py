@@ -9,10 +9,10 @@ import numpy as np
 
 from privlearn.data import Schema
 from privlearn.erm import LossFacts
+from privlearn.estimators.fitting import Progress
 from privlearn.estimators.inputs import TrainingSet, read_objects
 from privlearn.estimators.kernel_choice import KernelChoice
 from privlearn.estimators.linear import PrivateLinearClassifier
-from privlearn.estimators.training import Progress
 from privlearn.features import Kernel
 from privlearn.ledger import Budget
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privlearn.arrays import Array
 from privlearn.data import Schema, SchemaEncoder
-from privlearn.data.cells import numbers as cell_numbers
-from privlearn.data.quiet import quietly
-from privlearn.data.table import as_array
-from privlearn.data.target_scale import Bounds, to_unit
+from privlearn.data.encode.column_cells import numbers as cell_numbers
+from privlearn.data.encode.encoder import Bounds, to_unit
+from privlearn.data.sources.table import as_array, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 from privlearn.estimators.inputs import (
     EncodedRows,
@@ -26,8 +25,6 @@ from privlearn.estimators.inputs import (
     encode_table,
     target_column,
 )
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,7 +67,7 @@ def _read_targets(estimator: Any, X: Any, y: Any, private: bool) -> tuple[Array,
         )
     declared = None if estimator.target_bounds is None else _check_target_bounds(estimator.target_bounds)
     answers = as_answers(y)
-    values = quietly(
+    values = safely(
         lambda: cell_numbers(as_array(answers, "y"), "y"),
         "y cannot be read as one number per row: give a 1-D array of numbers",
     )

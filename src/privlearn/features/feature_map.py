@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.data.rescale import margin
+from privlearn.data.encode.arrays import margin
 from privlearn.errors import InvalidParameter, shown
-from privlearn.features.points import is_sparse, row_count
+from privlearn.features.kernel import is_sparse, row_count
 
 BLOCK = 2048  # rows; 512 to 4096 cost the same on one core, and larger ones wait less often for a busy second
 
@@ -78,7 +78,7 @@ class FeatureMap(ABC):
 def shorten(rows: Features) -> None:
     """Divide, in place, every row whose norm may exceed 1 by its norm.
 
-    Squares are summed in float64, where a sum up to the margin is below 1 in exact arithmetic (data/rescale.py).
+    Squares are summed in float64, where a sum up to the margin is below 1 in exact arithmetic (data/encode/arrays.py).
     """
     wide = np.asarray(rows, dtype=np.float64)
     squares = np.einsum("ij,ij->i", wide, wide)

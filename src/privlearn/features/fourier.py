@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.features.feature_map import FeatureMap, Features, safe_norm
-from privlearn.features.kernel import Kernel
-from privlearn.features.kernels import kernel_from_dict
-from privlearn.features.points import Array, as_points
-from privlearn.features.vector_kernels import ShiftInvariantKernel
+from privlearn.features.kernel import Kernel, as_points
+from privlearn.features.kernels import ShiftInvariantKernel, kernel_from_dict
 
 MOST_FREQUENCIES = 2**27  # one gigabyte
 

@@ -1,19 +1,195 @@
-"""The one list of kernels, and how a name or a dictionary becomes a kernel."""
+"""The kernels one can name: their formulas, and the coordinates of those that factor."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import numbers
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from privlearn.errors import InvalidParameter, shown
-from privlearn.features.kernel import Function, Kernel, PrecomputedKernel
-from privlearn.features.vector_kernels import (
-    CauchyKernel,
-    LaplacianKernel,
-    LinearKernel,
-    PolynomialKernel,
-    RBFKernel,
+import numpy as np
+from scipy import sparse
+
+from privlearn.arrays import Array
+from privlearn.errors import DataError, InvalidParameter, shown
+from privlearn.features.kernel import (
+    Function,
+    Kernel,
+    Points,
+    PrecomputedKernel,
+    as_points,
+    finite,
+    inner_products,
+    is_finite,
+    is_sparse,
+    positive,
+    row_squares,
 )
+
+Term = Callable[[Array], Array]
+
+
+def coordinate_sums(X: Points, Z: Points, term: Term) -> Array:
+    """``sum_j term(x_j - z_j)`` for every x of X and z of Z.
+
+    Parameters
+    ----------
+    X, Z : dense or CSR matrices with the same number of columns
+    term : function of an array
+        With ``term(0) = 0``, so that only coordinates that differ count.
+    """
+    if is_sparse(X) or is_sparse(Z):
+        return _sparse_sums(sparse.csr_array(X), sparse.csr_array(Z), term)
+    sums = np.zeros((len(X), len(Z)))
+    for left, right in zip(X.T, Z.T, strict=True):
+        sums += term(np.subtract.outer(left, right))
+    return sums
+
+
+def _sparse_sums(X: sparse.csr_array, Z: sparse.csr_array, term: Term) -> Array:
+    """As if x were zero, corrected where it is not: never more entries at once than X has."""
+    owner = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    sums = np.empty((X.shape[0], Z.shape[0]))
+    point = np.zeros(Z.shape[1])
+    for place in range(Z.shape[0]):
+        entries = slice(Z.indptr[place], Z.indptr[place + 1])
+        columns, values = Z.indices[entries], Z.data[entries]
+        point[columns] = values
+        there = point[X.indices]
+        corrections = term(X.data - there) - term(-there)
+        sums[:, place] = np.bincount(owner, corrections, minlength=X.shape[0]) + term(-values).sum()
+        point[columns] = 0.0
+    return sums
+
+
+class VectorKernel(Kernel):
+    """A kernel on vectors; subclasses write it for checked matrices."""
+
+    def __call__(self, X: Any, Z: Any) -> Array:
+        left, right = as_points(X), as_points(Z)
+        if left.shape[1] != right.shape[1]:
+            raise DataError(
+                f"the points have {left.shape[1]} and {right.shape[1]} columns: give both the same"
+            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            return finite(self._gram(left, right), self.name)
+
+    @abstractmethod
+    def _gram(self, X: Points, Z: Points) -> Array: ...
+
+
+class ProductKernel(VectorKernel):
+    """A non-decreasing function of <x, z>, so that its bound on the unit ball is its value at 1."""
+
+    def diagonal(self, X: Any) -> Array:
+        with np.errstate(over="ignore"):
+            return self._bounded(self._of_products(row_squares(as_points(X))))
+
+    def _gram(self, X: Points, Z: Points) -> Array:
+        return self._of_products(inner_products(X, Z))
+
+    @abstractmethod
+    def _of_products(self, products: Array) -> Array: ...
+
+
+@dataclass(frozen=True)
+class LinearKernel(ProductKernel):
+    """<x, z>."""
+
+    name = "linear"
+    bound = 1.0
+
+    def _of_products(self, products: Array) -> Array:
+        return products
+
+
+@dataclass(frozen=True)
+class PolynomialKernel(ProductKernel):
+    """(gamma <x, z> + coef0)^degree; positive semidefinite because no coefficient is negative."""
+
+    gamma: float = 1.0
+    degree: int = 3
+    coef0: float = 1.0
+    bound: float = field(init=False, repr=False)
+    name = "polynomial"
+    settings = ("gamma", "degree", "coef0")
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.degree, numbers.Integral) or isinstance(self.degree, bool) or self.degree < 1:
+            raise InvalidParameter(f"degree must be a whole number, at least 1, not {shown(self.degree)}")
+        if not is_finite(self.coef0) or self.coef0 < 0:
+            raise InvalidParameter(f"coef0 must be a finite number, at least 0, not {shown(self.coef0)}")
+        object.__setattr__(self, "gamma", positive("gamma", self.gamma))
+        object.__setattr__(self, "degree", int(self.degree))
+        object.__setattr__(self, "coef0", float(self.coef0))
+        with np.errstate(over="ignore"):
+            object.__setattr__(self, "bound", float(self._of_products(np.ones(1))[0]))
+        positive("(gamma + coef0)^degree", self.bound)
+
+    def _of_products(self, products: Array) -> Array:
+        products *= self.gamma
+        products += self.coef0
+        power = products.copy()
+        for _ in range(self.degree - 1):  # several times faster than ** for the degrees in use
+            power *= products
+        return power
+
+
+@dataclass(frozen=True)
+class ShiftInvariantKernel(VectorKernel):
+    """A function of x - z that is 1 at 0; each of them has random Fourier features."""
+
+    gamma: float = 1.0
+    bound = 1.0
+    settings = ("gamma",)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", positive("gamma", self.gamma))
+
+    def diagonal(self, X: Any) -> Array:
+        return np.ones(as_points(X).shape[0])
+
+
+@dataclass(frozen=True)
+class RBFKernel(ShiftInvariantKernel):
+    """exp(-gamma |x - z|^2)."""
+
+    name = "rbf"
+
+    def _gram(self, X: Points, Z: Points) -> Array:
+        squares = inner_products(X, Z)
+        squares *= -2.0
+        squares += row_squares(X)[:, np.newaxis]
+        squares += row_squares(Z)
+        np.maximum(squares, 0.0, out=squares)  # rounding can leave a distance just below 0; NaN stays NaN
+        squares *= -self.gamma
+        return np.exp(squares, out=squares)
+
+
+@dataclass(frozen=True)
+class LaplacianKernel(ShiftInvariantKernel):
+    """exp(-gamma |x - z|_1)."""
+
+    name = "laplacian"
+
+    def _gram(self, X: Points, Z: Points) -> Array:
+        return np.exp(-self.gamma * coordinate_sums(X, Z, np.abs))
+
+
+@dataclass(frozen=True)
+class CauchyKernel(ShiftInvariantKernel):
+    """The product over coordinates of 1 / (1 + gamma^2 (x_j - z_j)^2)."""
+
+    name = "cauchy"
+
+    def _gram(self, X: Points, Z: Points) -> Array:
+        return np.exp(-coordinate_sums(X, Z, self._negative_log))
+
+    def _negative_log(self, differences: Array) -> Array:
+        scaled = self.gamma * differences
+        return np.log(1.0 + scaled * scaled)
+
 
 KERNELS: dict[str, type[Any]] = {
     kind.name: kind

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.features.feature_map import FeatureMap, Features
 from privlearn.features.kernel import Kernel
-from privlearn.features.points import Array
 
 # Relative to the largest eigenvalue:
 RANK_CUT = 1e-10  # smaller ones are dropped; far above rounding, far below what a prediction can show

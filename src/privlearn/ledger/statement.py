@@ -11,8 +11,7 @@ from sqlalchemy import Connection, Row, func, select
 
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
-from privlearn.ledger.composition import Amount, Balance, BasicComposition, Composition
-from privlearn.ledger.renyi import RenyiComposition
+from privlearn.ledger.composition import Amount, Balance, BasicComposition, Composition, RenyiComposition
 from privlearn.ledger.tables import State, budgets, entries
 
 CompositionName = Literal["basic", "renyi"]

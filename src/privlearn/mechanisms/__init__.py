@@ -1,11 +1,7 @@
 """The only place that adds noise; one file per theorem. `MECHANISMS` lists them, in the order of preference."""
 
-from privlearn.mechanisms.objective import ObjectivePerturbation  # isort: skip - the first default that fits is taken
-from privlearn.mechanisms.output import OutputPerturbation  # isort: skip
-from privlearn.mechanisms.every_candidate import EveryCandidate
-from privlearn.mechanisms.function_release import FunctionRelease
-from privlearn.mechanisms.kernel_task import SessionMechanism
-from privlearn.mechanisms.local_aggregation import LocalAggregation
+from privlearn.mechanisms.release.objective import ObjectivePerturbation  # isort: skip - the first default that fits is taken
+from privlearn.mechanisms.release.output import OutputPerturbation  # isort: skip
 from privlearn.mechanisms.mechanism import (
     MECHANISMS,
     DataOracle,
@@ -15,17 +11,21 @@ from privlearn.mechanisms.mechanism import (
     register_mechanism,
 )
 from privlearn.mechanisms.noise import ADD_NOISE
-from privlearn.mechanisms.noisy_descent import NoisyDescent
-from privlearn.mechanisms.partition import Partition
-from privlearn.mechanisms.pinp import PaperPINP, TightPINP
-from privlearn.mechanisms.psgd import PrivateSGD
-from privlearn.mechanisms.public_tuning import PublicTuning
-from privlearn.mechanisms.random_stopping import RandomStopping
-from privlearn.mechanisms.search import Search
-from privlearn.mechanisms.summed import SummedMechanism
+from privlearn.mechanisms.release.tddl import TestDataDependentLearner
+from privlearn.mechanisms.release.tdil import TestDataIndependentLearner
+from privlearn.mechanisms.search.every_candidate import EveryCandidate
+from privlearn.mechanisms.search.partition import Partition
+from privlearn.mechanisms.search.public_tuning import PublicTuning
+from privlearn.mechanisms.search.random_stopping import RandomStopping
+from privlearn.mechanisms.search.search import Search
+from privlearn.mechanisms.session.function_release import FunctionRelease
+from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
+from privlearn.mechanisms.session.task import SessionMechanism
+from privlearn.mechanisms.summed.local_aggregation import LocalAggregation
+from privlearn.mechanisms.summed.noisy_descent import NoisyDescent
+from privlearn.mechanisms.summed.psgd import PrivateSGD
+from privlearn.mechanisms.summed.summed import SummedMechanism
 from privlearn.mechanisms.task import Task
-from privlearn.mechanisms.tddl import TestDataDependentLearner
-from privlearn.mechanisms.tdil import TestDataIndependentLearner
 
 __all__ = [
     "ADD_NOISE",

@@ -13,16 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, shown
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.noise import FLOATING_POINT
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
-
-Array = NDArray[np.float64]
 
 Minimise = Callable[[Array | None, float], Array]
 """Solves the task's problems given a linear term for each (or none) and the regularization: one row per problem."""

@@ -1,29 +1,75 @@
-"""The only place that adds noise.
-
-Laplace and Gaussian noise is drawn exactly, on a grid of width 2**-44 of its scale (a power of two): the protected
-vector is rounded to the grid, an exact integer draw is added, and what leaves is a function of that sum alone, so no
-gap between floating-point numbers depends on the data. The rounding raises the sensitivity by at most one grid step a
-coordinate; the calibrations in `output` and `objective` pay for it.
-
-The norm-Gamma vector of CMS11 is drawn exactly too, as real numbers (`exact_reals`): what leaves is the sum of the
-protected vector and the real noise, rounded to a grid of 2**-40 of its scale. Rounding comes last, so it costs
-nothing. See docs/theory/noise.md.
-"""
+"""Noise, sampled exactly: the grid, the laws, and real numbers read to as many bits as rounding needs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
-from flint import arb
+from flint import arb, ctx
 from numpy.typing import NDArray
 
+from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, shown
-from privlearn.mechanisms.exact_reals import exactly, gamma, norm, normals, rounded
 from privlearn.randomness import Randomness
 
-Array = NDArray[np.float64]
+Answer = TypeVar("Answer")
+
+FIRST_BITS = 128
+"""Bits of each real that are drawn at once: for a rounding to 2^-40 more are needed about once in 2^70 coordinates."""
+
+_GUARD_BITS = 64  # of the arithmetic, beyond those that are known
+_HALF = arb(0.5)
+
+
+def exactly(count: int, randomness: Randomness, answer: Callable[[Sequence[arb]], Answer | None]) -> Answer:
+    """What ``answer`` says of ``count`` independent reals, uniform between 0 and 1.
+
+    It is asked with balls that contain them, and asked again with smaller ones as long as it says ``None``.
+    """
+    known, bits = [0] * count, 0
+    while True:
+        more = bits or FIRST_BITS
+        known = [digits << more | randomness.bits(more) for digits in known]
+        bits += more
+        # Another thread may set the precision meanwhile: balls are larger then, or smaller, but true.
+        with ctx.workprec(bits + _GUARD_BITS):
+            found = answer([_ball(digits, bits) for digits in known])
+        if found is not None:
+            return found
+
+
+def gamma(uniforms: Sequence[arb]) -> arb:
+    """A Gamma variable whose shape is their number: a sum of exponentials, -log of a product of uniforms."""
+    return -math.prod(uniforms, start=arb(1)).log()
+
+
+def normals(uniforms: Sequence[arb]) -> list[arb]:
+    """As many independent standard normal variables, an even number (Box and Muller 1958)."""
+    found = []
+    for first, second in zip(uniforms[::2], uniforms[1::2], strict=True):
+        radius = (-2 * first.log()).sqrt()
+        sine, cosine = (2 * second).sin_cos_pi()
+        found += [radius * cosine, radius * sine]
+    return found
+
+
+def norm(vector: Sequence[arb]) -> arb:
+    """Euclidean length."""
+    return sum((value * value for value in vector), arb(0)).sqrt()
+
+
+def rounded(vector: Sequence[arb]) -> list[int] | None:
+    """The nearest integers; ``None`` if a ball does not tell which one is nearest."""
+    whole = [(value + _HALF).floor().unique_fmpz() for value in vector]
+    return None if None in whole else [int(value) for value in whole if value is not None]
+
+
+def _ball(digits: int, bits: int) -> arb:
+    """All reals whose binary digits after the point begin with these."""
+    return arb((2 * digits + 1, -bits - 1), (1, -bits - 1))
+
 
 GRID_BITS = 44
 GAMMA_GRID_BITS = 40

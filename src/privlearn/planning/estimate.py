@@ -1,26 +1,85 @@
-"""How much of a mechanism's noise reaches a prediction, and how large predictions are without it.
-
-Objective perturbation releases about w - (H + Lambda)^-1 b / N, b its noise and H the data's curvature, so a prediction
-at phi is off by <(H + Lambda)^-1 phi, b> / N. Two answers, argued in docs/theory/planning.md:
-
-- `worst_case`, proven for all data: H is at least 0;
-- `noise_in_prediction`, realistic: H is a typical curvature times the second moments of stand-in rows.
-"""
+"""How large the noise in a prediction will be, beside the margins of a reference problem."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit
 
-from privlearn.features.points import is_sparse
+from privlearn.arrays import Array
+from privlearn.erm import Loss, LossFacts
+from privlearn.erm.losses import Logistic
+from privlearn.features.kernel import is_sparse
 from privlearn.mechanisms.noise import coordinate_deviation
-from privlearn.planning.typical import TypicalProblem
 
-Array = NDArray[np.float64]
+LOG_ODDS_SPREAD = 2.0
+"""Standard deviation of the log-odds of a label: the best error there is 22 %."""
+TARGET_SPREAD = 0.3
+"""Of the predictable and of the unpredictable part of a number scaled to [-1, 1]: the best R^2 there is 1/2."""
+
+_GRID = np.linspace(-6.0, 6.0, 241)
+
+
+@dataclass(frozen=True)
+class ReferenceProblem:
+    """What a plan needs to know of the labels, which it does not see.
+
+    Parameters
+    ----------
+    margin : float
+        Standard deviation of the scores of the best model without regularization.
+    curvature : float
+        Of the expected loss along those scores: its slope's change from no model to the best one, divided by the way.
+    """
+
+    margin: float
+    curvature: float
+
+
+def reference_problem(loss: LossFacts) -> ReferenceProblem:
+    """The problem as the loss sees it: scores drawn from a normal law, labels or targets drawn given them."""
+    if loss.sees == "residual":
+        spread, slope = TARGET_SPREAD, _regression_slope(cast(Loss, loss))
+    else:
+        margin_loss: Any = Logistic() if loss.sees == "classes" else loss
+        spread, slope = LOG_ODDS_SPREAD, _classification_slope(margin_loss)
+    best = float(brentq(slope, 0.0, 100.0))
+    return ReferenceProblem(margin=best * spread, curvature=-slope(0.0) / (best * spread**2))
+
+
+def _classification_slope(loss: Loss) -> Callable[[float], float]:
+    """Derivative of the expected loss of the scores ``factor * log_odds`` with respect to the factor."""
+    log_odds, weights = LOG_ODDS_SPREAD * _GRID, _normal_weights()
+
+    def slope(factor: float) -> float:
+        scores = factor * log_odds
+        of_positives = expit(log_odds) * loss.derivative(scores)
+        of_negatives = expit(-log_odds) * loss.derivative(-scores)
+        return float(np.sum(weights * log_odds * (of_positives - of_negatives)))
+
+    return slope
+
+
+def _regression_slope(loss: Loss) -> Callable[[float], float]:
+    """The same for the scores ``factor * signal`` of a target that is the signal plus as much that is not."""
+    signal, rest = TARGET_SPREAD * _GRID[:, np.newaxis], TARGET_SPREAD * _GRID
+    weights = np.outer(_normal_weights(), _normal_weights())
+
+    def slope(factor: float) -> float:
+        residuals = factor * signal - (signal + rest)
+        return float(np.sum(weights * signal * loss.derivative(residuals)))
+
+    return slope
+
+
+def _normal_weights() -> Array:
+    density = np.exp(-(_GRID**2) / 2.0)
+    return np.asarray(density / density.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +120,7 @@ def _dense(matrix: Any) -> Array:
     return np.asarray(matrix.toarray() if is_sparse(matrix) else matrix, dtype=np.float64)
 
 
-def noise_in_prediction(mechanism: Any, spectrum: Spectrum, problem: TypicalProblem) -> float:
+def noise_in_prediction(mechanism: Any, spectrum: Spectrum, problem: ReferenceProblem) -> float:
     """Standard deviation of the noise in the prediction for a typical row."""
     length = math.sqrt(spectrum.moments.sum())
     if mechanism.perturbs != "objective":
@@ -89,7 +148,7 @@ def worst_case(mechanism: Any) -> float:
     return math.hypot(through_solver, tolerance) + float(mechanism.solver_distance)
 
 
-def typical_margin(regularization: float, spectrum: Spectrum, problem: TypicalProblem) -> float:
+def typical_margin(regularization: float, spectrum: Spectrum, problem: ReferenceProblem) -> float:
     """Spread of the predictions without noise: those of the typical problem, shrunk by the regularization."""
     everything = spectrum.variances.sum()
     if everything == 0.0:  # all rows are alike

@@ -9,17 +9,23 @@ from functools import cached_property
 
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.base import PrivateLinearModel
-from privlearn.estimators.work import Work
+from privlearn.estimators.fitting import Fitting
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import ReleaseMechanism
-from privlearn.planning.estimate import Spectrum, noise_in_prediction, typical_margin, worst_case
-from privlearn.planning.foretold import MOST_ROWS, Foretold, unit_of
+from privlearn.planning.estimate import (
+    ReferenceProblem,
+    Spectrum,
+    noise_in_prediction,
+    reference_problem,
+    typical_margin,
+    worst_case,
+)
+from privlearn.planning.forecast import MOST_ROWS, Forecast, unit_of
 from privlearn.planning.stand_in import check_count, stand_ins
-from privlearn.planning.typical import TypicalProblem, typical_problem
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(Foretold):
+class Plan(Forecast):
     """What a fit would do, and how its noise compares with what it would find. Made by `plan`.
 
     Noise and margins are scores of one problem: log-odds for the logistic loss, about 1 for a sure answer of a support
@@ -44,9 +50,9 @@ class Plan(Foretold):
     verdict : {"clear", "noisy", "drowned"}
     """
 
-    work: Work = dataclasses.field(repr=False)
+    work: Fitting = dataclasses.field(repr=False)
     spectrum: Spectrum = dataclasses.field(repr=False)
-    problem: TypicalProblem = dataclasses.field(repr=False)
+    problem: ReferenceProblem = dataclasses.field(repr=False)
 
     @cached_property
     def mechanism(self) -> ReleaseMechanism:
@@ -101,7 +107,7 @@ def plan(estimator: PrivateLinearModel, rows: int, columns: int | None = None) -
     Examples
     --------
     >>> from privlearn import PrivateLogisticRegression, plan
-    >>> from privlearn.data.simulated import census_schema
+    >>> from privlearn.data.datasets import census_schema
     >>> model = PrivateLogisticRegression(epsilon=0.1, delta=1e-6, schema=census_schema())
     >>> few = plan(model, rows=1000)
     >>> few.verdict
@@ -126,7 +132,7 @@ def plan(estimator: PrivateLinearModel, rows: int, columns: int | None = None) -
         unit_of(work.rows),
         work,
         Spectrum.of(work.rows.features),
-        typical_problem(work.loss),
+        reference_problem(work.loss),
     )
     made.mechanism  # noqa: B018 - refuses now what no theorem covers
     return made

@@ -9,24 +9,21 @@ from typing import Any
 
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.kernel_learner import LARGEST, KernelLearner
-from privlearn.estimators.session_goal import Goal, loss_of, read_goal
-from privlearn.estimators.session_task import session_facts, session_task
+from privlearn.estimators.session_task import Goal, loss_of, read_goal, session_facts, session_task
 from privlearn.features import Kernel, kernel_from_name
-from privlearn.features.points import as_matrix
+from privlearn.features.kernel import as_matrix
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import SessionMechanism
-from privlearn.mechanisms.kernel_task import session_mechanism
-from privlearn.planning.estimate import Spectrum, typical_margin
-from privlearn.planning.foretold import Foretold, unit_of
-from privlearn.planning.stand_in import check_count
-from privlearn.planning.synthetic import synthetic_table
-from privlearn.planning.typical import TypicalProblem, typical_problem
+from privlearn.mechanisms.session.task import session_mechanism
+from privlearn.planning.estimate import ReferenceProblem, Spectrum, reference_problem, typical_margin
+from privlearn.planning.forecast import Forecast, unit_of
+from privlearn.planning.stand_in import check_count, synthetic_table
 
 _STAND_INS = 500
 
 
 @dataclass(frozen=True, eq=False)
-class SessionPlan(Foretold):
+class SessionPlan(Forecast):
     """What `InteractivePredictor` would run, and how its noise compares with what it would find.
 
     The noise of function release is exact: every answer has it. PINP's answers are off by the threshold, below which
@@ -37,7 +34,7 @@ class SessionPlan(Foretold):
     learner: KernelLearner = dataclasses.field(repr=False)
     goal: Goal = dataclasses.field(repr=False)
     spectrum: Spectrum = dataclasses.field(repr=False)
-    problem: TypicalProblem = dataclasses.field(repr=False)
+    problem: ReferenceProblem = dataclasses.field(repr=False)
     name: str
 
     @cached_property
@@ -111,7 +108,7 @@ def plan_session(learner: KernelLearner, rows: int, guarantee: Guarantee, mechan
         learner,
         goal,
         spectrum,
-        typical_problem(loss_of(learner)),
+        reference_problem(loss_of(learner)),
         mechanism,
     )
     made.mechanism  # noqa: B018 - refuses now what no theorem covers

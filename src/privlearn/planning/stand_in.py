@@ -1,4 +1,4 @@
-"""Rows made up from public facts: what a plan takes for the data, which it must not see (docs/theory/planning.md)."""
+"""Made-up rows under a schema: stand-ins for private ones, with a target that depends on them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from privlearn.data import CategoryColumn, NumberColumn, Schema, TextColumn
+from privlearn.arrays import Array
+from privlearn.data import CategoryColumn, NumberColumn, Schema, SchemaEncoder, Target, TextColumn
 from privlearn.errors import InvalidParameter, shown
-from privlearn.features.points import row_count
-
-Array = NDArray[np.float64]
+from privlearn.features.kernel import row_count
+from privlearn.planning.estimate import LOG_ODDS_SPREAD, TARGET_SPREAD
 
 STAND_INS = 2000
 MOST_COLUMNS = 20_000  # more would not fit into the memory of a small machine
@@ -112,3 +111,53 @@ def _cells(
         case TextColumn():
             words = np.minimum(random.zipf(_ZIPF, (len(places), _WORDS)), _VOCABULARY)
             return [" ".join(f"word{word}" for word in text) for text in words]
+
+
+MOST_ROWS = 1_000_000
+_RULE = 1  # seed of what the columns have to do with the target: tables of all seeds follow one rule
+
+
+def synthetic_table(schema: Schema, rows: int, seed: int) -> pa.Table:
+    """Stand-in rows whose target, if there is one, depends on the columns as in a problem of ordinary difficulty.
+
+    Labels are drawn by log-odds, numbers are a signal plus as much noise, both linear in the encoded columns. The rule
+    is the same for every seed, so that what is learnt from one table can be tested on another.
+
+    Parameters
+    ----------
+    schema : Schema
+    rows : int
+    seed : int
+        At least 0.
+    """
+    check_count("rows", rows, MOST_ROWS)
+    check_count("seed + 1", seed + 1, 2**32)
+    table = stand_in_table(schema, rows, seed)
+    if schema.target is None:
+        return table
+    functions = max(len(schema.target.classes), 1)
+    random = np.random.default_rng([_RULE, seed])
+    return table.append_column(
+        schema.target.name, _drawn_answers(schema.target, _signals(schema, table, functions), random)
+    )
+
+
+def _signals(schema: Schema, table: pa.Table, functions: int) -> Array:
+    """Random linear functions of the encoded rows, each of mean 0 and deviation 1 on stand-in rows."""
+    encoder = SchemaEncoder(schema, fit_intercept=False)
+    directions = np.random.default_rng(_RULE).standard_normal((encoder.dimension, functions))
+    usual = np.asarray(encoder.encode(stand_in_table(schema)) @ directions)
+    spread = np.maximum(usual.std(axis=0), 1e-12)
+    return np.asarray((encoder.encode(table) @ directions - usual.mean(axis=0)) / spread)
+
+
+def _drawn_answers(target: Target, signals: Array, random: np.random.Generator) -> pa.Array:
+    if target.bounds is not None:
+        lower, upper = target.bounds
+        noise = random.standard_normal(len(signals))
+        scaled = np.clip(TARGET_SPREAD * (signals[:, 0] + noise), -1.0, 1.0)
+        return pa.array(lower + (scaled + 1.0) / 2.0 * (upper - lower))
+    # The difference of two such scores has the typical problem's spread, and Gumbel noise makes log-odds of scores.
+    scores = LOG_ODDS_SPREAD / np.sqrt(2.0) * signals + random.gumbel(size=signals.shape)
+    labels: Any = np.array(target.classes)[np.argmax(scores, axis=1)]
+    return pa.array(labels.tolist())

@@ -2,10 +2,9 @@
 
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
-from privlearn.release.model import LinearModel
-from privlearn.release.regression import Model, RegressionModel
+from privlearn.release.model import LinearModel, Model, RegressionModel
 from privlearn.release.session_certificate import SessionCertificate
-from privlearn.release.verify import Verification, verify
+from privlearn.release.verification import Verification, verify
 
 __all__ = [
     "Certificate",

@@ -28,11 +28,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from numpy.typing import NDArray
 
 from privlearn.errors import InvalidParameter, ReleaseError, SchemaError, VerificationError
-from privlearn.release.atomic import read_whole, write_atomically
-from privlearn.release.certificate import Certificate
+from privlearn.release.certificate import Certificate, read_certificate
 from privlearn.release.encoders import KernelEncoder, describe_encoding
-from privlearn.release.regression import Model, model_from_dict
-from privlearn.release.search_certificate import read_certificate
+from privlearn.release.files import read_whole, write_atomically
+from privlearn.release.model import Model, model_from_dict
 
 FORMAT = "privlearn release 1"
 _JSON_MEMBERS = ("certificate.json", "model.json")

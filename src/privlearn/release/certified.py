@@ -1,4 +1,4 @@
-"""What every certificate is: a plan with all its constants, read back only if they support its claim."""
+"""What all certificates share: claims that are recomputed from constants, receipts, words that version 0.1 used."""
 
 from __future__ import annotations
 
@@ -13,15 +13,71 @@ from typing import Any, ClassVar, Self
 
 from privlearn._version import __version__
 from privlearn.data import Purchase
-from privlearn.data.purchase import with_purchases
+from privlearn.data.schema.schema import with_purchases
 from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
-from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import Task
+from privlearn.guarantee import Guarantee, weakness
+from privlearn.mechanisms import Mechanism, ReleaseMechanism, SummedMechanism, Task
+from privlearn.mechanisms.statistics.discovery import Discovery
 from privlearn.randomness import Randomness, SecureRandomness
-from privlearn.release.first_words import FIRST_VERSION
-from privlearn.release.receipts import check_receipt, read_receipts
-from privlearn.strength import weakness
+
+FIRST_VERSION = "0.1.0"
+
+_FLOATING_POINT = {
+    "norm_gamma": "no exact sampler is known: combined from exact draws in floating point, result rounded to a public "
+    "grid of 2^-40 of the noise scale; the guarantee holds for the ideal law",
+    "psgd": "no exact sampler is known for the noise drawn anew: combined from exact draws in floating point, rounded "
+    "to a public grid of 2^-40 of its scale; the guarantee holds for the ideal law",
+    "tdil": "answers and draws from a net: exact discrete samplers; rounding is inside the guarantee. Draws from the "
+    "unit ball: no exact sampler is known: combined from exact draws in floating point, rounded to a public grid of "
+    "2^-40; there the guarantee holds for the ideal law",
+}
+
+
+def first_floating_point(mechanism: Mechanism) -> str | None:
+    """Of a mechanism, or a noise, whose real numbers it drew in floating point."""
+    by_noise = _FLOATING_POINT.get(mechanism.noise) if isinstance(mechanism, ReleaseMechanism) else None
+    return _FLOATING_POINT.get(mechanism.name, by_noise)
+
+
+def first_covers(mechanism: Mechanism) -> str | None:
+    """Of several holders: it did not say what a lying coordinator learns."""
+    if not isinstance(mechanism, SummedMechanism):
+        return None
+    return (
+        f"Everything the coordinator sees: {mechanism.transcript}, and so this file. It holds if {mechanism.shares} of "
+        f"the {mechanism.parties} parties each add their share of the noise, whoever else colludes with the "
+        "coordinator or drops out, and if only sums over all parties are opened (secure sum). Each person's records "
+        "lie with one party. Number of parties and records, plan and schema are public and enter as such."
+    )
+
+
+def read_receipts(subject: Mapping[str, Any]) -> tuple[Purchase, ...]:
+    """What the description of an encoding, or of a learner that has one, says was bought."""
+    encoding = subject.get("encoding", subject)
+    return tuple(Purchase(**record) for record in encoding.get("bought", ()))
+
+
+def check_receipt(receipt: Purchase) -> None:
+    """Refuse a receipt whose constants do not support its price."""
+    plan = Discovery(
+        guarantee=receipt.guarantee,
+        records=receipt.records,
+        rows_per_person=receipt.rows_per_person,
+        bounds=len(receipt.bounds),
+        anchors=receipt.anchors,
+        lists=len(receipt.lists),
+        quantile_epsilon=receipt.quantile_epsilon or 0.0,
+        noise_scale=receipt.noise_scale or 0.0,
+        threshold=receipt.threshold or 0.0,
+    )
+    if not plan.spends() <= receipt.guarantee:
+        raise VerificationError(
+            f"what was bought of the schema cost more than its receipt says: {plan.spends()}"
+        )
+    if receipt.secure is not (receipt.randomness == SecureRandomness.description):
+        raise VerificationError("the schema's receipt says of its source of randomness what it is not")
+
 
 _BOUGHT = (
     " Of the schema, what was bought from the records is not public: it cost its own price, stated beside it."

@@ -6,22 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.data import BoundedRows, Schema, SchemaEncoder
+from privlearn.arrays import Array
+from privlearn.data import ArrayEncoder, Schema, SchemaEncoder
 from privlearn.errors import ReleaseError
 from privlearn.features import FourierFeatures, Kernel, kernel_from_dict
 from privlearn.features.kernel import CallableKernel
 
-Array = NDArray[np.float64]
 Function = Any
 
 
 class FourierEncoder:
     """Rows of norm at most 1, then random Fourier features of norm 1 from a public seed."""
 
-    def __init__(self, base: SchemaEncoder | BoundedRows, features: FourierFeatures) -> None:
+    def __init__(self, base: SchemaEncoder | ArrayEncoder, features: FourierFeatures) -> None:
         self.base = base
         self.features = features
         self.dimension = features.dimension
@@ -36,7 +35,7 @@ class KernelEncoder:
     ``base`` is ``None`` for kernels over objects of the user's own, and for precomputed kernel values.
     """
 
-    def __init__(self, base: SchemaEncoder | BoundedRows | None, kernel: Kernel, public_points: Any) -> None:
+    def __init__(self, base: SchemaEncoder | ArrayEncoder | None, kernel: Kernel, public_points: Any) -> None:
         self.base = base
         self.kernel = kernel
         self.public_points = public_points
@@ -46,10 +45,10 @@ class KernelEncoder:
         return self.kernel(data if self.base is None else self.base.encode(data), self.public_points)
 
 
-Encoder = SchemaEncoder | BoundedRows | FourierEncoder | KernelEncoder
+Encoder = SchemaEncoder | ArrayEncoder | FourierEncoder | KernelEncoder
 
 
-def base_of(encoder: Encoder) -> SchemaEncoder | BoundedRows | None:
+def base_of(encoder: Encoder) -> SchemaEncoder | ArrayEncoder | None:
     """What reads the raw rows."""
     return encoder.base if isinstance(encoder, FourierEncoder | KernelEncoder) else encoder
 
@@ -59,7 +58,7 @@ def feature_names(encoder: Encoder) -> list[str]:
     match encoder:
         case SchemaEncoder():
             return encoder.feature_names
-        case BoundedRows():
+        case ArrayEncoder():
             names = [f"x[{place}]" for place in range(encoder.n_features)]
             return [*names, "intercept"] if encoder.fit_intercept else names
         case FourierEncoder():
@@ -73,7 +72,7 @@ def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
     match encoder:
         case SchemaEncoder():
             return {"schema": encoder.schema.to_dict(), "fit_intercept": encoder.fit_intercept}
-        case BoundedRows():
+        case ArrayEncoder():
             return {
                 "norm_bound": encoder.clip_bound,
                 "n_features": encoder.n_features,
@@ -93,7 +92,7 @@ def encoder_from_dict(record: Mapping[str, Any], points: Array | None, function:
     if "schema" in record:
         return SchemaEncoder(Schema.from_dict(record["schema"]), fit_intercept=record["fit_intercept"])
     if "norm_bound" in record:
-        return BoundedRows(record["norm_bound"], record["n_features"], fit_intercept=record["fit_intercept"])
+        return ArrayEncoder(record["norm_bound"], record["n_features"], fit_intercept=record["fit_intercept"])
     base: Any = None if record["base"] is None else encoder_from_dict(record["base"], None, None)
     if "fourier" in record:
         return FourierEncoder(base, FourierFeatures.from_dict(record["fourier"]))

@@ -1,4 +1,4 @@
-"""A released linear classifier: public encoder, noisy coefficients, labels. It predicts without any private data."""
+"""What is released: a linear model over encoded rows, of classes or of a number."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from privlearn.arrays import Array
+from privlearn.data.encode.encoder import Bounds, from_unit
 from privlearn.erm.losses import LOSSES, LossFacts
 from privlearn.errors import InvalidParameter, ReleaseError
-from privlearn.release.encoders import Encoder, encoder_from_dict, encoder_to_dict, points_array
-
-Array = NDArray[np.float64]
+from privlearn.release.encoders import Encoder, base_of, encoder_from_dict, encoder_to_dict, points_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class LinearModel(ScoredFeatures):
 
     Parameters
     ----------
-    encoder : SchemaEncoder, BoundedRows, FourierEncoder or KernelEncoder
+    encoder : SchemaEncoder, ArrayEncoder, FourierEncoder or KernelEncoder
     coefficients : array of shape (problems, dimension)
         One row for two classes (positive score: the second class), one row a class otherwise.
     classes : array
@@ -103,3 +103,54 @@ class LinearModel(ScoredFeatures):
         if model.link not in known or model.coefficients.shape != (rows, encoder.dimension):
             raise ReleaseError("the model's arrays do not fit its description")
         return model
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionModel(ScoredFeatures):
+    """The score <w, encode(x)>, scaled from [-1, 1] to public bounds and clamped to them.
+
+    Parameters
+    ----------
+    encoder : SchemaEncoder, ArrayEncoder, FourierEncoder or KernelEncoder
+    coefficients : array of shape (1, dimension)
+    target_bounds : tuple of two floats
+        Public bounds of the numbers it predicts.
+    """
+
+    target_bounds: Bounds
+
+    def predict(self, data: Any) -> Array:
+        return from_unit(self._scores(data)[:, 0], self.target_bounds)
+
+    def is_learnt_by(self, loss: LossFacts) -> bool:
+        """Whether a model of this kind comes from such a loss."""
+        return loss.sees == "residual"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The public part, for a release's manifest; the coefficients travel as an array."""
+        return {"encoder": encoder_to_dict(self.encoder), "target_bounds": list(self.target_bounds)}
+
+    @classmethod
+    def from_dict(
+        cls, record: Mapping[str, Any], arrays: Mapping[str, Array], kernel: Callable[..., Any] | None = None
+    ) -> RegressionModel:
+        """Inverse of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
+        encoder = encoder_from_dict(record["encoder"], arrays.get("public_points"), kernel)
+        lower, upper = map(float, record["target_bounds"])
+        schema = getattr(base_of(encoder), "schema", None)
+        stated = schema is None or (schema.target is not None and schema.target.bounds == (lower, upper))
+        ordered = lower < upper and np.isfinite(upper - lower)
+        if not (stated and ordered) or arrays["coefficients"].shape != (1, encoder.dimension):
+            raise ReleaseError("the model's arrays do not fit its description")
+        return cls(encoder, arrays["coefficients"], (lower, upper))
+
+
+Model = LinearModel | RegressionModel
+
+
+def model_from_dict(
+    record: Mapping[str, Any], arrays: Mapping[str, Array], kernel: Callable[..., Any] | None = None
+) -> Model:
+    """The model that a release describes: a regression if it states bounds of what it predicts."""
+    kind: Any = RegressionModel if "target_bounds" in record else LinearModel
+    return kind.from_dict(record, arrays, kernel)  # type: ignore[no-any-return]

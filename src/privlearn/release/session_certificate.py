@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from privlearn.errors import VerificationError
 from privlearn.mechanisms import SessionMechanism, Task
-from privlearn.mechanisms.kernel_task import KernelTask, session_mechanism
-from privlearn.release.atomic import read_whole, write_atomically
+from privlearn.mechanisms.session.task import KernelTask, session_mechanism
 from privlearn.release.certified import Certified, in_words, read_chosen, read_guarantee, read_task
+from privlearn.release.files import read_whole, write_atomically
 
 FORMAT = "privlearn session 1"
 # A kernel's space has no dimension to state, and the solver's tolerance is stated as a distance instead.

@@ -21,8 +21,21 @@ from privlearn.reproduce.cms11_study import (
     shortened,
 )
 from privlearn.reproduce.learners import DEFAULT, DEFAULT_DELTA
-from privlearn.reproduce.panels import BLACK, BLUE, GREEN, ORANGE, SKY, Look, Panel, draw_panels
-from privlearn.reproduce.result import Result, Row, Track, averaged, held
+from privlearn.reproduce.result import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    SKY,
+    Look,
+    Panel,
+    Result,
+    Row,
+    Track,
+    averaged,
+    draw_panels,
+    held,
+)
 
 EPSILON = 0.1
 _LOOKS = {

@@ -13,20 +13,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privlearn.arrays import Array
 from privlearn.erm import Loss
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.partition import Partition
+from privlearn.mechanisms.search.partition import Partition
 from privlearn.randomness import SeededRandomness
-from privlearn.reproduce.cms11_study import KDDCUP, LOSSES, PLAIN
-from privlearn.reproduce.cms11_tradeoff import LOOKS
-from privlearn.reproduce.learners import DEFAULT, Learner
-from privlearn.reproduce.panels import Panel, draw_panels
-from privlearn.reproduce.result import Result, Row, Track, averaged, held
-from privlearn.reproduce.splits import Split
-
-Array = NDArray[np.float64]
+from privlearn.reproduce.cms11_study import KDDCUP, LOOKS, LOSSES, PLAIN
+from privlearn.reproduce.learners import DEFAULT, Learner, Split
+from privlearn.reproduce.result import Panel, Result, Row, Track, averaged, draw_panels, held
 
 EPSILONS = (0.01, 0.05)
 EXPONENTS = (-2.25, -2.0, -1.75, -1.5, -1.25)

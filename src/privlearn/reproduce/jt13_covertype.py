@@ -20,8 +20,20 @@ from privlearn.estimators import PrivateSVC
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import DataOracle, Task, TestDataDependentLearner
 from privlearn.randomness import SeededRandomness
-from privlearn.reproduce.panels import BLACK, GREEN, ORANGE, SKY, Look, Panel, draw_panels
-from privlearn.reproduce.result import Result, Row, Track, averaged, held
+from privlearn.reproduce.result import (
+    BLACK,
+    GREEN,
+    ORANGE,
+    SKY,
+    Look,
+    Panel,
+    Result,
+    Row,
+    Track,
+    averaged,
+    draw_panels,
+    held,
+)
 
 EPSILONS = (0.01, 0.05, 0.1, 0.5, 1.0)
 DELTA = 1e-6

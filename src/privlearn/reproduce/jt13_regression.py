@@ -13,20 +13,30 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.feature_extraction.text import HashingVectorizer
 
+from privlearn.arrays import Array
 from privlearn.data.datasets import load_kdd2010_algebra, load_newsgroups
 from privlearn.erm import Loss, loss_from_name
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import DataOracle, Task, TestDataDependentLearner
 from privlearn.randomness import SeededRandomness
-from privlearn.reproduce.learners import DEFAULT_DELTA, DELTA, Learner
-from privlearn.reproduce.panels import BLACK, BLUE, GREEN, ORANGE, SKY, Look, Panel, draw_panels
-from privlearn.reproduce.result import Result, Row, Track, averaged, held
-from privlearn.reproduce.splits import INSIDE, TargetSplit
-
-Array = NDArray[np.float64]
+from privlearn.reproduce.learners import DEFAULT_DELTA, DELTA, INSIDE, Learner, TargetSplit
+from privlearn.reproduce.result import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    SKY,
+    Look,
+    Panel,
+    Result,
+    Row,
+    Track,
+    averaged,
+    draw_panels,
+    held,
+)
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0)
 STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0)

@@ -1,19 +1,15 @@
-"""RA12 Figures 1 and 2: error against the number of parties, and against how unequal they are.
-
-The paper states epsilon, delta, the splits and the data sets. It does not state the loss, Lambda, the step sizes, the
-number of rounds, or how the cancer data came into the unit ball; `LOSS`, `REGULARIZATION`, `PrivateSGD` and
-`breast_cancer_splits` say what is taken here. Its curves are printed without numbers.
-"""
+"""RA12, Figures 1 and 2: several holders of unequal size."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 
+from privlearn.arrays import Array
 from privlearn.erm import Logistic, Problem, minimise
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import (
@@ -25,14 +21,49 @@ from privlearn.mechanisms import (
     SummedMechanism,
     Task,
 )
-from privlearn.multiparty.party import Party
-from privlearn.multiparty.trusted_sum import TrustedSum
+from privlearn.multiparty.run.training import Party, TrustedSum
 from privlearn.randomness import SeededRandomness
-from privlearn.reproduce.ra12_figure import draw
-from privlearn.reproduce.result import Result, Track, averaged, held
-from privlearn.reproduce.splits import INSIDE, Split, folds
+from privlearn.reproduce.learners import INSIDE, Split, folds
+from privlearn.reproduce.result import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    SKY,
+    YELLOW,
+    Look,
+    Panel,
+    Result,
+    Row,
+    Track,
+    averaged,
+    draw_panels,
+    held,
+)
 
-Array = NDArray[np.float64]
+_PANELS = {"parties": "number of parties", "skew": "skew (3: one party has 1 %)"}
+_LOOKS = {
+    "PSGD": Look(ORANGE, "s"),
+    "GOP": Look(YELLOW, "D"),
+    "LA": Look(BLACK, "o"),
+    "LA weighted, delta = 0": Look(SKY, "v"),
+    "LA weighted": Look(BLUE, "^"),
+    "default": Look(GREEN, "P", wide=True),
+}
+
+
+def draw(matplotlib: Any, title: str, table: Iterable[Row]) -> Any:
+    """A matplotlib figure; bars are standard errors."""
+    rows = list(table)
+    epsilons = sorted({row["epsilon"] for row in rows})
+
+    def panel(name: str, epsilon: float) -> Panel:
+        chosen = [row for row in rows if row["panel"] == name and row["epsilon"] == epsilon]
+        return Panel(f"epsilon = {epsilon:g}", _PANELS[name], chosen, "value", top=0.6)
+
+    grid = [[panel(name, epsilon) for epsilon in epsilons] for name in _PANELS]
+    return draw_panels(matplotlib, title, grid, _LOOKS)
+
 
 LOSS = Logistic()
 REGULARIZATION = 0.1

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from privlearn.accounting.epsilon import gaussian_epsilon
+from privlearn.accounting.conversions import gaussian_epsilon
 from privlearn.bounds import (
     ball_upper_bound,
     finite_upper_bound,
@@ -24,8 +24,20 @@ from privlearn.bounds import (
     rbf_lower_bound,
     sensitivity,
 )
-from privlearn.reproduce.panels import BLUE, GREEN, ORANGE, SKY, YELLOW, Look, Panel, draw_panels
-from privlearn.reproduce.result import Result, Row, Track, held
+from privlearn.reproduce.result import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    SKY,
+    YELLOW,
+    Look,
+    Panel,
+    Result,
+    Row,
+    Track,
+    draw_panels,
+    held,
+)
 
 ROWS, COLUMNS, REGULARIZATION, FAILURE, GAMMA, DELTA = 10_000, 10, 1e-3, 0.05, 10.0, 1e-6
 

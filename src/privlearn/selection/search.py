@@ -13,18 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.callers import check_callers
-from privlearn.estimators.work import charge_of
+from privlearn.estimators.fitting import charge_of
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Budget, Charge
-from privlearn.mechanisms.answers import whole_number
-from privlearn.mechanisms.search import Searched
+from privlearn.mechanisms.release.answers import whole_number
+from privlearn.mechanisms.search.search import Searched
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release import Release
+from privlearn.release.certificate import SearchCertificate
 from privlearn.release.encoders import describe_encoding
-from privlearn.release.search_certificate import SearchCertificate
-from privlearn.selection.grid import candidates_of, plain
-from privlearn.selection.ways import Way, partition, public_tuning, scored_on_all
-from privlearn.selection.workshop import Workshop
+from privlearn.selection.candidates import Candidates, candidates_of, plain
+from privlearn.selection.methods import Method, partition, public_tuning, scored_on_all
 
 METHODS = ("auto", "every_candidate", "random_stopping", "partition")
 
@@ -147,7 +146,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         if randomness.secure:
             check_callers()
         estimators = [self._candidate(candidate) for candidate in parameters]
-        shop = Workshop(estimators, parameters, X, y)
+        shop = Candidates(estimators, parameters, X, y)
         way = self._way(shop, parameters, guarantee, randomness)
 
         def chosen() -> tuple[Any, dict[str, Any], Release]:
@@ -208,12 +207,12 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         return type(self.estimator)(**self.estimator.get_params(deep=False) | promise | parameters)
 
     def _way(
-        self, shop: Workshop, parameters: list[dict[str, Any]], guarantee: Guarantee, randomness: Randomness
-    ) -> Way:
+        self, shop: Candidates, parameters: list[dict[str, Any]], guarantee: Guarantee, randomness: Randomness
+    ) -> Method:
         if self.public_validation is not None:
             given = self.public_validation
             X, y = given if isinstance(given, tuple) else (given, None)
-            public = Workshop([self._candidate(candidate) for candidate in parameters], parameters, X, y)
+            public = Candidates([self._candidate(candidate) for candidate in parameters], parameters, X, y)
             return public_tuning(shop, guarantee, randomness, public)
         if self.method == "partition":
             return partition(shop, guarantee, randomness)

@@ -14,18 +14,18 @@ import pyarrow as pa
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Statement
-from privlearn.service import events, jobs, results
-from privlearn.service.answering import OpenSessions
-from privlearn.service.budgets import check_room, statement_for
-from privlearn.service.datasets import Catalog, OfferedDataSet
-from privlearn.service.estimates import check_request, estimate
-from privlearn.service.keys import Caller
+from privlearn.service.access.keys import Caller
+from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room, statement_for
+from privlearn.service.holder.settings import Owner
+from privlearn.service.jobs import queue, results
+from privlearn.service.jobs.answering import OpenSessions
+from privlearn.service.jobs.estimates import check_request, estimate
+from privlearn.service.jobs.requests import Job, Predictions, ReleaseInfo, Session, TrainingRequest
+from privlearn.service.jobs.workers import Worker
 from privlearn.service.refusals import Conflict, Forbidden, NotFound, TooLarge
-from privlearn.service.remembered import Remembered
-from privlearn.service.requests import Job, Predictions, ReleaseInfo, Session, TrainingRequest
-from privlearn.service.settings import Owner
-from privlearn.service.store import open_store
-from privlearn.service.workers import Worker
+from privlearn.service.store import events
+from privlearn.service.store.store import open_store
+from privlearn.service.timing import TtlCache
 
 Found = TypeVar("Found", Job, Session, ReleaseInfo)
 
@@ -48,11 +48,11 @@ class Service:
         self.store = open_store(owner)
         self._lock = None if owner.server.ledger else only_server(owner.server.folder)
         if self._lock is not None:
-            jobs.expire_leases(self.store)
+            queue.expire_leases(self.store)
         self.catalog = Catalog(owner)
         counted = self.catalog.check()
         self._sessions = OpenSessions(self.store, self.catalog)
-        self._known_sessions: Remembered[str, Session] = Remembered(seconds=1.0, most=1000)
+        self._known_sessions: TtlCache[str, Session] = TtlCache(seconds=1.0, most=1000)
         self._workers = [Worker(owner, counted, self._ended) for _ in range(owner.server.training_processes)]
 
     def start(self) -> None:
@@ -93,14 +93,14 @@ class Service:
             A caller who asks again with the same key, after a lost answer, gets the first job and pays once.
         """
         offered = self.dataset(caller, request.dataset)
-        before = jobs.submitted_before(self.store, caller.name, request, idempotency_key)
+        before = queue.submitted_before(self.store, caller.name, request, idempotency_key)
         if before is not None:  # it is paid for, even if there is no room for another
             return before
         guarantee = Guarantee(request.epsilon, request.delta, offered.settings.neighbours)
         self._check(offered, request, guarantee)
         if not request.trial:
             check_room(offered, caller, guarantee)
-        job = jobs.submit(self.store, caller.name, request, guarantee, idempotency_key)
+        job = queue.submit(self.store, caller.name, request, guarantee, idempotency_key)
         events.record(
             self.store, caller.name, f"asked for a {request.kind}", request.dataset, job=job.id,
             learner=request.learner, epsilon=request.epsilon, delta=request.delta, trial=request.trial,
@@ -110,11 +110,11 @@ class Service:
         return job
 
     def job(self, caller: Caller, job_id: str) -> Job:
-        return self._own(caller, jobs.find(self.store, job_id))
+        return self._own(caller, queue.find(self.store, job_id))
 
     def jobs(self, caller: Caller) -> list[Job]:
         return [
-            job for job in jobs.find_all(self.store, _analyst(caller)) if self._may_see(caller, job.dataset)
+            job for job in queue.find_all(self.store, _analyst(caller)) if self._may_see(caller, job.dataset)
         ]
 
     def sessions(self, caller: Caller) -> list[Session]:

@@ -1,7 +1,7 @@
 """The interactive face: durable state behind predict()."""
 
 from privlearn.release import SessionCertificate
-from privlearn.sessions.answers import Answers
+from privlearn.sessions.durable import Answers
 from privlearn.sessions.interactive import InteractivePredictor
 from privlearn.sessions.shared import SharedStore
 

@@ -1,14 +1,92 @@
-"""What a session needs of the place that holds its state: a file of its own, or a database shared with others."""
+"""What a session keeps: its points, its answers, and where each comes from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-from privlearn.sessions.answers import Source
-from privlearn.sessions.points import Array
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.arrays import Array
+
+Source = Literal["noisy", "guess", "exhausted"]
+"""``noisy``: the private function's value plus noise. ``guess``: PINP's public function, which passed the private test.
+``exhausted``: PINP's public function, no longer compared with the private one."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer at one point."""
+
+    scores: Array
+    source: Source
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The answers at one point or many: scalars for one point, arrays otherwise.
+
+    Attributes
+    ----------
+    scores : float or array
+        Of two classes: above 0 is the second. Of a number: -1 to 1 stands for its bounds. Of several classes: a score
+        for each, of which the largest decides.
+    predictions : label or number, or array of them
+    sources : str or array of str
+        See `Source`; a session that has used up its budget says ``exhausted``.
+    """
+
+    scores: Any
+    predictions: Any
+    sources: Any
+
+    @classmethod
+    def of(
+        cls, answers: list[Answer], predicted: Callable[[Array], NDArray[Any]], *, single: bool
+    ) -> Answers:
+        scores = np.array([answer.scores for answer in answers])
+        sources = np.array([answer.source for answer in answers])
+        predictions = predicted(scores)
+        if scores.shape[1] == 1:
+            scores = scores[:, 0]
+        return (
+            cls(scores[0], predictions[0], str(sources[0])) if single else cls(scores, predictions, sources)
+        )
+
+
+def numbers_to_bytes(numbers: Array) -> bytes:
+    """The same bytes for the same numbers, whatever the machine: little-endian, and 0.0 for -0.0."""
+    return (numbers + 0.0).astype("<f8").tobytes()
+
+
+def numbers_from_bytes(content: bytes) -> Array:
+    return np.frombuffer(content, dtype="<f8").astype(np.float64)
+
+
+class PointList:
+    """Rows that are only ever added, in one array that grows by doubling."""
+
+    def __init__(self) -> None:
+        self._rows: Array | None = None
+        self._count = 0
+
+    def add(self, row: Array) -> None:
+        if self._rows is None:
+            self._rows = np.empty((16, len(row)))
+        if self._count == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
+        self._rows[self._count] = row
+        self._count += 1
+
+    @property
+    def rows(self) -> Array:
+        return np.empty((0, 0)) if self._rows is None else self._rows[: self._count]
+
+    def __len__(self) -> int:
+        return self._count
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from privlearn.data.quiet import quietly
+from privlearn.arrays import Array
+from privlearn.data.sources.table import safely
 from privlearn.errors import SessionError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Budget
@@ -17,13 +18,9 @@ from privlearn.mechanisms import FunctionRelease, PaperPINP, SessionMechanism, T
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.certified import installed_versions
 from privlearn.release.session_certificate import SessionCertificate
-from privlearn.sessions.answers import Answer, Answers
-from privlearn.sessions.durable import Record, State, StateStore
-from privlearn.sessions.function_session import FunctionSession
-from privlearn.sessions.learner import Array, Learner
+from privlearn.sessions.durable import Answer, Answers, Record, State, StateStore, numbers_to_bytes
+from privlearn.sessions.machines import FunctionSession, Learner, PinpSession
 from privlearn.sessions.opening import calibrated, charge_of, check_learner, new_state, recorded_plan
-from privlearn.sessions.pinp_session import PinpSession
-from privlearn.sessions.points import numbers_to_bytes
 from privlearn.sessions.shared import SharedStore
 from privlearn.sessions.state import FileStore
 
@@ -230,7 +227,7 @@ def _as_rows(z: Any) -> tuple[Any, bool]:
         return ({name: [value] for name, value in z.items()} if single else z), single
     if not isinstance(z, np.ndarray | list | tuple):
         return z, False
-    points = quietly(
+    points = safely(
         lambda: np.asarray(z), "the points have different lengths: give one number for each feature"
     )
     return (points[np.newaxis], True) if points.ndim == 1 else (points, False)

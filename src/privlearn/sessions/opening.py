@@ -6,16 +6,16 @@ import json
 from hashlib import sha256
 from typing import Any
 
-from privlearn.data.purchase import with_purchases
+from privlearn.data.schema.schema import with_purchases
 from privlearn.errors import InvalidParameter, SessionError
 from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.ledger import Budget, Charge, Cost
 from privlearn.mechanisms import SessionMechanism
-from privlearn.mechanisms.kernel_task import session_mechanism
+from privlearn.mechanisms.session.task import session_mechanism
 from privlearn.randomness import Randomness
-from privlearn.release.receipts import read_receipts
+from privlearn.release.certified import read_receipts
 from privlearn.sessions.durable import State, StateStore
-from privlearn.sessions.learner import Learner
+from privlearn.sessions.machines import Learner
 
 
 def check_learner(learner: Any) -> None:

@@ -34,8 +34,7 @@ from sqlalchemy import (
 )
 
 from privlearn.errors import SessionError
-from privlearn.sessions.durable import Record
-from privlearn.sessions.points import numbers_from_bytes, numbers_to_bytes
+from privlearn.sessions.durable import Record, numbers_from_bytes, numbers_to_bytes
 from privlearn.storage import creating, excluding, locate, protect, reading
 
 FORMAT = 1

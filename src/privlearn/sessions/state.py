@@ -19,8 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from privlearn.errors import SessionError
-from privlearn.sessions.durable import Record
-from privlearn.sessions.points import numbers_from_bytes, numbers_to_bytes
+from privlearn.sessions.durable import Record, numbers_from_bytes, numbers_to_bytes
 
 FORMAT = 2
 BUSY_SECONDS = 2.0

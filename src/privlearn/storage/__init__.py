@@ -1,7 +1,6 @@
 """One database for everything durable: an SQLite file or a PostgreSQL database, and transactions on either."""
 
-from privlearn.storage.append_only import protect
-from privlearn.storage.formats import LEDGER, SERVICE
+from privlearn.storage.formats import LEDGER, SERVICE, protect
 from privlearn.storage.postgresql import disconnect
 from privlearn.storage.store import connected, creating, excluding, locate, reading
 

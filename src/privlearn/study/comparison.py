@@ -9,14 +9,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from privlearn.arrays import Array
 from privlearn.data import Schema, SchemaEncoder
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators import PrivateLogisticRegression, PrivateSVC
-
-Array = NDArray[np.float64]
 
 MODELS = {"logistic regression": PrivateLogisticRegression, "support vector machine": PrivateSVC}
 _TEST_SHARE = 5

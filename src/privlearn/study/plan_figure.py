@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.planning import Plan
-from privlearn.planning.foretold import LEAST_EPSILON, MOST_EPSILON, MOST_ROWS
-from privlearn.planning.verdict import LARGEST_RATIO
+from privlearn.planning.forecast import LARGEST_RATIO, LEAST_EPSILON, MOST_EPSILON, MOST_ROWS
 from privlearn.study.drawing import STYLE, image_of, require_matplotlib
 
 POINTS = 25

@@ -7,13 +7,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from privlearn.service.api import promise
-from privlearn.service.api.bodies import ROWS_EXAMPLE
-from privlearn.service.api.callers import KnownCaller, Served
-from privlearn.service.api.kinds import ARROW, CSV, JSON, kind_accepted, table_answer
-from privlearn.service.api.problems import refused
-from privlearn.service.api.promise import Amount, Answer, DataSetName, Promise, with_example
-from privlearn.service.datasets import OfferedDataSet
+from privlearn.service.api import schemas
+from privlearn.service.api.schemas import Amount, Answer, DataSetName, Promise, with_example
+from privlearn.service.holder.datasets import OfferedDataSet
+from privlearn.service.http.callers import ROWS_EXAMPLE, KnownCaller, Served
+from privlearn.service.http.media_types import ARROW, CSV, JSON, kind_accepted, table_answer
+from privlearn.service.http.problems import refused
 
 router = APIRouter(prefix="/v1/datasets", tags=["data sets"])
 
@@ -27,7 +26,7 @@ class DataSetAnswer(Answer):
         {
             "name": "census",
             "records": 32561,
-            "budget": promise.PROMISE_EXAMPLE,
+            "budget": schemas.PROMISE_EXAMPLE,
             "composition": "basic",
             "schema": {
                 "name": "census",

@@ -8,13 +8,8 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 
 from privlearn.guarantee import Guarantee
-from privlearn.service.api import promise
-from privlearn.service.api.aside import aside
-from privlearn.service.api.bodies import content_of, described, json_body
-from privlearn.service.api.callers import KnownCaller, Served
-from privlearn.service.api.kinds import JSON
-from privlearn.service.api.problems import refused
-from privlearn.service.api.promise import (
+from privlearn.service.api import schemas
+from privlearn.service.api.schemas import (
     PROMISE_EXAMPLE,
     Answer,
     DataSetName,
@@ -24,11 +19,15 @@ from privlearn.service.api.promise import (
     with_example,
 )
 from privlearn.service.api.training import chosen
+from privlearn.service.http.callers import KnownCaller, Served, content_of, described, json_body
+from privlearn.service.http.limits import aside
+from privlearn.service.http.media_types import JSON
+from privlearn.service.http.problems import refused
 
 router = APIRouter(prefix="/v1/datasets/{name}/estimate", tags=["data sets"])
 
 
-class EstimateRequest(promise.Request):
+class EstimateRequest(schemas.Request):
     """A training to be estimated."""
 
     model_config = with_example({"learner": "logistic", "epsilon": 1.0, "delta": 1e-7})

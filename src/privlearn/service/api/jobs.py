@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query, Request
 from pydantic import Field, computed_field
 from starlette.concurrency import run_in_threadpool
 
-from privlearn.service.api.callers import KnownCaller, Served
-from privlearn.service.api.problems import refused
-from privlearn.service.api.promise import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
+from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
+from privlearn.service.http.callers import KnownCaller, Served
+from privlearn.service.http.problems import refused
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 

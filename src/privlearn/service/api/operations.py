@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 from starlette.concurrency import run_in_threadpool
 
-from privlearn.service.api.callers import Holder, Served
-from privlearn.service.api.problems import problem, refused
+from privlearn.service.http.callers import Holder, Served
+from privlearn.service.http.problems import problem, refused
 from privlearn.storage import reading
 
 router = APIRouter(tags=["operations"])

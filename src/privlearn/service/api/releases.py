@@ -8,15 +8,14 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from privlearn.release.verify import verify_bytes
-from privlearn.service.api.aside import aside
-from privlearn.service.api.bodies import described
-from privlearn.service.api.callers import KnownCaller, Served
+from privlearn.release.verification import verify_bytes
 from privlearn.service.api.jobs import JobAnswer
-from privlearn.service.api.kinds import kind_sent
-from privlearn.service.api.problems import refused
-from privlearn.service.api.promise import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
+from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
 from privlearn.service.api.training import IdempotencyKey, ReleaseRequest, asked, training_body
+from privlearn.service.http.callers import KnownCaller, Served, described
+from privlearn.service.http.limits import aside
+from privlearn.service.http.media_types import kind_sent
+from privlearn.service.http.problems import refused
 
 router = APIRouter(prefix="/v1", tags=["releases"])
 

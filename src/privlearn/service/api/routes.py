@@ -9,10 +9,10 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
 from privlearn._version import __version__
-from privlearn.service.api import datasets, estimates, jobs, operations, people, releases, sessions
-from privlearn.service.api.bodies import REF
-from privlearn.service.api.problems import Problem
+from privlearn.service.api import datasets, estimates, identity, jobs, operations, releases, sessions
 from privlearn.service.api.training import ReleaseRequest, SessionRequest
+from privlearn.service.http.callers import REF
+from privlearn.service.http.problems import Problem
 
 DESCRIPTION = """\
 Train on records that stay with their holder, within a privacy budget that nobody can overspend. Every call but
@@ -24,7 +24,7 @@ _UNSEEN: tuple[type[BaseModel], ...] = (Problem, ReleaseRequest, SessionRequest,
 
 def add_api(app: FastAPI) -> None:
     """Add every route, and make the application describe them."""
-    for module in (people, datasets, estimates, jobs, sessions, releases, operations):
+    for module in (identity, datasets, estimates, jobs, sessions, releases, operations):
         app.include_router(module.router)
     app.openapi = lambda: _description(app)  # type: ignore[method-assign]  # FastAPI's own way to change it
 

@@ -10,18 +10,25 @@ from pydantic import Field
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
-from privlearn.service.api.aside import aside
-from privlearn.service.api.bodies import ROWS_CONTENTS, described
-from privlearn.service.api.callers import KnownCaller, Served
+from privlearn.service.access.keys import Caller
 from privlearn.service.api.jobs import JobAnswer
-from privlearn.service.api.kinds import ARROW, CSV, JSON, Kind, kind_accepted, kind_sent, table_bytes
-from privlearn.service.api.problems import refused
-from privlearn.service.api.promise import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
-from privlearn.service.api.rows import read_rows
+from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
 from privlearn.service.api.training import IdempotencyKey, SessionRequest, asked, training_body
-from privlearn.service.keys import Caller
-from privlearn.service.logs import note
-from privlearn.service.requests import Predictions, Session
+from privlearn.service.http.callers import ROWS_CONTENTS, KnownCaller, Served, described
+from privlearn.service.http.limits import aside
+from privlearn.service.http.logs import note
+from privlearn.service.http.media_types import (
+    ARROW,
+    CSV,
+    JSON,
+    Kind,
+    kind_accepted,
+    kind_sent,
+    read_rows,
+    table_bytes,
+)
+from privlearn.service.http.problems import refused
+from privlearn.service.jobs.requests import Predictions, Session
 from privlearn.service.service import Service
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])

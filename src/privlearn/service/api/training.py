@@ -9,17 +9,22 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
-from privlearn.service.api import promise
-from privlearn.service.api.bodies import ROWS, content_of, described
-from privlearn.service.api.callers import service_of
-from privlearn.service.api.json_text import read_model
-from privlearn.service.api.kinds import ARROW, CSV, JSON, kind_sent
-from privlearn.service.api.problems import Malformed, UnknownKind
-from privlearn.service.api.promise import Delta, Epsilon
-from privlearn.service.api.rows import read_rows, rows_from_objects
-from privlearn.service.datasets import OfferedDataSet
-from privlearn.service.keys import Caller
-from privlearn.service.requests import TrainingRequest
+from privlearn.service.access.keys import Caller
+from privlearn.service.api import schemas
+from privlearn.service.api.schemas import Delta, Epsilon
+from privlearn.service.holder.datasets import OfferedDataSet
+from privlearn.service.http.callers import ROWS, content_of, described, service_of
+from privlearn.service.http.media_types import (
+    ARROW,
+    CSV,
+    JSON,
+    kind_sent,
+    read_model,
+    read_rows,
+    rows_from_objects,
+)
+from privlearn.service.http.problems import Malformed, UnknownKind
+from privlearn.service.jobs.requests import TrainingRequest
 from privlearn.service.service import Service
 
 FORM = "multipart/form-data"
@@ -37,10 +42,10 @@ IdempotencyKey = Annotated[
 ]
 
 
-class ReleaseRequest(promise.Request):
+class ReleaseRequest(schemas.Request):
     """A model to be trained and given out."""
 
-    model_config = promise.with_example(_EXAMPLE)
+    model_config = schemas.with_example(_EXAMPLE)
 
     dataset: str = Field(max_length=64, description="Name of the data set.")
     learner: str = Field(default="", max_length=64, description="One of those on offer; left out: the first.")
@@ -57,7 +62,7 @@ class ReleaseRequest(promise.Request):
 class SessionRequest(ReleaseRequest):
     """A model to be trained, and asked for predictions."""
 
-    model_config = promise.with_example(_EXAMPLE | {"mechanism": "model"})
+    model_config = schemas.with_example(_EXAMPLE | {"mechanism": "model"})
 
     mechanism: Literal["model", "function_release", "pinp"] = Field(
         default="model",

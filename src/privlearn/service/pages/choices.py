@@ -1,4 +1,4 @@
-"""The form of a training: what was typed, what it means, and which field an error belongs to."""
+"""What an analyst chooses on a form: the form of release, a learner, a price."""
 
 from __future__ import annotations
 
@@ -10,9 +10,51 @@ from dataclasses import dataclass
 from privlearn.errors import BudgetExceeded, InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import Share
-from privlearn.service.datasets import OfferedDataSet
-from privlearn.service.pages.faces import FACES, Face
-from privlearn.service.pages.words import number_below
+from privlearn.service.holder.datasets import OfferedDataSet
+from privlearn.service.jobs.requests import Kind, Mechanism
+from privlearn.service.pages.formatting import number_below
+
+
+@dataclass(frozen=True)
+class FormOfRelease:
+    """One way; ``kind`` and ``mechanism`` are what a training is asked with."""
+
+    name: str
+    title: str
+    text: str
+    kind: Kind
+    mechanism: Mechanism = "model"
+
+
+_ALL = (
+    FormOfRelease(
+        "session",
+        "Ask here",
+        "A session: the model stays on this server and answers any number of points.",
+        kind="session",
+    ),
+    FormOfRelease(
+        "release",
+        "Take a model away",
+        "A release: a model file with a certificate, to use anywhere.",
+        kind="release",
+    ),
+    FormOfRelease(
+        "points",
+        "Take a model away that is made for points of mine",
+        "You send public points, and the model is built on them; for kernel machines, any kernel.",
+        kind="release",
+    ),
+    FormOfRelease(
+        "machine",
+        "Ask an exact kernel machine here",
+        "A session that answers each new point with noise; any kernel.",
+        kind="session",
+        mechanism="function_release",
+    ),
+)
+FORMS_OF_RELEASE = {face.name: face for face in _ALL}
+
 
 FIELDS = ("face", "learner", "epsilon", "delta")
 _ONCE = re.compile("[0-9a-f]{32}")
@@ -39,7 +81,7 @@ class Choices:
         """With something sensible wherever nothing was typed."""
         left = share.left
         usual = {
-            "face": next(iter(FACES)),
+            "face": next(iter(FORMS_OF_RELEASE)),
             "learner": next(iter(offered.learners)),
             "epsilon": number_below(min(left.epsilon, _USUAL_EPSILON) or _USUAL_EPSILON),
             "delta": number_below(min(left.delta, _USUAL_DELTA)),
@@ -48,7 +90,7 @@ class Choices:
         once = typed.get("once", "")
         return cls(**chosen, once=once if _ONCE.fullmatch(once) else fresh())
 
-    def meaning(self, neighbours: str) -> tuple[Face | None, Guarantee | None, dict[str, str]]:
+    def meaning(self, neighbours: str) -> tuple[FormOfRelease | None, Guarantee | None, dict[str, str]]:
         """Which face and promise they are, and what is wrong, by field."""
         errors = {}
         numbers = {}
@@ -63,9 +105,9 @@ class Choices:
                 guarantee = Guarantee(numbers["epsilon"], numbers["delta"], neighbours)
             except InvalidParameter as error:
                 errors |= placed(error)
-        if self.face not in FACES:
+        if self.face not in FORMS_OF_RELEASE:
             errors["face"] = "Choose one of these."
-        return FACES.get(self.face), guarantee, errors
+        return FORMS_OF_RELEASE.get(self.face), guarantee, errors
 
 
 def fresh() -> str:

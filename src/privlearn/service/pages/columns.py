@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from privlearn.data import CategoryColumn, NumberColumn, Schema, Target, TextColumn
-from privlearn.data.files import arrow_type
+from privlearn.data.sources.files import arrow_type
 
 _MISSING = {"refuse": "refused", "zero": "allowed"}
 

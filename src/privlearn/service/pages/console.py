@@ -8,14 +8,12 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from privlearn.ledger.statement import Share
-from privlearn.service.api.callers import Served
-from privlearn.service.datasets import OfferedDataSet
-from privlearn.service.keys import list_keys
+from privlearn.service.access.keys import list_keys
+from privlearn.service.holder.datasets import OfferedDataSet
+from privlearn.service.http.callers import Served
 from privlearn.service.pages import commands
 from privlearn.service.pages.history import spending_figure
-from privlearn.service.pages.page import page_router
-from privlearn.service.pages.paging import Skip, piece_of
-from privlearn.service.pages.rendering import render
+from privlearn.service.pages.page import Skip, page_router, piece_of, render
 from privlearn.service.pages.signing import Holder
 
 router = page_router()

@@ -5,14 +5,12 @@ from __future__ import annotations
 from fastapi import Request
 from fastapi.responses import Response
 
-from privlearn.service.api.callers import Served
-from privlearn.service.api.kinds import CSV, table_bytes
+from privlearn.service.http.callers import Served
+from privlearn.service.http.media_types import CSV, table_bytes
 from privlearn.service.pages.columns import column_views, target_range
 from privlearn.service.pages.commands import dataset_commands
 from privlearn.service.pages.history import spending_figure
-from privlearn.service.pages.page import download, page_router
-from privlearn.service.pages.paging import Skip, piece_of
-from privlearn.service.pages.rendering import render
+from privlearn.service.pages.page import Skip, download, page_router, piece_of, render
 from privlearn.service.pages.signing import Analyst
 
 router = page_router()

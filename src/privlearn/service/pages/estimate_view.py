@@ -10,14 +10,14 @@ from typing import Any
 
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.planning.verdict import LARGEST_RATIO
-from privlearn.service.datasets import OfferedDataSet
-from privlearn.service.keys import Caller
-from privlearn.service.pages.faces import Face
+from privlearn.planning.forecast import LARGEST_RATIO
+from privlearn.service.access.keys import Caller
+from privlearn.service.holder.datasets import OfferedDataSet
+from privlearn.service.jobs.rehearsal import rehearsed_errors
+from privlearn.service.pages.choices import FormOfRelease
 from privlearn.service.pages.figures import Axis, Figure, Line, round_ticks
-from privlearn.service.pages.words import number
+from privlearn.service.pages.formatting import number
 from privlearn.service.refusals import TooMany
-from privlearn.service.rehearsal import rehearsed_errors
 from privlearn.service.service import Service
 
 _MEANING = {
@@ -52,7 +52,12 @@ class EstimateView:
 
 
 def estimate_view(
-    service: Service, caller: Caller, offered: OfferedDataSet, learner: str, face: Face, guarantee: Guarantee
+    service: Service,
+    caller: Caller,
+    offered: OfferedDataSet,
+    learner: str,
+    face: FormOfRelease,
+    guarantee: Guarantee,
 ) -> EstimateView:
     price, weakness = _price(guarantee), offered.weakness(guarantee)
     try:
@@ -70,7 +75,7 @@ def estimate_view(
     )
 
 
-def error_figure(offered: OfferedDataSet, learner: str, face: Face, guarantee: Guarantee) -> Figure:
+def error_figure(offered: OfferedDataSet, learner: str, face: FormOfRelease, guarantee: Guarantee) -> Figure:
     """Error against epsilon on made-up rows; takes seconds when it is first asked for."""
     with _taking_turns():
         found = rehearsed_errors(offered, offered.recipe(learner), guarantee.delta, face.mechanism)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from privlearn.ledger.composition import Amount, exact_sum
-from privlearn.ledger.renyi import RenyiComposition
+from privlearn.ledger.composition import Amount, RenyiComposition, exact_sum
 from privlearn.ledger.statement import Entry, Share, Statement
 from privlearn.service.pages.figures import Axis, Figure, Line, round_ticks
-from privlearn.service.pages.words import moment, number
-from privlearn.service.slots import now
+from privlearn.service.pages.formatting import moment, number
+from privlearn.service.timing import now
 
 _LEAST = 60.0  # seconds
 _BEFORE = 1.1  # of the time since the first entry

@@ -1,23 +1,112 @@
-"""What all pages need: forms that this site itself has sent, and files to be kept."""
+"""A page: its template, its visitor, its place in a long list."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Any, Generic, TypeVar
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import Response
+from fastapi.responses import HTMLResponse, Response
 from fastapi.routing import APIRoute
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
+from privlearn._version import __version__
 from privlearn.errors import PrivlearnError
-from privlearn.service.api.problems import defect
-from privlearn.service.keys import Caller
-from privlearn.service.pages.rendering import render
+from privlearn.service.access.keys import Caller
+from privlearn.service.http.problems import defect
+from privlearn.service.pages import formatting
+from privlearn.service.pages.figures import meter
 from privlearn.service.refusals import Forbidden
+
+Item = TypeVar("Item")
+
+SIZE = 25
+Skip = Annotated[int, Query(ge=0, le=10**9)]
+"""How many of the newest a page leaves out."""
+
+
+@dataclass(frozen=True)
+class Piece(Generic[Item]):
+    """A part of a list that begins with the newest."""
+
+    items: Sequence[Item]
+    newer: int | None
+    older: int | None
+
+
+def piece_of(newest_first: Sequence[Item], skip: int) -> Piece[Item]:
+    following = skip + SIZE
+    return Piece(
+        newest_first[skip:following],
+        newer=max(skip - SIZE, 0) if skip else None,
+        older=following if following < len(newest_first) else None,
+    )
+
+
+STATIC = Path(__file__).parent / "static"
+_MENUS = {
+    "analyst": (
+        ("/desk", "Desk"),
+        ("/sessions", "Sessions"),
+        ("/releases", "Releases"),
+        ("/verify", "Verify"),
+    ),
+    "holder": (
+        ("/console", "Budgets"),
+        ("/sessions", "Sessions"),
+        ("/releases", "Releases"),
+        ("/keys", "Keys"),
+        ("/log", "Log"),
+    ),
+}
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("privlearn.service.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,  # a misspelled name is an error, not an empty place on a page
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        name: getattr(formatting, name) for name in ("fact", "number", "number_below", "moment", "size")
+    }
+    made.globals |= {
+        "meter": meter,
+        "said": formatting.said,
+        "version": __version__,
+        "digest": _digest(),
+    }
+    return made
+
+
+def _digest() -> str:
+    """Of all that pages load: a new version is fetched though an old one was kept."""
+    content = b"".join(path.read_bytes() for path in sorted(STATIC.iterdir()))
+    return sha256(content).hexdigest()[:12]
+
+
+_TEMPLATES = _environment()
+
+
+def render(
+    request: Request, caller: Caller | None, template: str, status: int = 200, **shown: Any
+) -> HTMLResponse:
+    """A page."""
+    menu = _MENUS[caller.role] if caller else ()
+    content = _TEMPLATES.get_template(template).render(
+        caller=caller, menu=menu, here=request.url.path, **{"errors": {}, **shown}
+    )
+    return HTMLResponse(content, status)
+
 
 _HEADINGS = {404: "Not found", 409: "Not possible", 413: "Too large", 422: "This cannot be used"}
 _OWN = ("same-origin", "none")  # none: typed or chosen by the visitor

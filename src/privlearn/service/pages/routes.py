@@ -7,11 +7,18 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from privlearn.service.pages import asked, asking, console, desk, sessions, signing
-from privlearn.service.pages.refusing import refuse_with_pages
-from privlearn.service.pages.rendering import STATIC
+from privlearn.service.pages import console, desk, result_page, sessions, signing, train_page
+from privlearn.service.pages.page import STATIC
+from privlearn.service.pages.signing import refuse_with_pages
 
-_ROUTERS = (signing.router, desk.router, asking.router, asked.router, sessions.router, console.router)
+_ROUTERS = (
+    signing.router,
+    desk.router,
+    train_page.router,
+    result_page.router,
+    sessions.router,
+    console.router,
+)
 
 
 def mount(app: FastAPI) -> None:

@@ -17,20 +17,17 @@ from privlearn.data import Schema
 from privlearn.errors import DataError, InvalidParameter, SessionError
 from privlearn.release import Certificate, SessionCertificate
 from privlearn.release.certified import Certified
-from privlearn.service.api.aside import aside
-from privlearn.service.api.callers import Served
-from privlearn.service.api.kinds import CSV, JSON
-from privlearn.service.api.rows import read_rows
-from privlearn.service.keys import Caller
+from privlearn.service.access.keys import Caller
+from privlearn.service.http.callers import Served
+from privlearn.service.http.limits import aside
+from privlearn.service.http.media_types import CSV, JSON, read_rows
+from privlearn.service.jobs.requests import Predictions, Session
 from privlearn.service.pages.choices import sentence
 from privlearn.service.pages.columns import FieldView, field_views, point_of
 from privlearn.service.pages.commands import session_commands
-from privlearn.service.pages.page import Form, content_of, download, page_router
-from privlearn.service.pages.paging import Skip, piece_of
-from privlearn.service.pages.rendering import render
+from privlearn.service.pages.page import Form, Skip, content_of, download, page_router, piece_of, render
 from privlearn.service.pages.signing import Visitor
 from privlearn.service.refusals import Conflict, TooLarge
-from privlearn.service.requests import Predictions, Session
 from privlearn.service.service import Service
 
 router = page_router()

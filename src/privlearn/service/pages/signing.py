@@ -1,19 +1,20 @@
-"""Who looks at a page: signing in by key, and what keeps other sites from acting in a visitor's name."""
+"""Signing in and out, and what a visitor sees who may not."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import Depends, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
 
-from privlearn.service.api.callers import address_of, service_of
-from privlearn.service.keys import Caller
-from privlearn.service.logins import LOGIN_HOURS, caller_of_login, sign_in, sign_out
-from privlearn.service.logs import note
-from privlearn.service.pages.page import Form, page_router, text_of
-from privlearn.service.pages.rendering import render
+from privlearn.service.access.keys import Caller
+from privlearn.service.access.logins import LOGIN_HOURS, caller_of_login, sign_in, sign_out
+from privlearn.service.http.callers import address_of, service_of
+from privlearn.service.http.logs import note
+from privlearn.service.pages.page import Form, page_router, problem_page, render, text_of
 from privlearn.service.refusals import AccessRefused, Forbidden
 
 router = page_router()
@@ -102,3 +103,33 @@ def _is_encrypted(request: Request) -> bool:
 def _cookie(request: Request) -> str:
     """With TLS the name's beginning makes browsers refuse one that another host has set."""
     return "__Host-privlearn" if _is_encrypted(request) else "privlearn"
+
+
+Handler = Callable[[Request, Any], Awaitable[Response]]
+
+_FOR_PROGRAMS = ("/v1/", "/healthz", "/readyz", "/metrics")
+
+
+def refuse_with_pages(app: FastAPI) -> None:
+    """Wrap the handlers of errors that the application has by now."""
+    for kind, handler in list(app.exception_handlers.items()):
+        app.add_exception_handler(kind, _with_page(handler))  # type: ignore[arg-type]
+
+
+def _with_page(handler: Handler) -> Handler:
+    async def handle(request: Request, error: Any) -> Response:
+        answer = await handler(request, error)
+        if request.url.path.startswith(_FOR_PROGRAMS):
+            return answer
+        if isinstance(error, AccessRefused):
+            return way_in(request)
+        return problem_page(request, await run_in_threadpool(_caller, request), answer)
+
+    return handle
+
+
+def _caller(request: Request) -> Caller | None:
+    try:
+        return visitor(request)
+    except Exception:  # whatever is wrong, there is an error to show already
+        return None

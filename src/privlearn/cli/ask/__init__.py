@@ -1,0 +1,1 @@
+"""Commands of an analyst who asks a server."""

@@ -1,0 +1,218 @@
+"""`privlearn ask`: models and sessions, to be trained and used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from privlearn.cli.ask.caller import (
+    DataSetName,
+    Delta,
+    Epsilon,
+    Learner,
+    OutCsv,
+    asking,
+    check_out,
+    client_of,
+    write_csv,
+)
+from privlearn.cli.options import Force, check_writable
+from privlearn.cli.terminal import LateProgress
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.", show_default=False)]
+Points = Annotated[
+    Path | None,
+    typer.Option(
+        help="Public points that you bring: .csv or .parquet. They are in the release.", show_default=False
+    ),
+]
+Trial = Annotated[bool, typer.Option("--trial", help="On made-up rows, for nothing: to try the call.")]
+IdempotencyKey = Annotated[
+    str | None,
+    typer.Option(
+        help="Any text of yours: the same request with the same text is paid once. Give it to be able to come back.",
+        show_default="a new one",
+    ),
+]
+
+
+def release(
+    context: typer.Context,
+    name: DataSetName,
+    epsilon: Epsilon,
+    out: Annotated[Path, typer.Option(help="The release file to write.", show_default=False)],
+    delta: Delta = 0.0,
+    learner: Learner = None,
+    points: Points = None,
+    trial: Trial = False,
+    idempotency_key: IdempotencyKey = None,
+    force: Force = False,
+) -> None:
+    """Train, wait, and fetch the released model, verified. Costs epsilon and delta.
+
+    \b
+    Example:
+      privlearn ask release census --epsilon 0.5 --delta 1e-6 --out income.privlearn
+      privlearn ask release census --epsilon 0.5 --points public.csv --out income.privlearn
+    """
+    check_writable(out, force)
+    brought = _read_points(points)
+    with LateProgress("asking") as progress:
+        made = client_of(context).release(
+            name, epsilon=epsilon, delta=delta, learner=learner, public_points=brought, trial=trial,
+            idempotency_key=idempotency_key, progress=progress.describe,
+        )  # fmt: skip
+    made.save(out)
+    typer.echo(
+        f"Wrote {out}: {made.certificate.guarantee}." + (" A trial: on made-up rows." if trial else "")
+    )
+    typer.echo(f"Next: privlearn predict {out} FILE")
+
+
+def session(
+    context: typer.Context,
+    name: DataSetName,
+    epsilon: Epsilon,
+    delta: Delta = 0.0,
+    learner: Learner = None,
+    mechanism: Annotated[
+        str, typer.Option(help="model (any number of answers), function_release or pinp.")
+    ] = "model",
+    points: Points = None,
+    trial: Trial = False,
+    idempotency_key: IdempotencyKey = None,
+) -> None:
+    """Train, wait, and open a session that answers under one promise. Costs epsilon and delta, once.
+
+    \b
+    Example:
+      privlearn ask session census --epsilon 0.5 --delta 1e-6
+    """
+    asked = asking(context)
+    brought = _read_points(points)
+    with LateProgress("asking") as progress:
+        opened = client_of(context).open_session(
+            name, epsilon=epsilon, delta=delta, learner=learner, mechanism=mechanism, public_points=brought,
+            trial=trial, idempotency_key=idempotency_key, progress=progress.describe,
+        )  # fmt: skip
+    about = f"Session {opened.id} is open: {opened.guarantee}." + (
+        " A trial: on made-up rows." if trial else ""
+    )
+    asked.show(opened.record, [about, f"Next: privlearn ask predict {opened.id} FILE"])
+
+
+def predict(
+    context: typer.Context,
+    session: SessionId,
+    table: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The rows: .csv, .csv.gz or .parquet.", show_default=False)
+    ],
+    out: OutCsv = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Add scores and where answers come from.")] = False,
+    force: Force = False,
+) -> None:
+    """Ask a session about each row of a table; the answers come as CSV. Costs nothing more.
+
+    \b
+    Example:
+      privlearn ask predict 5f0c21b7a9d3e864 new.csv --out predictions.csv
+    """
+    from privlearn.data import read_table
+
+    check_out(out, force)
+    opened = client_of(context).session(session)
+    rows = read_table(table)
+    with LateProgress(f"asking about {rows.num_rows} rows"):
+        answers = opened.decide(rows)
+    write_csv(answers if scores else answers.select(["prediction"]), out, "predictions")
+
+
+def sessions(context: typer.Context) -> None:
+    """List your sessions.
+
+    \b
+    Example:
+      privlearn ask sessions
+    """
+    asked = asking(context)
+    columns = ("id", "dataset", "mechanism", "guarantee", "state", "trial", "created")
+    asked.show_list(client_of(context).sessions(), columns, "There are no sessions.")
+
+
+def certificate(
+    context: typer.Context,
+    session: SessionId,
+    out: Annotated[Path, typer.Option(help="The .json file to write.", show_default=False)],
+    force: Force = False,
+) -> None:
+    """Fetch a session's certificate, from which anybody can recompute its promise.
+
+    \b
+    Example:
+      privlearn ask certificate 5f0c21b7a9d3e864 --out session.json
+    """
+    import json
+
+    from privlearn.release.files import write_atomically
+
+    check_writable(out, force)
+    fetched = client_of(context).session(session).certificate
+    write_atomically(out, (json.dumps(fetched.to_dict(), indent=1) + "\n").encode())
+    typer.echo(f"Wrote {out}: {fetched.guarantee}.")
+
+
+def close(context: typer.Context, session: SessionId) -> None:
+    """End a session, for good. Its cost stays spent.
+
+    \b
+    Example:
+      privlearn ask close 5f0c21b7a9d3e864
+    """
+    client_of(context).session(session).close()
+    typer.echo(f"Session {session} is closed.")
+
+
+def releases(context: typer.Context) -> None:
+    """List the models that were released to you.
+
+    \b
+    Example:
+      privlearn ask releases
+    """
+    asked = asking(context)
+    columns = ("id", "dataset", "learner", "guarantee", "trial", "created")
+    asked.show_list(client_of(context).releases(), columns, "There are no releases.")
+
+
+def download(
+    context: typer.Context,
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="The release's id.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The release file to write.", show_default=False)],
+    force: Force = False,
+) -> None:
+    """Fetch a released model, verified.
+
+    \b
+    Example:
+      privlearn ask download 5f0c21b7a9d3e864 --out income.privlearn
+    """
+    check_writable(out, force)
+    fetched = client_of(context).download(release)
+    fetched.save(out)
+    typer.echo(f"Wrote {out}: {fetched.certificate.guarantee}.")
+
+
+def _read_points(path: Path | None) -> pa.Table | None:
+    if path is None:
+        return None
+    from privlearn.data import read_table
+
+    return read_table(path)
+
+
+VERBS = (release, session, predict, sessions, certificate, close, releases, download)

@@ -1,0 +1,211 @@
+"""Commands for several holders: identity, party, coordinate, and simulate, which plays them all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privlearn.cli.options import Force, PlanFile, check_room, check_writable, open_ledger, say_what_is_left
+from privlearn.cli.terminal import say, warn
+from privlearn.errors import InvalidParameter, ProtocolError
+
+
+def identity(
+    name: Annotated[
+        str, typer.Argument(help="The party's name in the plan, or coordinator.", show_default=False)
+    ],
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Coordinator: a host name or address that parties will use; also makes a TLS certificate.",
+            show_default=False,
+        ),
+    ] = None,
+    folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
+) -> None:
+    """Make a private key, and print the public line for the plan's [keys].
+
+    Writes NAME.key, which stays here. With --host, for the coordinator, also the
+    TLS certificate NAME.crt, which every party gets a copy of, and its NAME.tls.key.
+
+    \b
+    Examples:
+      privlearn identity north
+      privlearn identity coordinator --host hub.example.org
+    """
+    from privlearn.multiparty.run.identity import Identity, write_certificate
+
+    if not name.isidentifier():
+        raise InvalidParameter("a name in a plan's [keys] is made of letters, digits and _: choose another")
+    made = Identity.generate()
+    made.write(folder / f"{name}.key")
+    if host:
+        write_certificate(folder / f"{name}.crt", folder / f"{name}.tls.key", host)
+    typer.echo(f'{name} = "{made.public}"')
+
+
+def party(
+    settings: Annotated[
+        Path, typer.Argument(metavar="MINE.toml", help="This party's settings.", show_default=False)
+    ],
+    data: Annotated[
+        Path, typer.Option(metavar="FILE", help="The table: .csv, .csv.gz or .parquet.", show_default=False)
+    ],
+) -> None:
+    """Take part in a plan with your own rows, within your own limits.
+
+    Checks the plan against the limits in MINE.toml and takes its cost out of your
+    ledger before signing it. What leaves are vectors under masks, each with your
+    share of the noise in it; only their sum over all parties can be opened.
+
+    \b
+    Example, with MINE.toml as in the tutorial on several parties:
+      privlearn budget create census --ledger north.ledger --epsilon 2 --delta 1e-5
+      privlearn party north.toml --data north.csv
+    """
+    from privlearn.data.sources.files import read_records
+    from privlearn.ledger import Cost
+    from privlearn.multiparty.flower.run import take_part
+    from privlearn.multiparty.run.identity import Identity
+    from privlearn.multiparty.run.party_run import PartyRun
+    from privlearn.multiparty.run.plan import MultipartyPlan
+    from privlearn.multiparty.run.settings import PartySettings
+    from privlearn.multiparty.run.training import Party
+
+    mine = PartySettings.load(settings)
+    plan = MultipartyPlan.load(mine.plan)
+    mine.check(plan)
+    identity = Identity.read(mine.identity)
+    ledger = open_ledger(mine.ledger, mine.dataset, plan.table_schema.name)
+    assert ledger is not None
+    check_room(ledger, plan.guarantee)
+    rows = Party.from_table(plan, mine.name, read_records(data, plan.table_schema))
+    purpose = f"party {mine.name} of the plan {plan.digest[:16]}"
+    run = PartyRun(
+        plan,
+        mine.name,
+        identity,
+        rows,
+        lambda: ledger.reserve(Cost(plan.guarantee, plan.mechanism.renyi), purpose, plan.table_schema.digest),
+        say,
+    )
+    say(f"{mine.name}: plan {plan.digest[:16]}, {plan.guarantee}, within the limits.")
+    if plan.weakness:
+        warn(f"This promise is {plan.weakness}.")
+    try:
+        take_part(
+            run,
+            identity,
+            coordinator=mine.coordinator,
+            certificate=mine.certificate,
+            wait=mine.wait_seconds,
+            patience=mine.patience_seconds,
+        )
+    finally:
+        run.give_up()
+    if run.release is None:
+        raise ProtocolError(f"the run was stopped: {run.stopped}")
+    if mine.model is not None:
+        run.release.save(mine.model)
+        typer.echo(f"Wrote {mine.model}.")
+    say_what_is_left(ledger)
+
+
+def coordinate(
+    plan: PlanFile,
+    identity: Annotated[Path, typer.Option(metavar="KEY", help="The coordinator's private key.")] = Path(
+        "coordinator.key"
+    ),
+    certificate: Annotated[Path, typer.Option(metavar="FILE", help="Its TLS certificate.")] = Path(
+        "coordinator.crt"
+    ),
+    tls_key: Annotated[Path, typer.Option(metavar="FILE", help="The certificate's private key.")] = Path(
+        "coordinator.tls.key"
+    ),
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 9443,
+    out: Annotated[
+        Path | None, typer.Option(help="The release file to write.", show_default="PLAN.privlearn")
+    ] = None,
+    wait: Annotated[
+        float, typer.Option(min=0, help="Seconds until all parties must have connected.")
+    ] = 600.0,
+    patience: Annotated[float, typer.Option(min=0, help="Seconds that a party has for an answer.")] = 60.0,
+    force: Force = False,
+) -> None:
+    """Lead the parties of a plan to one model; their rows stay with them.
+
+    Waits until every party has signed the plan and given its keys, then asks its
+    questions. From then on a party that is late, lost or sends what is not in order
+    is left out, as long as the plan's dropouts allow it; beyond that the run stops,
+    and nothing is opened.
+
+    \b
+    Example:
+      privlearn identity coordinator --host 127.0.0.1
+      privlearn coordinate plan.toml --out income.privlearn
+    """
+    from privlearn.multiparty.flower.run import lead
+    from privlearn.multiparty.run.identity import Identity
+    from privlearn.multiparty.run.plan import MultipartyPlan
+    from privlearn.release.verification import verify
+
+    target = plan.with_suffix(".privlearn") if out is None else out
+    check_writable(target, force)
+    agreed = MultipartyPlan.load(plan)
+    release = lead(
+        agreed,
+        Identity.read(identity),
+        host=host,
+        port=port,
+        certificate=certificate,
+        key=tls_key,
+        wait=wait,
+        patience=patience,
+        tell=say,
+    )
+    release.save(target)
+    proven = verify(target)
+    typer.echo(f"Wrote {target}, verified: {proven.recomputed}. {proven.recomputed.in_words()}")
+    if proven.weakness:
+        warn(f"This promise is {proven.weakness}.")
+
+
+def simulate(
+    plan: PlanFile,
+    tables: Annotated[
+        list[Path], typer.Argument(metavar="TABLE...", help="A table for each party, in the plan's order.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The release file to write.", show_default="PLAN.privlearn")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Rehearse a plan: all parties and the coordinator in this process.
+
+    The same messages, masks and noise as in a real run, with keys made for the
+    occasion and without network or ledgers. This process sees every table.
+
+    \b
+    Example:
+      privlearn simulate plan.toml north.csv south.csv west.csv
+    """
+    from privlearn.data.sources.files import read_records
+    from privlearn.multiparty.run.plan import MultipartyPlan
+    from privlearn.multiparty.run.simulation import simulate as rehearse
+
+    target = plan.with_suffix(".privlearn") if out is None else out
+    check_writable(target, force)
+    agreed = MultipartyPlan.load(plan)
+    if len(tables) != len(agreed.parties):
+        raise InvalidParameter(f"bring a table for each of {', '.join(agreed.parties)}, in this order")
+    rows = {
+        name: read_records(table, agreed.table_schema)
+        for name, table in zip(agreed.parties, tables, strict=True)
+    }
+    release = rehearse(agreed, rows, say)
+    release.save(target)
+    typer.echo(f"Wrote {target}: {release.certificate.guarantee}.")
+    typer.echo(f"Next: privlearn verify {target}")

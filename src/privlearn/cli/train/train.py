@@ -1,0 +1,266 @@
+"""privlearn train: from a table and a schema to a release file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privlearn.cli.options import (
+    AcceptWeakPrivacy,
+    ChargedDataset,
+    ChargedLedger,
+    Force,
+    Gamma,
+    KernelName,
+    LossName,
+    ModelName,
+    Neighbouring,
+    Note,
+    SchemaFile,
+    TableFile,
+    check_room,
+    check_writable,
+    open_ledger,
+    say_what_is_left,
+)
+from privlearn.cli.schema import show_purchase
+from privlearn.cli.terminal import LateProgress, warn
+from privlearn.cli.train.search import (
+    PublicValidation,
+    Searched,
+    SearchMethod,
+    as_search,
+    check_search,
+    read_grid,
+    say_what_was_chosen,
+)
+from privlearn.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from privlearn.data import Schema, SchemaDraft
+    from privlearn.guarantee import Guarantee
+    from privlearn.ledger import Ledger
+    from privlearn.release import Certificate, Release
+    from privlearn.splitting import BudgetPlan
+
+
+DEFAULT_SPLIT = "bounds=0.1,fit=0.9"
+
+Split = Annotated[
+    str | None,
+    typer.Option(
+        "--split",
+        metavar="SHARES",
+        help="How epsilon and delta are divided where the schema marks parts to buy.",
+        show_default=DEFAULT_SPLIT,
+    ),
+]
+
+
+def budget_plan(draft: SchemaDraft, split: str | None, total: Guarantee, *, searched: bool) -> BudgetPlan:
+    """How the total is divided; all of it goes to the model if there is nothing to buy."""
+    from privlearn.splitting import BudgetSplit
+
+    if draft.is_complete:
+        if split is not None:
+            raise InvalidParameter(
+                "--split pays for what the schema marks to buy: nothing is marked in this one"
+            )
+        return BudgetSplit().of(total)
+    plan = BudgetSplit.parse(split or DEFAULT_SPLIT).of(total)
+    if plan.split.bounds == 0:
+        raise InvalidParameter(f"the schema marks parts to buy: give them a share, --split {DEFAULT_SPLIT}")
+    if plan.split.selection and not searched:
+        raise InvalidParameter(f"a share for selection goes with --search: write --split {DEFAULT_SPLIT}")
+    return plan
+
+
+def buy(learner: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan) -> Schema:
+    """The complete schema, once it is sure that the model can be trained and paid for, too.
+
+    ``learner`` has the draft's stand-in for a schema.
+    """
+    from privlearn.data import SchemaEncoder
+    from privlearn.discovery import discover
+    from privlearn.guarantee import check_strength
+
+    check_room(learner.ledger, plan.total)
+    if learner.random_state is None:  # what is bought counts in the model's certificate, too
+        records = SchemaEncoder(learner.schema).person_weights(rows)[1]
+        check_strength(plan.total, records, learner.accept_weak_privacy)
+    learner.rehearse(rows)  # whatever would stop the training must stop it before anything is bought
+    typer.echo(f"The budget is divided like this:\n{plan}")
+    price = plan.guarantee("bounds")
+    bought = discover(
+        rows,
+        draft,
+        epsilon=price.epsilon,
+        delta=price.delta,
+        neighbours=price.neighbours,
+        ledger=learner.ledger,
+        accept_weak_privacy=learner.accept_weak_privacy,
+        random_state=learner.random_state,
+    )
+    show_purchase(draft, bought)
+    return bought
+
+
+def train(
+    table: TableFile,
+    schema: SchemaFile,
+    epsilon: Annotated[float, typer.Option(help="Privacy loss; inf: no privacy.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The release file to write.", show_default=False)],
+    delta: Annotated[float, typer.Option(help="Above 0 (say 1e-6) it buys Gaussian noise.")] = 0.0,
+    target: Annotated[
+        str | None, typer.Option(help="Column to predict; must be the schema's target.", show_default=False)
+    ] = None,
+    model: ModelName = "logistic",
+    loss: LossName = None,
+    kernel: KernelName = "linear",
+    gamma: Gamma = 1.0,
+    degree: Annotated[int, typer.Option(help="Of the polynomial kernel.")] = 3,
+    coef0: Annotated[float, typer.Option(help="Of the polynomial kernel.")] = 1.0,
+    public_points: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Unlabelled public rows like those to be predicted: landmarks for any kernel.",
+            show_default=False,
+        ),
+    ] = None,
+    mechanism: Annotated[
+        str, typer.Option(help="auto, objective or output; kernels: function_release, tddl, tdil.")
+    ] = "auto",
+    noise: Annotated[str, typer.Option(help="auto, gaussian, norm_gamma or laplace.")] = "auto",
+    calibration: Annotated[str, typer.Option(help="tight, or a paper's: cms11, rbht, ra12.")] = "tight",
+    neighbours: Neighbouring = "replace_one",
+    regularization: Annotated[str, typer.Option(help="auto, or a number above 0.")] = "auto",
+    intercept: Annotated[bool, typer.Option("--intercept/--no-intercept", help="A constant term.")] = True,
+    search: Searched = None,
+    search_method: SearchMethod = "auto",
+    public_validation: PublicValidation = None,
+    split: Split = None,
+    ledger: ChargedLedger = None,
+    dataset: ChargedDataset = None,
+    note: Note = None,
+    accept_weak_privacy: AcceptWeakPrivacy = False,
+    sign: Annotated[
+        Path | None, typer.Option(metavar="KEY.pem", help="Sign with this Ed25519 key.", show_default=False)
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="For tests only: the release says 'not private'.", show_default=False)
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Train a classifier or a regression and write a release file that may leave.
+
+    Everything is checked before the ledger is charged, and the file is written
+    only after the charge is durable. Where the schema has the word buy instead of
+    a bound or a list, that is bought first, with a share of epsilon.
+
+    \b
+    Example:
+      privlearn train census.csv --schema census.schema.yaml \\
+        --epsilon 1 --delta 1e-6 --out income.privlearn
+    """
+    from privlearn.data import SchemaDraft
+    from privlearn.data.sources.files import read_records
+    from privlearn.estimators.by_name import make_estimator
+    from privlearn.guarantee import Guarantee
+    from privlearn.release.verification import read_private_key
+
+    check_writable(out, force)
+    draft = SchemaDraft.load(schema)
+    description = draft.stand_in
+    _check_target(description, target)
+    grid = read_grid(search, public_validation)
+    key = None if sign is None else read_private_key(sign)
+    budget = open_ledger(ledger, dataset, description.name, out=out, note=note)
+    total = Guarantee(epsilon, delta, neighbours)
+    plan = budget_plan(draft, split, total, searched=search is not None)
+    learning = plan.guarantee("selection", "fit")
+    settings: dict[str, Any] = {
+        "epsilon": learning.epsilon,
+        "delta": learning.delta,
+        "neighbours": neighbours,
+        "loss": loss,
+        "mechanism": mechanism,
+        "noise": noise,
+        "calibration": calibration,
+        "regularization": _regularization(regularization),
+        "fit_intercept": intercept,
+        "accept_weak_privacy": accept_weak_privacy,
+        "random_state": seed,
+    }
+    kernel_settings = {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
+    kernel_settings["public_points"] = _public_rows(public_points, description)
+    with LateProgress(f"reading {table}") as progress:
+        settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
+        estimator = make_estimator(model, settings, kernel_settings)
+        check_search(estimator, grid, search_method)
+        rows = read_records(table, description)
+        learner = as_search(estimator, grid, search_method, public_validation, description)
+        if not draft.is_complete:
+            progress.describe("buying")
+            description = buy(learner, rows, draft, plan)
+            estimator.set_params(schema=description)
+            learner = as_search(estimator, grid, search_method, public_validation, description)
+        progress.describe("training")
+        release: Release = learner.fit(rows).release_
+    (release if key is None else release.signed(key)).save(out)
+    _report(release.certificate, description, out, budget)
+
+
+def _check_target(schema: Schema, target: str | None) -> None:
+    if schema.target is None:
+        raise InvalidParameter(
+            "the schema has no target: add `target:` with its name and its classes or bounds"
+        )
+    if target is not None and target != schema.target.name:
+        raise InvalidParameter(
+            f"--target {target} is not the schema's target, {schema.target.name}: "
+            "leave --target out, or change the schema"
+        )
+
+
+def _public_rows(path: Path | None, schema: Schema) -> Any:
+    """The public points; they need no target and no person."""
+    if path is None:
+        return None
+    from privlearn.data import read_table
+
+    return read_table(path, schema.model_copy(update={"target": None, "person": None}))
+
+
+def _regularization(text: str) -> str | float:
+    """A number, or a word for the estimator to judge."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _shown(progress: LateProgress) -> Any:
+    def show(problem: int, problems: int, iteration: int) -> None:
+        of_several = f"class {problem + 1} of {problems}, " if problems > 1 else ""
+        progress.describe(f"training: {of_several}step {iteration}")
+
+    return show
+
+
+def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger | None) -> None:
+    typer.echo(f"Wrote {out}: trained on {certificate.mechanism.task.total} records of {schema.name!r}.")
+    typer.echo(f"Promise: {certificate.guarantee}. {certificate.guarantee.in_words()}")
+    say_what_was_chosen(certificate)
+    if certificate.adds_up:
+        typer.echo(f"Together with what was bought of the schema: {certificate.together}.")
+    if certificate.guarantee.is_private and not certificate.secure:
+        warn("NOT PRIVATE: --seed makes the noise known. Leave it out for data of people.")
+    elif not certificate.is_private:
+        warn("NOT PRIVATE: epsilon is infinite. Do not let this file out.")
+    elif certificate.weakness:
+        warn(f"This promise is {certificate.weakness}.")
+    say_what_is_left(ledger, promised=certificate.is_private)
+    typer.echo(f"Next: privlearn verify {out}")

@@ -1,0 +1,1 @@
+"""From cells to vectors of norm at most 1."""

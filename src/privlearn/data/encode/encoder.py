@@ -1,0 +1,167 @@
+"""Rows and targets of a table under its schema: vectors of norm at most 1, numbers in [-1, 1]."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privlearn.arrays import Array
+from privlearn.data.encode.arrays import blocks, rescale_dense, rescale_sparse
+from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, numbers, owners
+from privlearn.data.encode.column_features import DenseGroup, group_of
+from privlearn.data.schema.columns import Target
+from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.table import as_array, as_table
+from privlearn.errors import ON_DROPPING, DataError, SchemaError
+
+Bounds = tuple[float, float]
+
+
+def to_unit(values: Array, bounds: Bounds) -> Array:
+    """Clamp to the bounds and scale to [-1, 1]."""
+    lower, upper = bounds
+    place = (np.clip(values, lower, upper) - lower) / (upper - lower)
+    return np.clip(2.0 * place - 1.0, -1.0, 1.0)
+
+
+def from_unit(units: Array, bounds: Bounds) -> Array:
+    """Inverse of `to_unit`; units outside [-1, 1] become the bounds."""
+    lower, upper = bounds
+    place = (np.clip(units, -1.0, 1.0) + 1.0) / 2.0
+    return np.clip(lower + (upper - lower) * place, lower, upper)
+
+
+class SchemaEncoder:
+    """The map from raw rows to vectors that a schema fixes; it has nothing to fit.
+
+    Each column becomes a group of bounded features, in the schema's order; a constant feature 1,
+    the last, is the intercept; then each row is divided by its own norm.
+
+    Parameters
+    ----------
+    schema : Schema
+        Bounds, categories and rules.
+    fit_intercept : bool, default=True
+        Whether to add the constant feature.
+
+    Attributes
+    ----------
+    dimension : int
+        Number of features.
+    feature_names : list of str
+        One name a feature.
+    norm_bound : float
+        1.0: no row is longer, in exact arithmetic.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({
+    ...     "name": "clinic",
+    ...     "columns": {"age": {"type": "number", "lower": 0, "upper": 120, "encoding": "linear"}},
+    ... })
+    >>> SchemaEncoder(schema).encode({"age": [60, 10**9]}).round(4).tolist()
+    [[0.0, 1.0], [0.7071, 0.7071]]
+    """
+
+    norm_bound = 1.0
+
+    def __init__(self, schema: Schema, *, fit_intercept: bool = True) -> None:
+        self.schema = schema
+        self.fit_intercept = fit_intercept
+        self._groups = [group_of(name, column) for name, column in schema.columns.items()]
+        self.dimension = sum(group.width for group in self._groups) + fit_intercept
+
+    @cached_property
+    def feature_names(self) -> list[str]:
+        names = [name for group in self._groups for name in group.feature_names]
+        return [*names, "intercept"] if self.fit_intercept else names
+
+    def encode(self, data: Any) -> NDArray[np.float64] | sparse.csr_array:
+        """Encode rows; each result depends on its own row and the schema only.
+
+        Parameters
+        ----------
+        data : pandas, polars or pyarrow table, dict of arrays, or 2-D array
+            The rows. Columns that the schema does not list are not read; an array has the
+            schema's columns in its order.
+
+        Returns
+        -------
+        array of shape (n, dimension), or CSR array if the schema has text columns
+        """
+        table = as_table(data, list(self.schema.columns))
+        if table.num_rows == 0:
+            raise DataError("the table has no rows: give at least one")
+        dense = [group for group in self._groups if isinstance(group, DenseGroup)]
+        return self._encode_dense(table, dense) if dense == self._groups else self._encode_sparse(table)
+
+    def _encode_dense(self, table: Any, groups: list[DenseGroup]) -> NDArray[np.float64]:
+        cells = [group.cells(table.column(group.name)) for group in groups]
+        places = np.cumsum([0, *(group.width for group in groups)])
+        rows = np.empty((table.num_rows, self.dimension))
+        rows[:, places[-1] :] = 1.0  # the intercept, if there is one
+        for part in blocks(len(rows)):
+            for group, column, start, stop in zip(groups, cells, places[:-1], places[1:], strict=True):
+                group.expand(column[part], rows[part, start:stop])
+            rescale_dense(rows[part])
+        return rows
+
+    def _encode_sparse(self, table: Any) -> sparse.csr_array:
+        parts = [group.encode(table.column(group.name)) for group in self._groups]
+        if self.fit_intercept:
+            parts.append(sparse.csr_array(np.ones((table.num_rows, 1))))
+        rows = sparse.csr_array(sparse.hstack(parts, format="csr"))
+        rescale_sparse(rows)
+        return rows
+
+    def encode_labels(self, values: Any) -> NDArray[np.int64]:
+        """Position of each label in the schema's classes; UNKNOWN where the schema has ``unknown: zero`` for it."""
+        target = self._target()
+        label = f"target {target.name!r}"
+        if not target.classes:
+            raise SchemaError(f"{label} is a number: list classes instead of bounds, or train a regression")
+        places = codes(as_array(values, label), target.classes, label)
+        if np.any(places == MISSING):
+            raise DataError(f"{label} has missing labels: fill them in, or drop those rows ({ON_DROPPING})")
+        if target.unknown == "refuse" and np.any(places == UNKNOWN):
+            raise DataError(
+                f"{label} has labels that the schema does not list: correct the rows or the list, or set "
+                "unknown: zero for it in the schema"
+            )
+        return places
+
+    def encode_targets(self, values: Any) -> NDArray[np.float64]:
+        """Numbers to predict, clamped to the schema's bounds and scaled to [-1, 1]."""
+        target = self._target()
+        label = f"target {target.name!r}"
+        if target.bounds is None:
+            raise SchemaError(
+                f"{label} has classes: state lower and upper instead of them, or train a classifier"
+            )
+        cells = numbers(as_array(values, label), label)
+        if np.isnan(cells).any():
+            raise DataError(f"{label} has missing cells: fill them in, or drop those rows ({ON_DROPPING})")
+        return to_unit(cells, target.bounds)
+
+    def _target(self) -> Target:
+        if self.schema.target is None:
+            raise SchemaError("the schema has no target: add target: with its name and its classes or bounds")
+        return self.schema.target
+
+    def person_weights(self, data: Any) -> tuple[NDArray[np.float64], int]:
+        """Weight of each row and the number of persons.
+
+        A person's m rows weigh 1/m each, so that every person weighs 1; without a person column every
+        row is a person.
+        """
+        if self.schema.person is None:
+            count = as_table(data, list(self.schema.columns)).num_rows
+            return np.ones(count), count
+        column = as_table(data, [self.schema.person]).column(0)
+        owner = owners(column, f"column {self.schema.person!r}")
+        rows_of = np.bincount(owner)
+        return 1.0 / rows_of[owner], len(rows_of)

@@ -1,0 +1,1 @@
+"""What is public about a table: its schema, drafted, written and read."""

@@ -1,0 +1,298 @@
+"""Columns of a table as a schema declares them, from public knowledge alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from privlearn.errors import SchemaError
+from privlearn.relation import relation_named
+
+Neighbours = Annotated[StrictStr, AfterValidator(lambda name: relation_named(name).name)]
+"""The name of a known relation, as a setting."""
+
+_TAGGED = "columns"  # a column's type stands between its name and its field in pydantic's location
+
+
+class PublicModel(BaseModel):
+    """Base of the schema's parts: immutable, no unknown fields, errors a person can act on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def __init__(self, **fields: Any) -> None:
+        problems: list[str] = []
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            problems = list(_problems(error))
+        if problems:
+            raise SchemaError("\n".join(problems))
+
+
+def _problems(error: ValidationError) -> Iterator[str]:
+    """One readable line a problem; a part's own lines get the part's place put before them."""
+    for item in error.errors(include_url=False, include_input=False):
+        where = _place(item["loc"])
+        for line in _message(item).splitlines():
+            yield f"{where}: {line}" if where else line
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    parts = [str(part) for part in location]
+    if parts[:1] == [_TAGGED]:
+        del parts[2:3]
+    return ".".join(parts)
+
+
+def _message(item: Any) -> str:
+    if item["type"] == "value_error":
+        return str(item["ctx"]["error"])
+    if item["type"] == "extra_forbidden":
+        return "unknown setting: remove it or correct its spelling"
+    if item["type"] == "missing":
+        return "missing: fill it in"
+    return str(item["msg"])
+
+
+Value = StrictBool | StrictInt | StrictStr
+"""A category or a class label."""
+
+Rule = Literal["refuse", "zero"]
+"""What to do with a missing or an unknown cell.
+
+``refuse``: an error that names the column. ``zero``: the column contributes the zero vector for that row.
+"""
+
+EXACT = 2**53
+"""Whole numbers below it in magnitude are floats of their own. A missing cell makes pandas keep a column of integers as
+floats, so a list may hold no others: which cells equal a listed value would depend on other people's cells."""
+
+BUY = "buy"
+"""Stands in a `SchemaDraft` where a bound or a list is not known publicly and shall be bought."""
+
+BUY_LISTS: dict[str, type] = {BUY: str, f"{BUY} whole numbers": int}
+"""Stand there for a list, and say what it will hold: a column's own type depends on all of its cells."""
+
+
+class NumberColumn(PublicModel):
+    """A number between public bounds; what lies outside is clamped to them.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Public bounds: from the questionnaire, the law or common knowledge, never from the data.
+    scale : {"linear", "log"}, default="linear"
+        ``log`` places x at ``log1p(x - lower) / log1p(upper - lower)``: for amounts with a long tail.
+    encoding : {"spline", "linear"}, default="spline"
+        ``spline`` spreads the number over functions between the bounds; ``linear`` scales it to [-1, 1].
+    knots : int, default=16
+        Number of equally spaced knots of the spline.
+    missing : {"refuse", "zero"}, default="refuse"
+        Rule for missing cells (null, NaN).
+    """
+
+    type: Literal["number"] = "number"
+    lower: float
+    upper: float
+    scale: Literal["linear", "log"] = "linear"
+    encoding: Literal["spline", "linear"] = "spline"
+    knots: Annotated[StrictInt, Field(ge=2, le=4096)] = 16
+    missing: Rule = "refuse"
+
+    @field_validator("lower", "upper", mode="before")
+    @classmethod
+    def _is_filled_in(cls, bound: Any) -> Any:
+        return filled_in_bound(bound)
+
+    @model_validator(mode="after")
+    def _bounds_are_ordered(self) -> NumberColumn:
+        check_bounds(self.lower, self.upper)
+        return self
+
+
+class CategoryColumn(PublicModel):
+    """One of a public list of values.
+
+    Parameters
+    ----------
+    values : tuple of str, int or bool
+        All values that may occur, of one type; the list is public, so it is never read from the data.
+    unknown : {"refuse", "zero", "other"}, default="refuse"
+        Rule for cells outside the list; ``other`` counts them all as one more value.
+    missing : {"refuse", "zero"}, default="refuse"
+        Rule for missing cells.
+    """
+
+    type: Literal["category"] = "category"
+    values: tuple[Value, ...]
+    unknown: Rule | Literal["other"] = "refuse"
+    missing: Rule = "refuse"
+
+    @field_validator("values", mode="before")
+    @classmethod
+    def _are_listed(cls, values: Any) -> Any:
+        return not_to_be_bought(values)
+
+    @field_validator("values")
+    @classmethod
+    def _are_distinct(cls, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        return distinct_values(values, "values: [Female, Male]")
+
+    @model_validator(mode="after")
+    def _tell_something_apart(self) -> CategoryColumn:
+        if len(self.values) + (self.unknown == "other") < 2:
+            raise ValueError(
+                "values: needs at least two, e.g. values: [Female, Male]; or one and unknown: other"
+            )
+        return self
+
+
+class TextColumn(PublicModel):
+    """Free text, as hashed counts of its words.
+
+    Parameters
+    ----------
+    features : int, default=2**18
+        Number of hash buckets.
+    missing : {"refuse", "zero"}, default="refuse"
+        Rule for missing cells.
+    """
+
+    type: Literal["text"] = "text"
+    features: Annotated[StrictInt, Field(ge=2, le=2**24)] = 2**18
+    missing: Rule = "refuse"
+
+
+Column = Annotated[NumberColumn | CategoryColumn | TextColumn, Field(discriminator="type")]
+
+
+class Target(PublicModel):
+    """The column to predict: the public list of its classes, or the public bounds of a number.
+
+    Parameters
+    ----------
+    name : str
+    classes : tuple of str, int or bool
+        For a classifier: all labels that may occur, of one type.
+    unknown : {"refuse", "zero"}, default="refuse"
+        Rule for labels outside the list; with ``zero`` a row that has one weighs nothing in training.
+    lower, upper : float
+        For a regression: public bounds; what lies outside is clamped to them.
+    """
+
+    name: Annotated[StrictStr, Field(min_length=1)]
+    classes: tuple[Value, ...] = ()
+    unknown: Rule = "refuse"
+    lower: float | None = None
+    upper: float | None = None
+
+    @field_validator("name", mode="before")
+    @classmethod
+    def _is_filled_in(cls, name: Any) -> Any:
+        if name is None:
+            raise ValueError("still empty: fill in the name of the column to predict")
+        return name
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _are_listed(cls, classes: Any) -> Any:
+        return not_to_be_bought(classes)
+
+    @field_validator("classes")
+    @classmethod
+    def _are_distinct(cls, classes: tuple[Value, ...]) -> tuple[Value, ...]:
+        example = "classes: [healthy, ill]"
+        if len(distinct_values(classes, example)) < 2:
+            raise ValueError(f"needs at least two, e.g. {example}")
+        return classes
+
+    @field_validator("lower", "upper", mode="before")
+    @classmethod
+    def _bound_is_filled_in(cls, bound: Any) -> Any:
+        return filled_in_bound(bound)
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> Target:
+        given = [bound for bound in (self.lower, self.upper) if bound is not None]
+        if bool(self.classes) == bool(given):
+            raise ValueError("needs either classes, or lower and upper for a number: give one of the two")
+        if len(given) == 1:
+            raise ValueError("a number needs both bounds: fill in lower and upper")
+        if given and self.unknown != "refuse":
+            raise ValueError("unknown: remove it: it speaks of classes, and the target is a number")
+        if given:
+            check_bounds(*given)
+        return self
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Lower and upper bound of a number; ``None`` for classes."""
+        return None if self.lower is None or self.upper is None else (self.lower, self.upper)
+
+    @model_serializer
+    def _of_its_kind(self) -> dict[str, Any]:
+        """Without the other kind's empty settings."""
+        if self.bounds is None:
+            rule = {} if self.unknown == "refuse" else {"unknown": self.unknown}
+            return {"name": self.name, "classes": list(self.classes)} | rule
+        return {"name": self.name, "lower": self.lower, "upper": self.upper}
+
+
+def filled_in_bound(bound: Any) -> Any:
+    """Refuse a bound left empty in a template, and true or false, which Python would read as 1 or 0."""
+    if bound is None:
+        raise ValueError("still empty: fill in a public bound, e.g. lower: 0 and upper: 120; or write: buy")
+    if isinstance(bound, bool):
+        raise ValueError("must be a number, not true or false")
+    return not_to_be_bought(bound)
+
+
+def not_to_be_bought(part: Any) -> Any:
+    """Refuse the mark of what is still to be bought."""
+    if isinstance(part, str) and part in BUY_LISTS:
+        raise ValueError(
+            "is still to be bought: run `privlearn discover` (Python: privlearn.discover) and take its schema"
+        )
+    return part
+
+
+def check_bounds(lower: float, upper: float) -> None:
+    """Public bounds: in order, and not so wide that their distance overflows."""
+    if not lower < upper:
+        raise ValueError(f"lower ({lower:g}) must be below upper ({upper:g}): state wider bounds")
+    if not math.isfinite(upper - lower):
+        raise ValueError("upper - lower overflows: state narrower bounds, or use smaller units")
+
+
+def distinct_values(values: tuple[Value, ...], example: str) -> tuple[Value, ...]:
+    """Check a public list of values: not empty, all different, all of one type."""
+    if not values:
+        raise ValueError(f"still empty: list every value that may occur, e.g. {example}; or write: buy")
+    if len({type(value) for value in values}) > 1:
+        raise ValueError(
+            "must all be of one type (text, whole numbers, or true/false): "
+            'quote text that YAML reads as something else, e.g. "yes", "no", "1"'
+        )
+    if any(isinstance(value, int) and abs(value) >= EXACT for value in values):
+        raise ValueError(
+            "whole numbers of 2^53 and beyond cannot be told apart in a column with gaps: "
+            "write them as text, in quotes, and make the table's column text"
+        )
+    if len(set(values)) < len(values):
+        raise ValueError("must all be different: remove the repeated ones")
+    return values

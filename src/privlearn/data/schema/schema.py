@@ -1,0 +1,278 @@
+"""The schema of a table: what is public about it, in a file that people can read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Hashable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    model_serializer,
+    model_validator,
+)
+
+from privlearn.data.schema.columns import Column, Neighbours, PublicModel, Target
+from privlearn.errors import SchemaError
+from privlearn.guarantee import Guarantee
+
+_YAML_SUFFIXES = {".yaml", ".yml"}
+
+
+def read_document(path: str | Path) -> Any:
+    """Read a YAML or JSON file, told apart by its suffix."""
+    path = Path(path)
+    yaml_expected = is_yaml(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        return parse_yaml(text) if yaml_expected else parse_json(text)
+    except OSError as error:
+        raise SchemaError(f"{path} cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise SchemaError(f"{path} is not valid {'YAML' if yaml_expected else 'JSON'}: {error}") from error
+
+
+def write_document(path: str | Path, content: dict[str, Any]) -> None:
+    """Write a YAML or JSON file, told apart by its suffix."""
+    path = Path(path)
+    if is_yaml(path):
+        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+        if parse_yaml(text) != content:  # rare line separators do not survive unescaped
+            text = yaml.safe_dump(content, sort_keys=False, allow_unicode=False)
+    else:
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SchemaError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise SchemaError(f"{path} is not valid TOML: {error}") from None
+
+
+def parse_yaml(text: str) -> Any:
+    return yaml.load(text, Loader=_UniqueKeyLoader)
+
+
+def parse_json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_unique_pairs)
+
+
+def is_yaml(path: Path) -> bool:
+    """True for YAML, False for JSON; any other name is refused."""
+    if path.suffix.lower() in _YAML_SUFFIXES:
+        return True
+    if path.suffix.lower() == ".json":
+        return False
+    raise SchemaError(f"{path}: the name of a schema file must end in .yaml, .yml or .json")
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """The safe loader, which would otherwise let the last of two equal keys win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        _refuse_repeated(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        for key, value in node.value:
+            if key.tag.endswith(":int") and value.tag.endswith(":null"):  # {upper: 6,0}
+                raise ValueError(
+                    f"{key.value!r} stands where a name is expected: write decimals with a point, 6.0"
+                )
+        return super().construct_mapping(node, deep=deep)
+
+
+def _unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    _refuse_repeated(key for key, _ in pairs)
+    return dict(pairs)
+
+
+def _refuse_repeated(keys: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for key in keys:
+        if key in seen:
+            raise ValueError(f"the key {key!r} is given twice: keep one")
+        seen.add(key)
+
+
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[StrictInt, Field(ge=1)]
+
+
+class Purchase(PublicModel):
+    """One purchase: what was bought, the price of all of it together, and the constants to recompute the price.
+
+    Parameters
+    ----------
+    bounds : tuple of str
+        Bounds bought as private quantiles, such as ``"age upper"``.
+    anchors : int
+        Private centres and spreads of columns, which the bounds were bought with.
+    lists : tuple of str
+        Columns whose values or classes were bought as the frequent ones among their cells.
+    epsilon, delta, neighbours
+        The price, as in `Guarantee`.
+    records : int
+        Number of records, or of persons; public.
+    rows_per_person : int
+        How many records one person may own.
+    quantile_epsilon : float, optional
+        Of one bound; an anchor's is half of it.
+    noise_scale, threshold : float, optional
+        Standard deviation of the noise in a count, and what the noisy count of a listed value exceeds.
+    randomness : str
+        Where the random bits came from.
+    secure : bool
+        False for a seeded generator: then nothing is promised.
+    """
+
+    bounds: tuple[StrictStr, ...] = ()
+    anchors: Annotated[StrictInt, Field(ge=0)] = 0
+    lists: tuple[StrictStr, ...] = ()
+    epsilon: Positive
+    delta: Annotated[float, Field(ge=0, lt=1)]
+    neighbours: Neighbours
+    records: Count
+    rows_per_person: Count
+    quantile_epsilon: Positive | None = None
+    noise_scale: Positive | None = None
+    threshold: Positive | None = None
+    randomness: StrictStr
+    secure: StrictBool
+
+    @model_validator(mode="after")
+    def _has_its_constants(self) -> Purchase:
+        constants = (
+            (self.bounds, self.quantile_epsilon),
+            (self.lists, self.noise_scale),
+            (self.lists, self.threshold),
+        )
+        if any(bool(parts) != (constant is not None) for parts, constant in constants):
+            raise ValueError(
+                "a receipt states quantile_epsilon with bounds, noise_scale and threshold with lists"
+            )
+        return self
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.epsilon, self.delta, self.neighbours)
+
+
+def with_purchases(guarantee: Guarantee, bought: Iterable[Purchase]) -> Guarantee:
+    """A promise together with those of the purchases that count the same neighbours, by basic composition."""
+    alike = (part.guarantee for part in bought if part.neighbours == guarantee.neighbours)
+    return sum(alike, start=guarantee)
+
+
+Name = Annotated[StrictStr, Field(min_length=1)]
+
+
+class Schema(PublicModel):
+    """Public bounds, categories and classes of a table, and what a person is in it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set; with the digest it identifies the data set in a ledger.
+    columns : dict of str to NumberColumn, CategoryColumn or TextColumn
+        The feature columns, in the order of the encoded features. Columns of the table that are not
+        listed are not read.
+    target : Target or None, default=None
+        The column to predict and its classes, or its bounds if it is a number.
+    person : str or None, default=None
+        Column that identifies a person who has several rows. The rows of a person are averaged, so that a
+        person weighs as much as one record, however many rows they have.
+    rows_per_person : int, default=1
+        Largest number of rows a person may have where no column identifies them: the guarantee for a
+        person then follows by group privacy.
+    one_row_per_person : bool, default=False
+        True states that every row is another person. It changes nothing that is computed; but training refuses a table
+        with a column that is named like an identifier until this, ``person`` or ``rows_per_person`` is stated.
+    bought : tuple of Purchase, default=()
+        What parts of this schema were bought from the private rows, and their price; `privlearn.discover` writes it.
+
+    Examples
+    --------
+    >>> schema = Schema.from_dict({
+    ...     "name": "clinic",
+    ...     "columns": {"age": {"type": "number", "lower": 0, "upper": 120},
+    ...                 "sex": {"type": "category", "values": ["female", "male"]}},
+    ...     "target": {"name": "outcome", "classes": ["healthy", "ill"]},
+    ... })
+    >>> schema.columns["age"].upper
+    120.0
+    """
+
+    name: Name
+    columns: Annotated[dict[Name, Column], Field(min_length=1)]
+    target: Target | None = None
+    person: Name | None = None
+    rows_per_person: Annotated[StrictInt, Field(ge=1)] = 1
+    one_row_per_person: StrictBool = False
+    bought: tuple[Purchase, ...] = ()
+
+    @model_validator(mode="after")
+    def _roles_do_not_overlap(self) -> Schema:
+        if self.target is not None and self.target.name in self.columns:
+            raise ValueError(f"columns.{self.target.name}: is the target: remove it from columns")
+        if self.person is not None and self.person in self.columns:
+            raise ValueError(f"columns.{self.person}: identifies a person: remove it from columns")
+        if self.person is not None and self.target is not None and self.person == self.target.name:
+            raise ValueError("person: is the target: name the column that identifies a person")
+        if self.person is not None and self.rows_per_person > 1:
+            raise ValueError(
+                "rows_per_person: remove it: the rows of a person are found by the person column and averaged"
+            )
+        if self.one_row_per_person and (self.person is not None or self.rows_per_person > 1):
+            raise ValueError(
+                "one_row_per_person: remove it, or person and rows_per_person: they say that somebody has several rows"
+            )
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_said(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = serialize(self)
+        for setting in ("bought", "one_row_per_person"):  # digests from before there were these stay valid
+            if not content[setting]:
+                del content[setting]
+        return content
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema from a .yaml, .yml or .json file."""
+        return cls.from_dict(read_document(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write the schema to a .yaml, .yml or .json file."""
+        write_document(path, self.to_dict())
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Schema:
+        if not isinstance(content, Mapping) or not all(isinstance(key, str) for key in content):
+            raise SchemaError("a schema is a mapping with the keys name, columns and target")
+        return cls(**content)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting, defaults included, as plain JSON values."""
+        return self.model_dump(mode="json")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON form; the order of columns counts, since it fixes the features."""
+        return content_digest(self.to_dict())
+
+
+def content_digest(content: Mapping[str, Any]) -> str:
+    """SHA-256 of plain JSON values in one canonical form."""
+    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

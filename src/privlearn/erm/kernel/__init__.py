@@ -1,0 +1,1 @@
+"""Kernel machines: the same problems in a space of functions."""

@@ -1,0 +1,209 @@
+"""A kernel machine to be trained, and its Gram matrix."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.arrays import Array
+from privlearn.erm.losses import Loss
+from privlearn.erm.objective import SAFETY, gamma
+from privlearn.erm.problem import check_row_weights, check_scalars, check_signs, check_vector
+from privlearn.errors import InvalidParameter, shown
+
+SYMMETRY = 1e-9  # relative; what rounding can explain
+TILE = 128  # rows and columns that stay in the cache
+
+
+@dataclass(frozen=True, eq=False)
+class KernelProblem:
+    """``J(f) = (1/N) sum_i weight_i loss(sign_i f(x_i) - offset_i) + (Lambda/2) |f|_H^2``.
+
+    f runs over the reproducing space H of a kernel k. The minimiser is ``f = sum_i dual_i k(x_i, .)``.
+    There is no intercept: add a constant to the kernel.
+
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        ``k(x_i, x_j)``, float64, positive semidefinite, of any rank; symmetric up to rounding errors.
+    signs : array of shape (n,)
+        +1 or -1.
+    loss : Loss
+    regularization : float
+        Lambda above 0; it makes the minimiser unique.
+    total : int
+        N, the public number of records; an empty or deleted record still counts.
+    row_weights : array of shape (n,), optional
+        Non-negative; ones by default.
+    offsets : array of shape (n,), optional
+        What regression subtracts, so that the loss sees residuals; zero by default, and always for the hinge.
+    gram_error : float, default=0.0
+        Bound on the difference between each entry of ``gram`` and the kernel whose space is meant. At 0 that
+        kernel is the matrix itself, or the mean of it and its transpose.
+
+    Attributes
+    ----------
+    asymmetry : float
+        Largest difference between two entries that should be equal.
+    """
+
+    gram: Array
+    signs: NDArray[Any]
+    loss: Loss
+    regularization: float
+    total: int
+    row_weights: Array | None = None
+    offsets: Array | None = None
+    gram_error: float = 0.0
+    asymmetry: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        _check_gram(self.gram)
+        object.__setattr__(self, "asymmetry", _asymmetry(self.gram))
+        check_scalars(self.regularization, self.total, norm_bound=1.0)
+        check_signs(self.signs, len(self.gram))
+        check_row_weights(self.row_weights, len(self.gram))
+        if self.offsets is not None:
+            check_vector("offsets", self.offsets, len(self.gram))
+            if math.isinf(self.loss.smoothness):
+                raise InvalidParameter("offsets need a loss with bounded curvature: take loss='huber'")
+        if not 0 <= self.gram_error < math.inf:
+            raise InvalidParameter(
+                f"gram_error must be finite and not negative, not {shown(self.gram_error)}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSolution:
+    """A function and the proof of how near the minimiser it is.
+
+    Attributes
+    ----------
+    dual : array of shape (n,)
+        The function is ``sum_i dual_i k(x_i, .)``; zero for the rows that do not matter.
+    gap : float
+        Upper bound on ``J(f) - min J``, rounding errors included.
+    distance : float
+        Upper bound on ``|f - f*|_H``, ``sqrt(2 gap / Lambda)``.
+    iterations : int
+        Linear systems solved.
+    """
+
+    dual: Array
+    gap: float
+    distance: float
+    iterations: int
+
+
+def _check_gram(gram: Any) -> None:
+    """Refuse what is certainly no Gram matrix; that it has no negative eigenvalue is taken on trust."""
+    if not isinstance(gram, np.ndarray) or gram.dtype != np.float64:
+        raise InvalidParameter("gram must be a numpy array of float64: call numpy.asarray(gram, float) first")
+    if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or len(gram) == 0:
+        raise InvalidParameter("gram must be a square matrix with a row for each record, and at least one")
+    if np.any(gram.diagonal() < 0):
+        raise InvalidParameter("gram has a negative diagonal entry, so it belongs to no kernel")
+
+
+def _asymmetry(gram: Array) -> float:
+    """Tile by tile; refuses what is not finite, and more than rounding can explain."""
+    starts = range(0, len(gram), TILE)
+    tiles = [(slice(i, i + TILE), slice(j, j + TILE)) for i in starts for j in starts if i <= j]
+    with np.errstate(invalid="ignore", over="ignore"):
+        differences = [np.max(np.abs(gram[one, other] - gram[other, one].T)) for one, other in tiles]
+    largest = float(np.max(differences))
+    if not np.isfinite(largest):
+        raise InvalidParameter("gram must be finite: check the kernel's settings")
+    if largest > SYMMETRY * float(gram.diagonal().max()):
+        raise InvalidParameter("gram must be symmetric: a kernel has k(x, z) = k(z, x)")
+    return largest
+
+
+EXTENDED_ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2.0  # that of float64 where there is nothing wider
+BLOCK = 64  # rows widened at a time
+CHUNK = 32  # rows copied at a time: few enough to stay in the cache
+WORTH_CHOOSING = 0.6  # share of the rows up to which choosing them is quicker than a product with all
+
+Rows = NDArray[np.intp]
+
+
+def extended_gamma(operations: int) -> float:
+    """`objective.gamma` in extended precision."""
+    return operations * EXTENDED_ROUNDOFF / (1.0 - operations * EXTENDED_ROUNDOFF)
+
+
+class SignedGram:
+    """The matrix Q of a `KernelProblem`."""
+
+    def __init__(self, gram: Array, signs: Array, scale: float, gram_error: float = 0.0) -> None:
+        self._gram = gram
+        self.count = len(gram)
+        self.signs = signs
+        self.scale = scale
+        self.diagonal: Array = gram.diagonal()
+        # No entry is larger: a kernel has |k(x, z)| <= max k(x, x), and neither side is off by more than the error.
+        self.largest = float(self.diagonal.max()) + 2.0 * gram_error
+        self._gram_error = gram_error
+
+    def restricted(self, rows: Rows, share: float = 1.0) -> SignedGram:
+        """The matrix in those rows and columns, for a problem with that share of the records."""
+        return SignedGram(self.block(rows), self.signs[rows], self.scale * share, self._gram_error)
+
+    def row(self, index: int) -> Array:
+        """``k(x_i, .)`` at all rows, neither signed nor scaled."""
+        row: Array = self._gram[index]
+        return row
+
+    def times(self, vector: Array) -> Array:
+        """``Q v``; only the rows of the matrix where ``v`` is not zero are read, if those are few."""
+        signed = self.signs * vector
+        used = np.flatnonzero(signed)
+        if len(used) > WORTH_CHOOSING * self.count:
+            return self.signs * (self._gram @ signed) / self.scale
+        product = np.zeros(self.count)
+        for start in range(0, len(used), CHUNK):
+            some = used[start : start + CHUNK]
+            product += signed[some] @ self._gram[some]  # rows for columns: the matrix is symmetric
+        return self.signs * product / self.scale
+
+    def block(self, rows: Rows, kind: type[np.floating[Any]] = np.float64) -> NDArray[Any]:
+        """The Gram matrix in those rows and columns, neither signed nor scaled: a fresh array."""
+        block = np.empty((len(rows), len(rows)), kind)
+        for start in range(0, len(rows), CHUNK):
+            some = slice(start, start + CHUNK)
+            block[some] = self._gram[rows[some]][:, rows]
+        return block
+
+    def margin_error(self, alpha: Array) -> float:
+        """Bound on the error of every entry of ``times(alpha)`` as a margin of the function `dual` stands for."""
+        return SAFETY * self._sum_error(gamma(self.count + 8), self.dual(alpha))
+
+    def extended_margins(self, rows: Rows, alpha: Array) -> tuple[Array, float]:
+        """The margins in those rows, summed in extended precision, and a bound on the error of each."""
+        dual = self.dual(alpha)
+        used = np.flatnonzero(dual)
+        wide = dual[used].astype(np.longdouble)
+        margins = np.empty(len(rows))
+        for start in range(0, len(rows), BLOCK):
+            some = rows[start : start + BLOCK]
+            sums = self._gram[some][:, used].astype(np.longdouble) @ wide
+            margins[start : start + BLOCK] = self.signs[some] * sums
+        rounding = gamma(1) * float(np.max(np.abs(margins), initial=0.0))  # of each sum to float64
+        return margins, SAFETY * (self._sum_error(extended_gamma(len(used) + 2), dual) + rounding)
+
+    def dual(self, alpha: Array) -> Array:
+        """The coefficients of the function: ``f = sum_i dual_i k(x_i, .)``."""
+        return self.signs * alpha / self.scale
+
+    def square(self, vector: Array) -> float:
+        """Upper bound on ``v' Q v``."""
+        size = float(np.sum(np.abs(vector)))
+        bound = (2.0 * gamma(self.count + 8) * self.largest + self._gram_error) * size / self.scale * size
+        return max(float(vector @ self.times(vector)), 0.0) + SAFETY * bound
+
+    def _sum_error(self, relative: float, dual: Array) -> float:
+        return (relative * self.largest + self._gram_error) * float(np.sum(np.abs(dual)))

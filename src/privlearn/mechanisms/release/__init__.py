@@ -1,0 +1,1 @@
+"""One holder: from rows to coefficients that may leave."""

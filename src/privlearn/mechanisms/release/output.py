@@ -1,0 +1,143 @@
+"""Output perturbation: minimise, then add noise to the minimiser."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
+from privlearn.accounting.compose import pure_renyi
+from privlearn.arrays import Array
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.mechanism import DataOracle, ReleaseMechanism, register_mechanism
+from privlearn.mechanisms.noise import ADD_NOISE, GRID_BITS
+from privlearn.mechanisms.task import Task
+from privlearn.randomness import Randomness
+
+
+@register_mechanism
+@dataclass(frozen=True)
+class OutputPerturbation(ReleaseMechanism):
+    """Release w + noise, where w minimises each problem to the task's tolerance.
+
+    **Theorem** (CMS11 Theorem 1 and Corollary 1; RBHT Theorem 10; Balle-Wang 2018). Let the loss be convex with
+    |gradient of a record| <= L and N Lambda > 0. One person moves the exact minimiser by at most
+    D2 = 2 L / (N Lambda) (L / (N Lambda) for zero_out neighbours), and the solver returns a point within t of it, so
+    what it returns moves by at most D = D2 + 2 t. With K problems, d coefficients each:
+
+    - ``norm_gamma``, noise of density exp(-|b| / scale): epsilon = K D / scale.
+    - ``laplace``, independent coordinates: epsilon = K (sqrt(d) D / scale + d 2^-44).
+    - ``gaussian``: delta(epsilon) = HS(epsilon, sqrt(K) D / scale + sqrt(K d) 2^-44), the hockey-stick divergence of
+      two normals at that distance. The noise in one prediction does not grow with d.
+
+    The 2^-44 terms pay for rounding to the noise's grid. The argument: docs/theory/output.md.
+
+    **Calibrations**: ``tight`` as above; ``cms11`` (norm_gamma) is the same; ``rbht`` (laplace) keeps RBHT Lemma 9's
+    4 L / (N Lambda), true but twice too large.
+    """
+
+    task: Task
+    guarantee: Guarantee
+    noise: str
+    calibration: str
+    noise_scale: float
+
+    name: ClassVar[str] = "output"
+    title: ClassVar[str] = "output perturbation"
+    page: ClassVar[str] = "output"
+    is_default: ClassVar[bool] = True
+    perturbs: ClassVar[str] = "minimiser"
+    chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale",)
+    combinations: ClassVar[dict[str, tuple[str, ...]]] = {
+        "tight": ("gaussian", "norm_gamma", "laplace"),
+        "cms11": ("norm_gamma",),
+        "rbht": ("laplace",),
+    }
+
+    @classmethod
+    def calibrate(
+        cls, task: Task, guarantee: Guarantee, noise: str, calibration: str, *, points: int | None = None
+    ) -> OutputPerturbation:
+        """The least noise that keeps the promise; looks at public facts only."""
+        cls.check_combination(noise, calibration)
+        task = task.certifiable()
+        unit = cls(task, guarantee, noise, calibration, noise_scale=math.nan)
+        return cls(task, guarantee, noise, calibration, unit._least_scale() if guarantee.is_private else 0.0)
+
+    @classmethod
+    def explain_refusal(cls, task: Task, noise: str) -> str | None:
+        """Why the theorem does not cover this task; ``None`` if it does, as here for every convex loss."""
+        return None
+
+    @property
+    def effective_regularization(self) -> float:
+        return self.task.regularization
+
+    @property
+    def solver_distance(self) -> float:
+        """t: how far the returned point may lie from the exact minimiser."""
+        return self.task.solver_distance
+
+    @property
+    def sensitivity(self) -> float:
+        """D: how far one person moves what the solver returns for one problem."""
+        lemma = 2.0 if self.calibration == "rbht" else 1.0
+        return lemma * self.task.minimiser_sensitivity + 2.0 * self.solver_distance
+
+    def spends(self) -> Guarantee:
+        """The guarantee recomputed from the constants alone."""
+        if not self.guarantee.is_private:
+            return Guarantee(math.inf, 0.0, self.task.neighbours)
+        task, scale = self.task, self.noise_scale
+        if self.noise == "gaussian":
+            epsilon = self.guarantee.epsilon
+            delta = float(GaussianCurve(self._ratio).delta(epsilon * (1.0 - MARGIN))) / (1.0 - MARGIN)
+            return Guarantee(epsilon, delta, task.neighbours)
+        per_problem = self.sensitivity / scale
+        if self.noise == "laplace":
+            per_problem = math.sqrt(task.dimension) * per_problem + task.dimension * 2.0**-GRID_BITS
+        return Guarantee(task.problems * per_problem, 0.0, task.neighbours)
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of the given order that this release may cost."""
+        if self.noise == "gaussian":
+            return order * self._ratio**2 / 2.0
+        return pure_renyi(self.spends().epsilon, order)
+
+    def run(self, oracle: DataOracle, randomness: Randomness) -> Array:
+        """Touch the data: solve, then add the noise. What is returned may leave."""
+        minimisers = oracle.minimise(None, self.effective_regularization)
+        if not self.guarantee.is_private:
+            return minimisers
+        # One row per problem: the multinomial loss has a row per class, but one noise vector over all of them.
+        vectors = minimisers.reshape(self.task.problems, self.task.dimension)
+        return ADD_NOISE[self.noise](vectors, self.noise_scale, randomness).reshape(minimisers.shape)
+
+    def constants(self) -> dict[str, Any]:
+        """Every number the theorem speaks of, for the certificate."""
+        return {
+            "minimiser_sensitivity": self.task.minimiser_sensitivity,
+            "solver_distance": self.solver_distance,
+            "sensitivity": self.sensitivity,
+            "noise_scale": self.noise_scale,
+        }
+
+    @property
+    def _ratio(self) -> float:
+        """Joint sensitivity of all problems over the noise's standard deviation, rounding to the grid included."""
+        return math.sqrt(self.task.problems) * self.sensitivity / self.noise_scale + self._grid_ratio
+
+    @property
+    def _grid_ratio(self) -> float:
+        return math.sqrt(self.task.problems * self.task.dimension) * 2.0**-GRID_BITS
+
+    def _least_scale(self) -> float:
+        task, epsilon = self.task, self.guarantee.epsilon
+        if self.noise == "gaussian":
+            ratio = gaussian_ratio(epsilon, self.guarantee.delta) * (1.0 - MARGIN) - self._grid_ratio
+            return math.sqrt(task.problems) * self.sensitivity / ratio
+        share = epsilon * (1.0 - MARGIN) / task.problems
+        if self.noise == "laplace":
+            return math.sqrt(task.dimension) * self.sensitivity / (share - task.dimension * 2.0**-GRID_BITS)
+        return self.sensitivity / share

@@ -1,0 +1,168 @@
+"""TDDL, JT13's test data dependent learner: noisy answers at public probes, then least squares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from scipy.optimize import brentq
+
+from privlearn.accounting import MARGIN
+from privlearn.accounting.compose import pure_renyi
+from privlearn.arrays import Array
+from privlearn.errors import DataError, InvalidParameter
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.mechanism import DataOracle, ReleaseMechanism, register_mechanism
+from privlearn.mechanisms.noise import GRID_BITS, add_laplace
+from privlearn.mechanisms.release.answers import (
+    answer_sensitivity,
+    ball_radius,
+    check_probes,
+    least_squares_in_ball,
+    refuse_joint,
+    whole_number,
+)
+from privlearn.mechanisms.task import Task
+from privlearn.randomness import Randomness
+
+
+@register_mechanism
+@dataclass(frozen=True)
+class TestDataDependentLearner(ReleaseMechanism):
+    """Answer T public probes with Laplace noise; release the model of norm at most C that fits the answers best.
+
+    **Theorem** (JT13 Algorithm 2 and Theorem 4; Dwork, Rothblum and Vadhan 2010 as JT13 Theorem 11). One person moves
+    an answer <w, psi(z)>, |psi(z)| <= 1, by at most S = D2 + 2 t + rounding, so each answer costs
+    e0 = S / scale + 2^-44, purely; T answers for each of K problems, k = K T, cost together
+
+        epsilon = sqrt(2 k log(1 / delta)) e0 + k e0 (exp(e0) - 1).
+
+    The least squares that follow see the noisy answers and the public probes only. Any ball that holds w will do for
+    them: C = min(L / Lambda, sqrt(l(0) / Lambda)), where JT13's Corollary 6 prints 2 L / Lambda.
+
+    JT13 gives the scale as an order only; here it is the least that Theorem 11 allows. The noise in an answer grows
+    like sqrt(T): this is a paper's mode, kept for comparison (docs/theory/tddl.md).
+
+    Parameters
+    ----------
+    probes_count : int
+        T, number of public probes, repetitions included.
+    """
+
+    task: Task
+    guarantee: Guarantee
+    noise: str
+    calibration: str
+    noise_scale: float
+    probes_count: int
+
+    name: ClassVar[str] = "tddl"
+    title: ClassVar[str] = "test data dependent learner (TDDL)"
+    page: ClassVar[str] = "tddl"
+    answers_questions: ClassVar[bool] = True
+    perturbs: ClassVar[str] = "answers"
+    chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale", "probes_count")
+    combinations: ClassVar[dict[str, tuple[str, ...]]] = {"jt13": ("laplace",)}
+    __test__: ClassVar[bool] = False  # pytest: the name begins with Test, the class is none
+
+    def __post_init__(self) -> None:
+        if self.guarantee.is_private and self.guarantee.delta == 0:
+            raise InvalidParameter(
+                "tddl composes its answers by a theorem that needs delta > 0: pass delta=1e-6"
+            )
+        object.__setattr__(self, "probes_count", whole_number(self.probes_count, "probes_count"))
+
+    @classmethod
+    def calibrate(
+        cls, task: Task, guarantee: Guarantee, noise: str, calibration: str, *, points: int | None = None
+    ) -> TestDataDependentLearner:
+        """The least noise that keeps the promise; looks at public facts only."""
+        cls.check_combination(noise, calibration)
+        if points is None:
+            raise InvalidParameter("mechanism='tddl' answers at public points: pass public_points=table")
+        task = task.certifiable()
+        unit = cls(task, guarantee, noise, calibration, math.nan, points)
+        scale = unit._least_scale() if guarantee.is_private else 0.0
+        return cls(task, guarantee, noise, calibration, scale, points)
+
+    @classmethod
+    def explain_refusal(cls, task: Task, noise: str) -> str | None:
+        """Why the theorem does not cover this task; ``None`` if it does."""
+        return refuse_joint(task)
+
+    @property
+    def noisy_numbers(self) -> int:
+        return self.probes_count
+
+    @property
+    def effective_regularization(self) -> float:
+        return self.task.regularization
+
+    @property
+    def sensitivity(self) -> float:
+        """S: how far one person moves one answer."""
+        return answer_sensitivity(self.task)
+
+    @property
+    def answers_count(self) -> int:
+        """k: noisy numbers released."""
+        return self.task.problems * self.probes_count
+
+    @property
+    def answer_epsilon(self) -> float:
+        """e0: what one answer costs, the grid's rounding included."""
+        return self.sensitivity / self.noise_scale + 2.0**-GRID_BITS
+
+    def spends(self) -> Guarantee:
+        """The guarantee recomputed from the constants alone."""
+        if not self.guarantee.is_private:
+            return Guarantee(math.inf, 0.0, self.task.neighbours)
+        return Guarantee(self._composed(self.answer_epsilon), self.guarantee.delta, self.task.neighbours)
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of the given order that this release may cost."""
+        return self.answers_count * pure_renyi(self.answer_epsilon, order)
+
+    def run(self, oracle: DataOracle, randomness: Randomness) -> Array:
+        """Touch the data: solve, answer the probes with noise; then fit the answers. What is returned may leave."""
+        minimisers = oracle.minimise(None, self.effective_regularization)
+        if not self.guarantee.is_private:
+            return minimisers
+        points = self._check(oracle.points)
+        answers = add_laplace(minimisers @ points.T, self.noise_scale, randomness)
+        return least_squares_in_ball(points, answers, ball_radius(self.task))
+
+    def constants(self) -> dict[str, Any]:
+        """Every number the theorem speaks of, for the certificate."""
+        return {
+            "minimiser_sensitivity": self.task.minimiser_sensitivity,
+            "solver_distance": self.task.solver_distance,
+            "sensitivity": self.sensitivity,
+            "ball_radius": ball_radius(self.task),
+            "probes_count": self.probes_count,
+            "answers_count": self.answers_count,
+            "answer_epsilon": self.answer_epsilon if self.guarantee.is_private else 0.0,
+            "noise_scale": self.noise_scale,
+        }
+
+    def _check(self, probes: Any) -> Array:
+        if probes is None:
+            raise DataError("tddl answers public probes: pass probes=, features of public points, one a row")
+        points = check_probes(probes, self.task.dimension)
+        if len(points) != self.probes_count:
+            raise DataError(f"the noise was calibrated for {self.probes_count} probes, not {len(points)}")
+        return points
+
+    def _composed(self, answer_epsilon: float) -> float:
+        """Theorem 11."""
+        count = self.answers_count
+        deviation = math.sqrt(2.0 * count * math.log(1.0 / self.guarantee.delta)) * answer_epsilon
+        return deviation + count * answer_epsilon * math.expm1(answer_epsilon)
+
+    def _least_scale(self) -> float:
+        target = self.guarantee.epsilon * (1.0 - MARGIN)
+        # the first term alone reaches the target at ``most``
+        most = target / math.sqrt(2.0 * self.answers_count * math.log(1.0 / self.guarantee.delta))
+        share = brentq(lambda e: self._composed(e) - target, 0.0, most, xtol=1e-300, rtol=1e-14)
+        return self.sensitivity / (share * (1.0 - MARGIN) - 2.0**-GRID_BITS)

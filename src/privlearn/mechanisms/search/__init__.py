@@ -1,0 +1,1 @@
+"""Choose among candidates under one promise."""

@@ -1,0 +1,1 @@
+"""Answers of a kernel machine that stays with its holder."""

@@ -1,0 +1,225 @@
+"""Function release: a Gaussian path added to a kernel machine, drawn where it is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import mul
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
+from privlearn.arrays import Array
+from privlearn.errors import InvalidParameter
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.mechanism import register_mechanism
+from privlearn.mechanisms.session.task import KERNEL_ROUNDING, KernelTask, SessionMechanism
+from privlearn.randomness import Randomness
+
+FACTOR_BITS = 40
+DRAW_BITS = 20
+PATH_BITS = FACTOR_BITS + DRAW_BITS
+FACTOR_JITTER = 2.0**-16
+VALUE_JITTER = 2.0**-14
+CAPACITY = 2**15
+"""Number of different points that a path can be asked at; up to there the rounding bounds are below the jitter."""
+
+MOST_PATHS = 128
+"""Up to here the discrete law is as near the Gaussian's as the guarantee's margin allows."""
+
+BLOCK = 512
+"""Rows of L kept together; as many new points at most are best taken at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class PathStep:
+    """What one new point adds: its row of L (multiples of 2^-40), and of each path its draw x and the noise in units
+    of 2^-60."""
+
+    row: Array
+    draws: tuple[int, ...]
+    noises: tuple[int, ...]
+
+
+class GaussianPaths:
+    """The past of some independent paths: rows of L and draws. Both are needed to go on, and neither may leave."""
+
+    def __init__(self, count: int = 1) -> None:
+        self._blocks: list[Array] = []
+        self._draws: list[list[int]] = [[] for _ in range(count)]
+
+    def __len__(self) -> int:
+        return len(self._draws[0])
+
+    def draw(self, cross: Array, own: Array, randomness: Randomness) -> list[PathStep]:
+        """Draw the paths at m new points; `remember` each step once it is durable.
+
+        Parameters
+        ----------
+        cross : array of shape (m, len(self))
+            Kernel between the new points and the past ones, in the order they were asked.
+        own : array of shape (m, m)
+            Kernel among the new points.
+        """
+        rows = self._new_rows(cross, own)
+        shape = (len(own), len(self._draws))
+        draws = _integers(2.0**DRAW_BITS, shape, randomness)
+        jitter = _integers(VALUE_JITTER**0.5 * 2.0**PATH_BITS, shape, randomness)
+        known, steps = [list(past) for past in self._draws], []
+        for row, new, extras in zip(rows, draws, jitter, strict=True):
+            integers = np.ldexp(row, FACTOR_BITS).astype(np.int64).tolist()
+            for past, draw in zip(known, new, strict=True):
+                past.append(draw)
+            noises = [
+                sum(map(mul, integers, past)) + extra for past, extra in zip(known, extras, strict=True)
+            ]
+            steps.append(PathStep(row, tuple(new), tuple(noises)))
+        return steps
+
+    def remember(self, row: Array, draws: Sequence[int]) -> None:
+        """Append a point's row and draws to the past."""
+        start, place = divmod(len(self), BLOCK)
+        if place == 0:
+            self._blocks.append(np.zeros((BLOCK, (start + 1) * BLOCK)))
+        self._blocks[-1][place, : len(row)] = row
+        for past, draw in zip(self._draws, draws, strict=True):
+            past.append(draw)
+
+    def _new_rows(self, cross: Array, own: Array) -> list[Array]:
+        """Rows of the Cholesky factor of the kernel matrix plus `FACTOR_JITTER`, each rounded to its grid."""
+        left = _to_grid(self._solve(cross.T).T)
+        # From the rounded rows, so that their rounding stays out of the new points' own variances.
+        rest = own - left @ left.T
+        rest[np.diag_indices_from(rest)] += FACTOR_JITTER
+        right = _to_grid(cholesky(rest, lower=True, check_finite=False))
+        return [np.concatenate([left[i], right[i, : i + 1]]) for i in range(len(own))]
+
+    def _solve(self, targets: Array) -> Array:
+        """L^-1 targets, block by block: the blocks are never joined into one matrix."""
+        solved = np.empty_like(targets)
+        for number, block in enumerate(self._blocks):
+            start = number * BLOCK
+            stop = min(start + BLOCK, len(self))
+            rows = block[: stop - start]
+            rest = targets[start:stop] - rows[:, :start] @ solved[:start]
+            solved[start:stop] = solve_triangular(rows[:, start:stop], rest, lower=True, check_finite=False)
+        return solved
+
+
+def rounding_bound(points: int) -> float:
+    """Bound on the norm of (kernel matrix + `FACTOR_JITTER`) - L L' at so many points.
+
+    Backward error of conventional Cholesky factorisation and substitution (Higham 2002, Theorems 8.5 and 10.3, with
+    a factor 4 for blocking), rounding of L to its grid, and rounding of kernel values; 1.01 covers the jitter.
+    """
+    factorisation = 4.0 * points * (points + 1) * 2.0**-53
+    grid = points * math.sqrt(points) * 2.0 ** -(FACTOR_BITS + 1)
+    return 1.01 * (factorisation + grid + points * KERNEL_ROUNDING)
+
+
+def _integers(scale: float, shape: tuple[int, int], randomness: Randomness) -> list[list[int]]:
+    """Exact draws, a row a point and a column a path."""
+    drawn: list[list[int]] = randomness.discrete_gaussian(scale, shape[0] * shape[1]).reshape(shape).tolist()
+    return drawn
+
+
+def _to_grid(values: Array) -> Array:
+    return np.ldexp(np.rint(np.ldexp(values, FACTOR_BITS)), -FACTOR_BITS)
+
+
+@register_mechanism
+@dataclass(frozen=True)
+class FunctionRelease(SessionMechanism):
+    """Answer f(z) + noise_scale (g(z) + jitter), g one path of the Gaussian process whose covariance is the kernel.
+
+    **Theorem** (Hall, Rinaldo and Wasserman 2012; the curve is Balle and Wang's of 2018). Let one person move each of
+    K functions by at most D in the norm of the kernel's space, and each computed value be within r of its function's.
+    Then the answers at up to T different points, chosen adaptively, each function's with a path of its own, are
+    together (epsilon, delta)-private with delta(epsilon) = HS(epsilon, sqrt(K (D^2 + T (2 r)^2 / jitter)) /
+    noise_scale), HS the hockey-stick divergence of two normals at that distance. The noise in an answer does not grow
+    with T: T stands only beside the rounding error r, of the order of 1e-10. The same point is looked up, never drawn
+    again. K is 1 for two classes and for a number, and the number of classes otherwise.
+
+    The argument, also for what is computed in integers and in floating point: docs/theory/function-release.md.
+    """
+
+    facts: KernelTask
+    guarantee: Guarantee
+    noise_scale: float
+
+    name: ClassVar[str] = "function_release"
+    title: ClassVar[str] = "function release from one Gaussian-process path"
+    page: ClassVar[str] = "function-release"
+    noise: ClassVar[str] = "gaussian"
+    chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale",)
+    floating_point: ClassVar[str] = (
+        "exact: integer Gaussian draws through a public integer matrix. Its rounding, that of kernel values (at most "
+        "2^-38 of the kernel's bound, assumed of a kernel of one's own) and that of f are inside the guarantee"
+    )
+
+    def __post_init__(self) -> None:
+        if self.facts.task.problems > MOST_PATHS:
+            raise InvalidParameter(
+                f"function release answers for at most {MOST_PATHS} classes: join rare ones"
+            )
+
+    @classmethod
+    def calibrate(cls, facts: KernelTask, guarantee: Guarantee) -> FunctionRelease:
+        """The least noise that keeps the promise; looks at public facts only."""
+        if not guarantee.is_private:
+            return cls(facts, guarantee, 0.0)
+        if guarantee.delta == 0:
+            raise InvalidParameter("function release needs delta > 0: pass Guarantee(epsilon, 1e-6)")
+        ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)
+        return cls(facts, guarantee, _distance(facts) / (ratio - _grid_ratio(facts)))
+
+    @property
+    def answer_deviation(self) -> float:
+        return self.noise_scale
+
+    def spends(self) -> Guarantee:
+        """The guarantee recomputed from the constants alone."""
+        if not self.guarantee.is_private:
+            return self.guarantee
+        epsilon = self.guarantee.epsilon
+        delta = float(GaussianCurve(self._ratio).delta(epsilon * (1.0 - MARGIN))) / (1.0 - MARGIN)
+        return Guarantee(epsilon, delta, self.guarantee.neighbours)
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of the given order that the whole session may cost."""
+        return order * self._ratio**2 / 2.0
+
+    def answer(self, value: float, noise: int) -> float:
+        """The value plus the path's noise there, added as integers: what leaves is a function of their sum."""
+        if not self.guarantee.is_private:
+            return value
+        step = math.ldexp(self.noise_scale, -PATH_BITS)
+        return (round(value / step) + noise) * step
+
+    def constants(self) -> dict[str, Any]:
+        """Every number the theorem speaks of, for the certificate."""
+        return self.facts.constants() | {
+            "functions": self.facts.task.problems,
+            "points": CAPACITY,
+            "factor_jitter": FACTOR_JITTER,
+            "value_jitter": VALUE_JITTER,
+            "noise_scale": self.noise_scale,
+        }
+
+    @property
+    def _ratio(self) -> float:
+        return _distance(self.facts) / self.noise_scale + _grid_ratio(self.facts)
+
+
+def _grid_ratio(facts: KernelTask) -> float:
+    """What rounding the values to the noise's grid adds to the ratio."""
+    return 2.0**-PATH_BITS * math.sqrt(facts.task.problems * CAPACITY / VALUE_JITTER)
+
+
+def _distance(facts: KernelTask) -> float:
+    """How far one person moves all answers together, in the norm of the noise's law at scale 1."""
+    rounding = 2.0 * facts.evaluation_error * math.sqrt(CAPACITY / VALUE_JITTER)
+    return math.sqrt(facts.task.problems) * math.hypot(facts.sensitivity, rounding)

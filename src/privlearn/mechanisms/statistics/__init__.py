@@ -1,0 +1,1 @@
+"""Noisy counts, and what follows from them."""

@@ -1,0 +1,138 @@
+"""Private quantiles of a column of which nothing is known: the exponential mechanism over numbers of all magnitudes.
+
+The argument is in docs/theory/discovery.md.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.arrays import Array
+from privlearn.mechanisms.search.selection import choose_row
+from privlearn.randomness import Randomness
+
+Losses = NDArray[np.int64]
+
+_LARGEST_EXPONENT = 1000
+_ORDINARY_EXPONENT = 64
+_FINE, _COARSE = 2**10, 2**4
+
+
+def choose_centre(cells: Array, epsilon: float, rows: int, randomness: Randomness) -> float:
+    """A number near the median of the cells, for the price ``epsilon``; see `_choose`."""
+    points, log_weights = candidates()
+    return _choose(points, log_weights, centre_losses(_ordered(cells), points), 2, epsilon, rows, randomness)
+
+
+def choose_spread(distances: Array, epsilon: float, rows: int, randomness: Randomness) -> float:
+    """A number from 0 on near the median of the distances, for the price ``epsilon``; see `_choose`."""
+    points, log_weights = candidates(distances=True)
+    return _choose(
+        points, log_weights, centre_losses(_ordered(distances), points), 2, epsilon, rows, randomness
+    )
+
+
+def choose_reach(
+    distances: Array, spread: float, beyond: int, epsilon: float, rows: int, randomness: Randomness
+) -> float:
+    """A number from 0 on that about ``beyond`` of the distances exceed, for the price ``epsilon``; see `_choose`.
+
+    ``spread`` is public or was released: numbers of its magnitude weigh most, because at the rim few cells speak for a
+    number. 0 says nothing.
+    """
+    points, log_weights = candidates(distances=True)
+    if spread > 0:
+        log_weights = _around(spread, points, log_weights)
+    losses = reach_losses(_ordered(distances), beyond, points)
+    return _choose(points, log_weights, losses, 1, epsilon, rows, randomness)
+
+
+def centre_losses(ordered: Array, points: Array) -> Losses:
+    """For each point, how far the cells below and above it are from balancing; 0 at a median.
+
+    A cell adds 1 to one of two sums and takes 1 from the other, or does neither if it is missing, and the larger sum
+    counts: exchanging a cell moves the loss by at most 2.
+    """
+    below, above = _sides(ordered, points)
+    return np.asarray(np.maximum(2 * np.maximum(below, above) - len(ordered), 0))
+
+
+def reach_losses(ordered: Array, beyond: int, points: Array) -> Losses:
+    """For each point, how many cells too many or too few lie above it; cells equal to it count as is best.
+
+    A cell's part is 0 or 1, and 0 if it is missing: exchanging it moves the loss by at most 1.
+    """
+    below, above = _sides(ordered, points)
+    from_here_on = len(ordered) - below
+    return np.asarray(np.maximum(np.maximum(above - beyond, beyond - from_here_on), 0))
+
+
+@lru_cache(maxsize=2)
+def candidates(distances: bool = False) -> tuple[Array, Array]:
+    """The public candidates in increasing order, and the logarithms of their public weights.
+
+    0, and both signs (for distances the positive one) of every number with 11 significant bits from 2^-64 to 2^65, and
+    with 5 bits from 2^-1000 to 2^1001. All numbers from 2^k to 2^(k+1) together weigh 1 / (16 + |k|)^2: ordinary
+    magnitudes come first, none is excluded. 0 weighs as much as the numbers from 1 to 2, because so many columns begin
+    there.
+    """
+    exponents = np.arange(-_LARGEST_EXPONENT, _LARGEST_EXPONENT + 1)
+    steps = np.where(np.abs(exponents) <= _ORDINARY_EXPONENT, _FINE, _COARSE)
+    places = np.concatenate([np.arange(count) / count for count in steps])
+    positive = np.ldexp(1.0 + places, np.repeat(exponents, steps))
+    each = np.repeat(_octave(exponents) - np.log(steps), steps)
+    negative = slice(0, 0) if distances else slice(None, None, -1)
+    points = np.concatenate([-positive[negative], [0.0], positive])
+    log_weights = np.concatenate([each[negative], [_octave(np.zeros(1))[0]], each])
+    points.flags.writeable = log_weights.flags.writeable = False
+    return points, log_weights
+
+
+def _octave(exponents: NDArray[Any]) -> Array:
+    """Logarithm of what all numbers from 2^k to 2^(k+1) weigh together."""
+    return np.asarray(-2.0 * np.log(16.0 + np.abs(exponents)))
+
+
+def _around(spread: float, points: Array, log_weights: Array) -> Array:
+    """Weights of distances of known magnitude: those about 2^k times the spread weigh 2^-|k|, 0 weighs 1/16."""
+    positive = np.where(points > 0, points, 1.0)
+    equal = log_weights - _octave(np.frexp(positive)[1] - 1)  # every octave weighs 1
+    nearness = -np.abs(np.log(positive) - math.log(spread))
+    return np.asarray(np.where(points > 0, equal + nearness, -math.log(16.0)))
+
+
+def _choose(
+    points: Array,
+    log_weights: Array,
+    losses: Losses,
+    sensitivity: int,
+    epsilon: float,
+    rows: int,
+    randomness: Randomness,
+) -> float:
+    """A point c with probability proportional to weight(c) exp(-epsilon loss(c) / (2 m sensitivity)).
+
+    **Theorem** (McSherry and Talwar 2007; for quantiles Smith 2011; range: Cesar and Rogers 2021). A person who owns at
+    most m = ``rows`` cells moves every loss by at most m times the sensitivity, up or down, under ``replace_one`` and
+    under ``zero_out``. So the log-ratio of neighbours' probabilities stays within a range of ``epsilon``, plus
+    `SELECTION_ROUNDING`: the choice is (epsilon + rounding)-private and (epsilon + rounding)^2 / 8 zCDP.
+    """
+    # The smallest is taken off while they are integers: what is rounded afterwards is at most 700 where it matters.
+    scores = log_weights - epsilon / (2.0 * rows * sensitivity) * (losses - losses.min())
+    return float(points[choose_row(scores, randomness)])
+
+
+def _ordered(cells: Array) -> Array:
+    """The cells that are not missing, in order."""
+    return np.sort(cells[~np.isnan(cells)])
+
+
+def _sides(ordered: Array, points: Array) -> tuple[Losses, Losses]:
+    """How many cells lie below, and how many above, each point."""
+    below = np.searchsorted(ordered, points, side="left")
+    return below, len(ordered) - np.searchsorted(ordered, points, side="right")

@@ -1,0 +1,1 @@
+"""Several holders: noisy sums of what each computes."""

@@ -1,0 +1,277 @@
+"""Accelerated gradient descent on noisy sums of gradients: the default for many holders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
+from privlearn.accounting.conversions import gaussian_epsilon
+from privlearn.arrays import Array
+from privlearn.errors import InvalidParameter
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.mechanism import register_mechanism
+from privlearn.mechanisms.summed.summed import (
+    Ask,
+    Noise,
+    SummedMechanism,
+    grid_ratio,
+    summation_error,
+    surplus,
+    unpacked,
+)
+from privlearn.mechanisms.task import Task
+
+CURVATURE_SHARE = 0.1
+"""Share of the budget (in zCDP) that pays for the second moments: 5 % more noise in the gradients."""
+
+ROUNDS_PER_ROOT = 2.0
+"""Rounds are twice the square root of the condition number: along the flattest direction e^-2 of the way is left."""
+
+DEVIATIONS = 4.0
+"""The noise in the second moments is longer than its bound with probability at most exp(-4^2 / 2), 1 in 3,000."""
+
+MOST_MOMENTS = 2**21
+"""Numbers in the second moments' sum above which it costs more than the rounds it saves: about 2,000 features."""
+
+Solve = Callable[[Array, int], Array]
+"""From a gradient, and the number of records it is a mean over, to a step."""
+
+
+@register_mechanism
+@dataclass(frozen=True)
+class NoisyDescent(SummedMechanism):
+    """Ask for the gradient T times, each sum with Gaussian noise; descend with momentum; average the last half.
+
+    **Theorem** (Dong, Roth and Su 2019, Corollary 3.3; docs/theory/multiparty.md). One person moves the sum of all
+    gradients by at most S = 2 L (L for zero_out), sqrt(P) times that for P problems, whatever point is asked about; the
+    sum of x x' by at most S2 = sqrt(2) in Frobenius norm (1 for zero_out). Gaussian noise of scale s on each of T
+    gradients, and s2 on the second moments, costs, all answers together and however each point depends on the answers
+    before, exactly as much as one Gaussian mechanism of sensitivity / noise scale
+
+        ratio = sqrt(T (S / s)^2 + (S2 / s2)^2),    delta(epsilon) = HS(epsilon, ratio),
+
+    which is ratio^2 / 2 zCDP. Rounding of the sums and to the grid enlarges S / s and S2 / s2 slightly.
+
+    **Calibrations**: ``plain`` asks for gradients only and steps by 1 / (c + Lambda). ``preconditioned`` first asks for
+    the sum C of x x', with a tenth of the budget. As every Hessian of the loss is at most c C / N, steps are measured
+    by M = c (C + t) / N + Lambda, t a bound on the noise's spectral norm: as safe, and the condition number falls from
+    1 + c / Lambda to 1 + c t / (N Lambda). Step, momentum and T follow from public numbers alone.
+    """
+
+    noise_scale: float
+
+    name: ClassVar[str] = "noisy_descent"
+    title: ClassVar[str] = "noisy gradient descent over a secure sum"
+    chosen_constants: ClassVar[tuple[str, ...]] = ("parties", "shares", "rounds", "noise_scale")
+    combinations: ClassVar[dict[str, tuple[str, ...]]] = {
+        "preconditioned": ("gaussian",),
+        "plain": ("gaussian",),
+    }
+
+    @classmethod
+    def calibrate(
+        cls,
+        task: Task,
+        guarantee: Guarantee,
+        noise: str,
+        calibration: str,
+        *,
+        parties: int,
+        shares: int,
+        rounds: int | None = None,
+    ) -> NoisyDescent:
+        """The least noise that keeps the promise; looks at public facts only."""
+        cls.check_combination(noise, calibration)
+        if guarantee.is_private and guarantee.delta == 0:
+            raise InvalidParameter(
+                "noisy descent adds Gaussian noise, which needs delta > 0: pass delta=1e-6"
+            )
+        if rounds is None:
+            rounds = _default_rounds(task, guarantee, calibration, surplus(parties, shares))
+        draft = cls(task, guarantee, noise, calibration, parties, shares, rounds, math.nan)
+        scale = draft._least_scale() if guarantee.is_private else 0.0
+        return cls(task, guarantee, noise, calibration, parties, shares, rounds, scale)
+
+    @classmethod
+    def better_calibration(cls, task: Task, guarantee: Guarantee, *, parties: int, shares: int) -> str:
+        """``preconditioned`` if it at least halves the number of rounds and its one large sum is not too large."""
+        if not guarantee.is_private or _moments(task) > MOST_MOMENTS:
+            return "plain"
+        extra = surplus(parties, shares)
+        plain, better = (_condition(task, guarantee, kind, extra) for kind in ("plain", "preconditioned"))
+        return "preconditioned" if 4.0 * better <= plain else "plain"
+
+    @classmethod
+    def explain_refusal(cls, task: Task, noise: str) -> str | None:
+        """Why the theorem does not cover this task; ``None`` if it does."""
+        if not math.isfinite(task.loss.smoothness):
+            return f"descent needs a smooth loss, and the {task.loss.name} is not"
+        if task.loss.sees == "classes":
+            return f"its gradients are not summed for the {task.loss.name} loss"
+        return None
+
+    @property
+    def curvature_noise_scale(self) -> float:
+        """s2: the scale that spends `CURVATURE_SHARE` of the whole budget."""
+        odds = (1.0 - CURVATURE_SHARE) / CURVATURE_SHARE
+        spread = math.sqrt(odds / self.rounds) * self.noise_scale / self.rounded_sensitivity
+        return _moment_sensitivity(self.task) * spread
+
+    @property
+    def condition(self) -> float:
+        """Condition number that step sizes and momentum are made for."""
+        return _condition(self.task, self.guarantee, self.calibration, self.surplus)
+
+    def spends(self) -> Guarantee:
+        """The guarantee recomputed from the constants alone."""
+        if not self.guarantee.is_private:
+            return Guarantee(math.inf, 0.0, self.task.neighbours)
+        epsilon = self.guarantee.epsilon
+        delta = float(GaussianCurve(self.ratio).delta(epsilon * (1.0 - MARGIN))) / (1.0 - MARGIN)
+        return Guarantee(epsilon, delta, self.task.neighbours)
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of the given order that the whole run may cost."""
+        return order * self.ratio**2 / 2.0
+
+    @property
+    def ratio(self) -> float:
+        """Sensitivity / noise scale of the one Gaussian mechanism that the whole run amounts to."""
+        return self._ratio_of(self.kinds)
+
+    def epsilon_after(self, questions: int) -> float:
+        if not questions:
+            return 0.0
+        return gaussian_epsilon(self._ratio_of(self.kinds[:questions]), self.guarantee.delta)
+
+    def _ratio_of(self, kinds: tuple[str, ...]) -> float:
+        gradient = self.rounded_sensitivity / self.noise_scale + grid_ratio(self._length)
+        moments = _moment_sensitivity(self.task) / self.curvature_noise_scale + grid_ratio(
+            _moments(self.task)
+        )
+        squares = kinds.count("gradients") * gradient**2 + kinds.count("second_moments") * moments**2
+        return math.sqrt(squares)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return ("second_moments",) * self._asks_moments + ("gradients",) * self.rounds
+
+    def _asked(self, kind: str) -> tuple[int, float, tuple[Noise, ...]]:
+        if kind == "gradients":
+            return self._length, self._gradient_bound, self._noise(self.noise_scale)
+        # |x_j x_k| sqrt(2) <= 1 off the diagonal too
+        bound = self.task.total * self.task.weight_bound * (1.0 + 2.0**-20)
+        return _moments(self.task), bound, self._noise(self.curvature_noise_scale)
+
+    def run(self, ask: Ask) -> Array:
+        task, share = self.task, 1.0 / math.sqrt(self.condition)
+        momentum, first_kept = (1.0 - share) / (1.0 + share), self.rounds // 2
+        solve = self._metric(ask) if self._asks_moments else self._plain
+        before = here = kept = np.zeros((task.problems, task.dimension))
+        for number in range(self.rounds):
+            ahead = here + momentum * (here - before)
+            answer = ask(self.question(self._asks_moments + number, ahead))
+            gradient = answer.vector.reshape(ahead.shape) / answer.total + task.regularization * ahead
+            before, here = here, ahead - solve(gradient, answer.total)
+            if number >= first_kept:
+                kept = kept + here
+        return kept / (self.rounds - first_kept)
+
+    def constants(self) -> dict[str, Any]:
+        """Every number the theorem speaks of, for the certificate."""
+        private = self.guarantee.is_private
+        moments = {
+            "second_moment_sensitivity": _moment_sensitivity(self.task),
+            "curvature_noise_scale": self.curvature_noise_scale if private else 0.0,
+        }
+        return {
+            **self._common_constants(),
+            "gradient_sensitivity": self.task.gradient_sensitivity,
+            "rounded_sensitivity": self.rounded_sensitivity,
+            "noise_scale": self.noise_scale,
+            **(moments if self._asks_moments else {}),
+            "share_scale": self.noise_scale / math.sqrt(self.shares),
+            "ratio": self.ratio if private else 0.0,
+            "zcdp": self.renyi(1.0) if private else 0.0,
+        }
+
+    @property
+    def _asks_moments(self) -> bool:
+        return self.calibration == "preconditioned"
+
+    @property
+    def transcript(self) -> str:
+        moments = "one noisy sum of second moments and " if self._asks_moments else ""
+        return f"{moments}{self.rounds} noisy sums of gradients"
+
+    def _noise(self, scale: float) -> tuple[Noise, ...]:
+        return (Noise("gaussian", scale),) if self.guarantee.is_private else ()
+
+    def _plain(self, gradient: Array, total: int) -> Array:
+        return gradient / (self.task.loss.smoothness * self.task.weight_bound + self.task.regularization)
+
+    def _metric(self, ask: Ask) -> Solve:
+        """Steps M^-1 gradient; a sum from which holders dropped out later bounds the remaining ones' Hessian too."""
+        task = self.task
+        values, vectors = np.linalg.eigh(unpacked(ask(self.question(0)).vector, task.dimension))
+        if self.guarantee.is_private:
+            most = _spectral_bound(task, self.surplus * self.curvature_noise_scale)
+            values = np.maximum(values + most, 0.0)
+
+        def solve(gradient: Array, total: int) -> Array:
+            stiffness = task.loss.smoothness * values / total + task.regularization
+            return np.asarray((gradient @ vectors / stiffness) @ vectors.T)
+
+        return solve
+
+    def _least_scale(self) -> float:
+        target = gaussian_ratio(self.guarantee.epsilon, self.guarantee.delta) * (1.0 - MARGIN)
+        share = 1.0 - CURVATURE_SHARE if self._asks_moments else 1.0
+        grid = math.sqrt(self.rounds) * grid_ratio(self._length)
+        if self._asks_moments:
+            grid = math.hypot(grid, grid_ratio(_moments(self.task)))
+        # Minkowski: the root of the sum of squares of both parts is at most the sum of the roots
+        return self.rounded_sensitivity * math.sqrt(self.rounds / share) / (target - grid)
+
+
+def _default_rounds(task: Task, guarantee: Guarantee, calibration: str, extra: float) -> int:
+    root = math.sqrt(_condition(task, guarantee, calibration, extra))
+    if guarantee.is_private:
+        return math.ceil(ROUNDS_PER_ROOT * root)
+    # without noise: until half of the rounds bring the gradient, at most 2 L at the start, to the tolerance
+    return math.ceil(2.0 * root * math.log(1e3 * root**2 / task.tolerance))
+
+
+def _condition(task: Task, guarantee: Guarantee, calibration: str, extra: float) -> float:
+    """Largest over smallest curvature, in the calibration's metric, as far as public numbers tell.
+
+    ``extra`` is how much noise a sum holds for each promised one.
+    """
+    curvature = task.loss.smoothness * task.weight_bound
+    if calibration == "preconditioned" and guarantee.is_private:
+        ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)
+        scale = extra * _moment_sensitivity(task) / (math.sqrt(CURVATURE_SHARE) * ratio)
+        curvature = task.loss.smoothness * _spectral_bound(task, scale) / task.total
+    return 1.0 + curvature / task.regularization
+
+
+def _moment_sensitivity(task: Task) -> float:
+    """How far one person moves the computed sum of weight x x', in Frobenius norm.
+
+    Two positive semidefinite matrices of trace at most 1 are at most sqrt(2) apart, and one is at most 1 from zero.
+    """
+    return task.relation.moments * task.weight_bound * task.rows_per_person + summation_error(task, 1.0)
+
+
+def _moments(task: Task) -> int:
+    return task.dimension * (task.dimension + 1) // 2
+
+
+def _spectral_bound(task: Task, scale: float) -> float:
+    """Of a symmetric Gaussian matrix: its mean norm is at most sqrt(2 d), its deviations those of one normal number."""
+    return scale * (math.sqrt(2.0 * task.dimension) + DEVIATIONS)

@@ -1,0 +1,77 @@
+"""A run over Flower, from either side. Flower is imported here and in the `flower_` modules only, once it is used."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+from privlearn.errors import InvalidParameter
+from privlearn.multiparty.run.conversation import Tell
+from privlearn.multiparty.run.coordinator_run import CoordinatorRun
+from privlearn.multiparty.run.identity import Identity
+from privlearn.multiparty.run.party_run import PartyRun
+from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.release import Release
+
+
+def lead(
+    plan: MultipartyPlan,
+    identity: Identity,
+    *,
+    host: str,
+    port: int,
+    certificate: Path,
+    key: Path,
+    wait: float,
+    patience: float,
+    tell: Tell,
+) -> Release:
+    """Serve the plan's parties as their coordinator, from sign-off to release."""
+    _prepare_flower()
+    from privlearn.multiparty.flower.apps import FlowerExchange, server_app
+    from privlearn.multiparty.flower.link import FlowerLink
+
+    _silence_flower()
+    link = FlowerLink(plan)
+    releases: list[Release] = []
+
+    def work(grid: Any) -> None:
+        exchange = FlowerExchange(grid, link.nodes, list(plan.parties), wait, patience, tell)
+        releases.append(CoordinatorRun(plan, identity, exchange, tell).train())
+
+    with link.serving(host, port, certificate, key):
+        link.run(server_app(work))
+    return releases[0]
+
+
+def take_part(
+    run: PartyRun, identity: Identity, *, coordinator: str, certificate: Path, wait: float, patience: float
+) -> None:
+    """Answer the coordinator until the run has ended."""
+    _prepare_flower()
+    from privlearn.multiparty.flower.apps import client_app
+    from privlearn.multiparty.flower.node import FlowerNode
+
+    _silence_flower()
+    node = FlowerNode(coordinator, certificate, identity)
+    with node.connected(wait):
+        node.serve(client_app(run), lambda: run.finished, patience)
+
+
+def _prepare_flower() -> None:
+    """Before Flower is imported: it shall not call home."""
+    os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
+    try:
+        import flwr  # noqa: F401
+    except ImportError:
+        raise InvalidParameter(
+            "runs of several parties need Flower: pip install 'privlearn[multiparty]'"
+        ) from None
+
+
+def _silence_flower() -> None:
+    """After it is imported: its log lines would hide the run's."""
+    for name in ("flwr", "httpx", "uvicorn"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

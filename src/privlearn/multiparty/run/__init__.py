@@ -1,0 +1,1 @@
+"""A run of several holders: its plan, its parties, its coordinator; without a transport."""

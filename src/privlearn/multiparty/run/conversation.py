@@ -1,0 +1,109 @@
+"""What coordinator and parties say to each other, stage by stage, whatever carries it.
+
+    PLAN -> KEYS -> ROSTER -> INBOX        once
+    QUESTION -> SURVIVORS                  for each of the plan's questions
+    RELEASE, or STOP                       at the end
+
+At each stage the coordinator sends every party a few byte strings, and a party answers with a few. Questions of one
+kind have answers of one length: each kind has its own session of the secure sum, and the stages of setting up carry
+one string for each session.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+
+from privlearn.errors import InvalidParameter
+from privlearn.multiparty.run.identity import COORDINATOR_NAME, PublicIdentity
+from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.secure_sum.noise_share import NoiseShare
+from privlearn.multiparty.secure_sum.session import SumSession
+
+Parts = list[bytes]
+Tell = Callable[[str], None]
+"""Shows a line to whoever sits before the screen."""
+
+RUN_BYTES = 32
+QUESTION_NUMBER = struct.Struct(">I")
+
+
+class Stage(StrEnum):
+    PLAN = "plan"
+    KEYS = "keys"
+    ROSTER = "roster"
+    INBOX = "inbox"
+    QUESTION = "question"
+    SURVIVORS = "survivors"
+    RELEASE = "release"
+    STOP = "stop"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the secure sum a question is answered."""
+
+    session: int
+    round: int
+
+
+def identity_of(plan: MultipartyPlan, name: str) -> PublicIdentity:
+    if plan.keys is None:
+        raise InvalidParameter(
+            "the plan has no keys: every party and the coordinator makes one with `privlearn identity`, and the "
+            "lines that it prints go into the plan's [keys]"
+        )
+    return PublicIdentity.parse(plan.keys[name])
+
+
+def sign_off(plan: MultipartyPlan, run: bytes, name: str) -> bytes:
+    """What a party signs: this plan, this run of it, and its own name."""
+    return b"privlearn sign-off 1\0" + bytes.fromhex(plan.digest) + run + name.encode()
+
+
+def sum_sessions(plan: MultipartyPlan, run: bytes) -> list[SumSession]:
+    """A session for each kind of question; keys and signatures hold for this plan and this run only."""
+    identities = tuple(identity_of(plan, name).signing for name in plan.parties)
+    coordinator = identity_of(plan, COORDINATOR_NAME).signing
+    sessions = []
+    for number, questions in _consecutive(plan):
+        length = plan.mechanism.question(number).length
+        context = bytes.fromhex(plan.digest) + run + QUESTION_NUMBER.pack(number)
+        sessions.append(SumSession(plan.cohort, length, questions, identities, coordinator, context))
+    return sessions
+
+
+def places(plan: MultipartyPlan) -> list[Place]:
+    """Each question's session and round."""
+    kinds = enumerate(_consecutive(plan))
+    return [Place(session, round) for session, (_, rounds) in kinds for round in range(rounds)]
+
+
+def noise_share(plan: MultipartyPlan, number: int) -> NoiseShare:
+    """One party's share of a question's noise; refused if that noise cannot be dealt out."""
+    noise = plan.mechanism.question(number).noise
+    if len(noise) != 1 or noise[0].law != "gaussian" or noise[0].kept or noise[0].by_each:
+        raise InvalidParameter(
+            "the plan's noise cannot be dealt out among parties: take algorithm descent or aggregation with a delta "
+            "above 0 (privlearn.multiparty.train_together simulates the others, without a secure sum)"
+        )
+    return NoiseShare(noise[0].scale, plan.cohort)
+
+
+def check_can_be_summed(plan: MultipartyPlan) -> None:
+    """Refuse before anything is paid for a plan whose noise or sums the secure sum cannot carry."""
+    for number, _ in _consecutive(plan):
+        noise_share(plan, number).encoding(plan.mechanism.question(number).bound)
+
+
+def _consecutive(plan: MultipartyPlan) -> list[tuple[int, int]]:
+    """Number of the first question of each kind, and how many there are."""
+    runs, first = [], 0
+    for _, questions in groupby(plan.mechanism.kinds):
+        count = len(list(questions))
+        runs.append((first, count))
+        first += count
+    return runs

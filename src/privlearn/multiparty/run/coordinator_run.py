@@ -1,0 +1,158 @@
+"""The coordinator's side of one run, whatever carries the messages: sign-offs, set-up, and sums of noisy answers."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+import numpy as np
+
+from privlearn.errors import ProtocolError, TooFewParties
+from privlearn.mechanisms.summed.summed import NoisySum, Question
+from privlearn.multiparty.run.conversation import (
+    QUESTION_NUMBER,
+    RUN_BYTES,
+    Parts,
+    Stage,
+    Tell,
+    check_can_be_summed,
+    identity_of,
+    noise_share,
+    places,
+    sign_off,
+    sum_sessions,
+)
+from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
+from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.training import coordinate
+from privlearn.multiparty.secure_sum.coordinator import MaskingCoordinator
+from privlearn.multiparty.secure_sum.session import COORDINATOR, Step, seal
+from privlearn.randomness import SecureRandomness
+from privlearn.release import Release
+
+Exchange = Callable[[Stage, Mapping[int, Parts]], Mapping[int, Parts | str]]
+"""Sends each party its parts, by number; returns what came back in time: parts, or a refusal's reason."""
+
+
+class CoordinatorRun:
+    """One run of a plan; as a callable it is what `coordinate` asks.
+
+    Parameters
+    ----------
+    plan : MultipartyPlan
+    identity : Identity
+    exchange : callable
+    tell : callable
+    """
+
+    def __init__(self, plan: MultipartyPlan, identity: Identity, exchange: Exchange, tell: Tell) -> None:
+        check_can_be_summed(plan)
+        if identity_of(plan, COORDINATOR_NAME) != identity.public:
+            raise ProtocolError("the plan has another key for the coordinator than the identity file")
+        self._plan = plan
+        self._names = list(plan.parties)
+        self._identity = identity
+        self._exchange = exchange
+        self._tell = tell
+        self._run = secrets.token_bytes(RUN_BYTES)
+        self._places = places(plan)
+        self._sessions = sum_sessions(plan, self._run)
+        self._sums = [MaskingCoordinator(session, identity.key) for session in self._sessions]
+
+    def train(self) -> Release:
+        """The whole run. Whatever stops it, the parties are told."""
+        try:
+            self._open()
+            release = coordinate(self._plan, self, SecureRandomness()).signed(self._identity.key)
+            self._send_all(Stage.RELEASE, [release.to_bytes()])
+        except BaseException as error:
+            reason = str(error) if isinstance(error, ProtocolError) else "the coordinator was interrupted"
+            with suppress(Exception):  # the parties find out by themselves; what went wrong matters more
+                self._send_all(Stage.STOP, [reason.encode()])
+            raise
+        return release
+
+    def __call__(self, question: Question) -> NoisySum:
+        place = self._places[question.number]
+        total = self._sums[place.session]
+        number = QUESTION_NUMBER.pack(question.number)
+        asked = self._sealed_question(question)
+        self._accept([total], self._send_all(Stage.QUESTION, [number, asked]))
+        survivors = total.survivors()
+        self._accept([total], self._send_all(Stage.SURVIVORS, [number, survivors]))
+        words = total.total()
+        encoding = noise_share(self._plan, question.number).encoding(question.bound)
+        arrived = [self._names[party] for party in total.arrived]
+        self._tell(self._progress(question, arrived))
+        records = sum(self._plan.parties[name] for name in arrived)
+        return NoisySum(encoding.decode(words), records, len(arrived))
+
+    def _open(self) -> None:
+        signatures = self._collect_sign_offs()
+        self._accept(self._sums, self._send_all(Stage.KEYS, signatures))
+        rosters = [total.roster() for total in self._sums]
+        self._accept(self._sums, self._send_all(Stage.ROSTER, rosters))
+        inboxes = [total.inboxes() for total in self._sums]
+        self._send(
+            Stage.INBOX,
+            {party: [inbox[party] for inbox in inboxes] for party in range(len(self._names))},
+        )
+
+    def _collect_sign_offs(self) -> Parts:
+        """Everybody's; no dropout is allowed before the start."""
+        replies = self._send_all(Stage.PLAN, [bytes.fromhex(self._plan.digest), self._run])
+        signed = {}
+        for party, parts in replies.items():
+            name = self._names[party]
+            content = sign_off(self._plan, self._run, name)
+            if len(parts) == 1 and identity_of(self._plan, name).has_signed(parts[0], content):
+                signed[name] = parts[0]
+        missing = [name for name in self._names if name not in signed]
+        if missing:
+            raise TooFewParties(f"no sign-off from {', '.join(missing)}: the run does not start without it")
+        self._tell(f"All {len(signed)} parties signed the plan {self._plan.digest[:16]}.")
+        return [signed[name] for name in self._names]
+
+    def _accept(self, sums: list[MaskingCoordinator], replies: Mapping[int, Parts]) -> None:
+        """Hand each party's parts to the sums; a bad one makes its sender missing from this step, and nothing else."""
+        for party, parts in replies.items():
+            if len(parts) != len(sums):
+                self._tell(f"{self._names[party]} sent a message with the wrong number of parts: left out.")
+                continue
+            for total, part in zip(sums, parts, strict=True):
+                try:
+                    total.accept(part)
+                except ProtocolError as error:
+                    self._tell(f"{self._names[party]} is left out of this step: {error}.")
+
+    def _send_all(self, stage: Stage, parts: Parts) -> dict[int, Parts]:
+        return self._send(stage, dict.fromkeys(range(len(self._names)), parts))
+
+    def _send(self, stage: Stage, parts: Mapping[int, Parts]) -> dict[int, Parts]:
+        replies = self._exchange(stage, parts)
+        for party in parts:
+            reply = replies.get(party)
+            if stage is Stage.STOP:
+                continue
+            if reply is None:
+                self._tell(f"{self._names[party]} did not answer in time ({stage}).")
+            elif isinstance(reply, str):
+                self._tell(f"{self._names[party]} refused: {reply}")
+        return {party: reply for party, reply in replies.items() if not isinstance(reply, str)}
+
+    def _sealed_question(self, question: Question) -> bytes:
+        place = self._places[question.number]
+        body = (
+            b"" if question.coefficients is None else np.asarray(question.coefficients, dtype="<f8").tobytes()
+        )
+        session = self._sessions[place.session]
+        return seal(self._identity.key, session, Step.QUESTION, COORDINATOR, body, place.round)
+
+    def _progress(self, question: Question, arrived: list[str]) -> str:
+        spent = self._plan.mechanism.epsilon_after(question.number + 1)
+        return (
+            f"Question {question.number + 1} of {len(self._places)} ({question.kind.replace('_', ' ')}): "
+            f"{len(arrived)} of {len(self._names)} parties; "
+            f"epsilon so far {spent:.3g} of {self._plan.guarantee.epsilon:.3g}."
+        )

@@ -1,0 +1,256 @@
+"""A party's side of one run, whatever carries the messages: it signs the plan, answers each question once, and stops.
+
+Nothing of the party's rows leaves but masked vectors with the party's noise in them. The budget is reserved before the
+sign-off leaves, and final before the first masked vector does.
+
+A refusal is an output too, and the coordinator chooses the questions. So what is refused depends on the messages
+alone, and a question counts as asked before a row is read for it: should an answer fail after that, the run ends for
+this party, in the same words whatever failed (docs/theory/multiparty.md, "Refusals").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from privlearn.errors import PrivlearnError, ProtocolError
+from privlearn.ledger import Reservation
+from privlearn.mechanisms.summed.summed import Question
+from privlearn.multiparty.run.conversation import (
+    QUESTION_NUMBER,
+    RUN_BYTES,
+    Parts,
+    Place,
+    Stage,
+    Tell,
+    check_can_be_summed,
+    identity_of,
+    noise_share,
+    places,
+    sign_off,
+    sum_sessions,
+)
+from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
+from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.training import Party
+from privlearn.multiparty.secure_sum.noise_share import Words
+from privlearn.multiparty.secure_sum.party import MaskingParty
+from privlearn.multiparty.secure_sum.session import Step, SumSession, from_coordinator
+from privlearn.randomness import SecureRandomness
+from privlearn.release import Release
+
+STAYS_HERE = "for a reason that stays with this party"
+
+Reserve = Callable[[], Reservation | None]
+"""Takes the plan's cost out of the party's budget; None if the party keeps no ledger."""
+
+
+class PartyRun:
+    """One run of a plan.
+
+    Parameters
+    ----------
+    plan : MultipartyPlan
+        The party's own copy, agreed on with the other parties: no other is signed.
+    name : str
+    identity : Identity
+    party : Party
+        The rows.
+    reserve : callable
+    tell : callable
+    """
+
+    def __init__(
+        self, plan: MultipartyPlan, name: str, identity: Identity, party: Party, reserve: Reserve, tell: Tell
+    ) -> None:
+        check_can_be_summed(plan)
+        if identity_of(plan, name) != identity.public:
+            raise ProtocolError(f"the plan has another key for {name!r} than the identity file")
+        self.release: Release | None = None
+        self.stopped: str | None = None
+        self._plan = plan
+        self._name = name
+        self._identity = identity
+        self._party = party
+        self._reserve = reserve
+        self._tell = tell
+        self._reservation: Reservation | None = None
+        self._spent = False
+        self._run = b""
+        self._next_question = 0
+        self._places: list[Place] = places(plan)
+        # what does not wait for coefficients is computed before the sign-off: should it fail, it fails on this screen
+        self._prepared = {
+            number: self._encoded(plan.mechanism.question(number))
+            for number, kind in enumerate(plan.mechanism.kinds)
+            if kind != "gradients"
+        }
+        self._sessions: list[SumSession] = []
+        self._sums: list[MaskingParty] = []
+        self._stages = {
+            Stage.PLAN: self._sign,
+            Stage.KEYS: self._advertise,
+            Stage.ROSTER: self._share,
+            Stage.INBOX: self._receive,
+            Stage.QUESTION: self._answer,
+            Stage.SURVIVORS: self._reveal,
+            Stage.RELEASE: self._take,
+            Stage.STOP: self._stop,
+        }
+
+    @property
+    def finished(self) -> bool:
+        return self.release is not None or self.stopped is not None
+
+    def handle(self, stage: str, parts: Parts) -> Parts:
+        """Answer the coordinator, or refuse: a refusal changes nothing, unless an answer failed and ended the run."""
+        if stage not in self._stages or self.finished:
+            raise ProtocolError("the coordinator asks for what the plan does not have")
+        if stage not in (Stage.PLAN, Stage.STOP) and not self._run:
+            raise ProtocolError("the coordinator has not shown its plan yet")
+        return self._stages[Stage(stage)](parts)
+
+    def reply(self, stage: str, parts: Parts) -> Parts | str:
+        """As `handle`; a refusal is returned in words that may leave: what concerns the rows stays on this screen."""
+        try:
+            return self.handle(stage, parts)
+        except Exception as error:
+            self._tell(f"Refused to answer ({stage}): {_in_words(error)}")
+            expected = isinstance(error, PrivlearnError)
+            if not (self._run and expected):  # nothing was signed, or nothing is sure any more
+                self.stopped = _in_words(error)
+            return str(error) if isinstance(error, ProtocolError) else STAYS_HERE
+
+    def give_up(self) -> None:
+        """Return the budget if nothing was computed for the coordinator; else the cost stands."""
+        if self._reservation is not None and not self._spent:
+            self._reservation.cancel()
+            self._reservation = None
+            self._tell("Nothing was sent about the rows: the budget is as it was.")
+
+    def _sign(self, parts: Parts) -> Parts:
+        digest, run = _expect(parts, 2)
+        if self._run:
+            raise ProtocolError("this run has begun: another needs a new sign-off, so start the party again")
+        if digest != bytes.fromhex(self._plan.digest):
+            raise ProtocolError("the coordinator's plan is not the one that this party agreed to")
+        if len(run) != RUN_BYTES:
+            raise ProtocolError("the coordinator's name for the run is not in order")
+        sessions = sum_sessions(self._plan, run)
+        number = list(self._plan.parties).index(self._name)
+        sums = [MaskingParty(session, number, self._identity.key) for session in sessions]
+        self._reservation = self._reserve()
+        self._run, self._sessions, self._sums = run, sessions, sums
+        self._tell(f"Signed the plan {self._plan.digest[:16]}: {self._plan.guarantee}.")
+        return [self._identity.key.sign(sign_off(self._plan, run, self._name))]
+
+    def _advertise(self, parts: Parts) -> Parts:
+        names = list(self._plan.parties)
+        for name, signature in zip(names, _expect(parts, len(names)), strict=True):
+            if not identity_of(self._plan, name).has_signed(signature, sign_off(self._plan, self._run, name)):
+                raise ProtocolError(f"the sign-off of {name!r} is not in order: no key leaves")
+        return [party.advertise() for party in self._sums]
+
+    def _share(self, parts: Parts) -> Parts:
+        rosters = _expect(parts, len(self._sums))
+        return [party.share(roster) for party, roster in zip(self._sums, rosters, strict=True)]
+
+    def _receive(self, parts: Parts) -> Parts:
+        for party, inbox in zip(self._sums, _expect(parts, len(self._sums)), strict=True):
+            party.receive(inbox)
+        return []
+
+    def _answer(self, parts: Parts) -> Parts:
+        number, message = self._read(parts)
+        if number < self._next_question:
+            raise ProtocolError(f"question {number} is over: each is answered once, in the plan's order")
+        place = self._places[number]
+        letter = from_coordinator(message, self._sessions[place.session], Step.QUESTION)
+        if letter.round != place.round:
+            raise ProtocolError("the question and its round do not belong together")
+        question = self._question(number, letter.body)
+        self._sums[place.session].check_open(place.round)
+        self._next_question = number + 1
+        self._spend()
+        try:
+            masked = self._sums[place.session].mask(place.round, self._noisy(question))
+        except Exception as error:
+            self.stopped = f"question {number} could not be answered: {_in_words(error)}"
+            self._tell(f"The run ends here for this party, and its cost stands: {self.stopped}")
+            raise ProtocolError(STAYS_HERE) from None
+        self._tell(self._progress(number))
+        return [masked]
+
+    def _noisy(self, question: Question) -> Words:
+        words = self._prepared.pop(question.number, None)
+        noise = noise_share(self._plan, question.number).draw(question.length, SecureRandomness())
+        return (self._encoded(question) if words is None else words) + noise
+
+    def _encoded(self, question: Question) -> Words:
+        encoding = noise_share(self._plan, question.number).encoding(question.bound)
+        return encoding.encode(self._party.answer(question))
+
+    def _reveal(self, parts: Parts) -> Parts:
+        number, message = self._read(parts)
+        return [self._sums[self._places[number].session].reveal(message)]
+
+    def _take(self, parts: Parts) -> Parts:
+        (content,) = _expect(parts, 1)
+        release = Release.from_bytes(content)
+        if release.certificate.guarantee != self._plan.guarantee:
+            raise ProtocolError("the release does not state the plan's guarantee")
+        signer = identity_of(self._plan, COORDINATOR_NAME).signing.hex()
+        if release.signature is None or release.signature["public_key"] != signer:
+            raise ProtocolError("the release is not signed by the coordinator")
+        self.release = release
+        return []
+
+    def _stop(self, parts: Parts) -> Parts:
+        (reason,) = _expect(parts, 1)
+        self.stopped = "".join(filter(str.isprintable, reason.decode("utf-8", "replace")))[:500]
+        return []
+
+    def _read(self, parts: Parts) -> tuple[int, bytes]:
+        packed, message = _expect(parts, 2)
+        if len(packed) != QUESTION_NUMBER.size or QUESTION_NUMBER.unpack(packed)[0] >= len(self._places):
+            raise ProtocolError(
+                f"the plan has {len(self._places)} questions: the coordinator asks for another"
+            )
+        return QUESTION_NUMBER.unpack(packed)[0], message
+
+    def _question(self, number: int, body: bytes) -> Question:
+        task = self._plan.mechanism.task
+        kind = self._plan.mechanism.kinds[number]
+        if kind != "gradients":
+            return self._plan.mechanism.question(number)
+        if len(body) != 8 * task.problems * task.dimension:
+            raise ProtocolError("the coefficients asked about are not of the plan's shape")
+        coefficients = np.frombuffer(body, dtype="<f8").reshape(task.problems, task.dimension)
+        if not np.isfinite(coefficients).all():
+            raise ProtocolError("the coefficients asked about are not finite")
+        return self._plan.mechanism.question(number, coefficients)
+
+    def _spend(self) -> None:
+        """From here on something may leave: the cost is final."""
+        if not self._spent and self._reservation is not None:
+            self._reservation.commit()
+        self._spent = True
+
+    def _progress(self, number: int) -> str:
+        spent = self._plan.mechanism.epsilon_after(number + 1)
+        return (
+            f"Answered question {number + 1} of {len(self._places)}; "
+            f"epsilon so far {spent:.3g} of {self._plan.guarantee.epsilon:.3g}."
+        )
+
+
+def _in_words(error: Exception) -> str:
+    """For this party's screen; our own errors never quote a cell, others might."""
+    return str(error) if isinstance(error, PrivlearnError) else type(error).__name__
+
+
+def _expect(parts: Sequence[bytes], count: int) -> Sequence[bytes]:
+    if len(parts) != count:
+        raise ProtocolError("the coordinator's message does not have the parts that its stage has")
+    return parts

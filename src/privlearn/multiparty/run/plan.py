@@ -1,0 +1,320 @@
+"""The plan that all holders sign: data, features, mechanism, cohort; everything in it is public."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+
+from privlearn.arrays import Array
+from privlearn.data import Schema, SchemaEncoder
+from privlearn.data.schema.columns import PublicModel
+from privlearn.data.schema.schema import with_purchases
+from privlearn.erm import Loss, loss_from_name
+from privlearn.errors import InvalidParameter, SchemaError
+from privlearn.estimators.plan import default_regularization
+from privlearn.features import FourierFeatures, Kernel, LandmarkFeatures, kernel_from_name
+from privlearn.guarantee import Guarantee, check_strength, weakness
+from privlearn.mechanisms import LocalAggregation, NoisyDescent, PrivateSGD, SummedMechanism, Task
+from privlearn.mechanisms.summed.summed import surplus
+from privlearn.multiparty.run.identity import check_keys
+from privlearn.multiparty.secure_sum.session import Cohort
+from privlearn.release.encoders import Encoder, FourierEncoder, KernelEncoder
+
+
+class EncodedFeatures:
+    """The encoded rows themselves: a linear model."""
+
+    def __init__(self, base: SchemaEncoder) -> None:
+        self.encoder: Encoder = base
+        self.dimension = base.dimension
+
+    def transform(self, encoded: Any) -> Any:
+        return encoded
+
+    def released(self, coefficients: Array) -> Array:
+        """Coefficients as the release's encoder takes them."""
+        return coefficients
+
+
+class SharedFourierFeatures(EncodedFeatures):
+    """Random Fourier features from the plan's public seed."""
+
+    def __init__(self, base: SchemaEncoder, kernel: Kernel, pairs: int, seed: int) -> None:
+        self._features = FourierFeatures(kernel, base.dimension, pairs, seed)
+        self.encoder = FourierEncoder(base, self._features)
+        self.dimension = self._features.dimension
+
+    def transform(self, encoded: Any) -> Any:
+        return self._features.transform(encoded, dtype=np.float32)
+
+
+class SharedLandmarkFeatures(EncodedFeatures):
+    """K_ZZ^(-1/2) k_Z(x) for the plan's public points Z.
+
+    `LandmarkFeatures` works in the eigenvectors of K_ZZ, whose signs and, for equal eigenvalues, directions another
+    machine may choose otherwise: sums over parties would mix coordinates. Turned back by the same eigenvectors, the
+    features are those of the symmetric root, which is unique.
+    """
+
+    def __init__(self, base: SchemaEncoder, kernel: Kernel, public_rows: Any) -> None:
+        points = base.encode(pa.Table.from_pylist([dict(row) for row in public_rows]))
+        self._features = LandmarkFeatures(kernel, points)
+        whitening = self._features.kernel_coefficients(np.eye(self._features.dimension))
+        self._turn: Array = whitening / np.linalg.norm(whitening, axis=1, keepdims=True)
+        self.encoder = KernelEncoder(base, kernel, self._features.public_points)
+        self.dimension = self._turn.shape[1]
+
+    def transform(self, encoded: Any) -> Any:
+        # turning keeps lengths but for rounding, which must not make a row longer than 1
+        return self._features.transform(encoded) @ self._turn * (1.0 - 2.0**-40)
+
+    def released(self, coefficients: Array) -> Array:
+        return self._features.kernel_coefficients(coefficients @ self._turn.T * (1.0 - 2.0**-40))
+
+
+Algorithm = Literal["descent", "aggregation", "uniform_aggregation", "psgd"]
+Name = Annotated[StrictStr, Field(min_length=1)]
+TOLERANCE = 1e-10
+_KINDS: dict[str, Any] = {
+    "descent": NoisyDescent,
+    "aggregation": LocalAggregation,
+    "uniform_aggregation": LocalAggregation,
+    "psgd": PrivateSGD,
+}
+
+
+class KernelSettings(PublicModel):
+    """A kernel that all parties expand in the same public features.
+
+    Parameters
+    ----------
+    name : {"rbf", "laplacian", "cauchy", "polynomial", "linear"}
+    gamma, degree, coef0
+        As in scikit-learn, always numbers.
+    fourier_pairs, seed : int
+        Random Fourier features of the first three kernels.
+    public_rows : list of dict, optional
+        Rows of public, unlabelled points, columns as in the schema: landmark features, for any kernel, instead.
+    """
+
+    name: Literal["rbf", "laplacian", "cauchy", "polynomial", "linear"]
+    gamma: Annotated[float, Field(gt=0)] = 1.0
+    degree: Annotated[StrictInt, Field(ge=1)] = 3
+    coef0: Annotated[float, Field(ge=0)] = 1.0
+    fourier_pairs: Annotated[StrictInt, Field(ge=1)] = 500
+    seed: Annotated[StrictInt, Field(ge=0)] = 0
+    public_rows: tuple[dict[str, Any], ...] | None = None
+
+    def features(self, base: SchemaEncoder) -> EncodedFeatures:
+        """The feature map over the schema's encoding."""
+        kernel: Kernel = kernel_from_name(self.name, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        if self.public_rows is not None:
+            return SharedLandmarkFeatures(base, kernel, self.public_rows)
+        return SharedFourierFeatures(base, kernel, self.fourier_pairs, self.seed)
+
+
+class MultipartyPlan(PublicModel):
+    """Schema, model, guarantee, algorithm and parties of one joint training; nothing in it depends on a record.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of everybody's table, with its target's classes; in Python the attribute is ``table_schema``.
+    parties : dict of str to int
+        Each party's name and its number of records (of persons, if the schema has a person column), declared
+        beforehand: public, like N in every guarantee here.
+    epsilon, delta, neighbours
+        The promise, for everything the coordinator sees. With ``algorithm="psgd"`` it is RA12's claim for the limit
+        only; `guarantee` is what the run really costs, often more than epsilon 20.
+    algorithm : {"descent", "aggregation", "uniform_aggregation", "psgd"}, default="descent"
+        `NoisyDescent`; `LocalAggregation`, weighted or as Pathak et al. have it; RA12's `PrivateSGD`.
+    loss : {"logistic", "huber_hinge", "smoothed_hinge"}, default="logistic"
+    width : float, optional
+        Of the two hinges.
+    kernel : KernelSettings, optional
+        Linear in the encoded columns if left out.
+    rounds : int, optional
+        Gradients asked; by default chosen from public numbers.
+    regularization : float, optional
+        Lambda; by default chosen from public numbers, as for a single holder.
+    dropouts : int, default=0
+        How many parties may be missing from a round. ``dropouts * (dropouts + 1)`` must be less than the number of
+        parties that do not collude, else a coordinator that lies could open too much (`Cohort`).
+    colluding : int, default=1
+        How many parties may pool what they know with the coordinator's; see `Cohort`.
+    accept_weak_privacy : bool, default=False
+        The word that a cost of more than epsilon 20 or a delta of at least 1/n needs; every party signs it.
+    keys : dict of str to str, optional
+        The public identities of every party and of ``coordinator``, as `privlearn identity` prints them. A real run
+        needs them; a simulation makes its own.
+    """
+
+    table_schema: Annotated[Schema, Field(alias="schema")]
+    parties: Annotated[dict[Name, Annotated[StrictInt, Field(ge=1)]], Field(min_length=2)]
+    epsilon: Annotated[float, Field(gt=0)]
+    delta: Annotated[float, Field(ge=0, lt=1)]
+    neighbours: str = "replace_one"
+    algorithm: Algorithm = "descent"
+    loss: Literal["logistic", "huber_hinge", "smoothed_hinge"] = "logistic"
+    width: Annotated[float, Field(gt=0)] | None = None
+    kernel: KernelSettings | None = None
+    rounds: Annotated[StrictInt, Field(ge=1)] | None = None
+    regularization: Annotated[float, Field(gt=0)] | None = None
+    dropouts: Annotated[StrictInt, Field(ge=0)] = 0
+    colluding: Annotated[StrictInt, Field(ge=0)] = 1
+    accept_weak_privacy: StrictBool = False
+    keys: dict[Name, StrictStr] | None = None
+
+    @model_validator(mode="after")
+    def _can_be_carried_out(self) -> MultipartyPlan:
+        """Calibrating now means that nobody signs a plan that would be refused later."""
+        if self.table_schema.target is None or not self.table_schema.target.classes:
+            raise ValueError("schema.target: several parties train a classifier: list its classes")
+        if self.rounds is not None and "aggregation" in self.algorithm:
+            raise ValueError("rounds: aggregation has one round: remove it")
+        try:
+            if self.keys is not None:
+                check_keys(self.keys, self.parties)
+            check_strength(self._with_schema, self.total, self.accept_weak_privacy)
+        except InvalidParameter as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path) -> MultipartyPlan:
+        """Read a plan from .toml or .json; ``schema`` may name its file, relative to the plan's."""
+        path = Path(path)
+        if path.suffix not in (".toml", ".json"):
+            raise SchemaError(f"{path}: the name of a plan must end in .toml or .json")
+        try:
+            text = path.read_text(encoding="utf-8")
+            content = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        except OSError as error:
+            raise SchemaError(f"{path} cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise SchemaError(f"{path} is not valid {path.suffix[1:].upper()}: {error}") from None
+        if isinstance(content, dict) and isinstance(content.get("schema"), str):
+            content["schema"] = Schema.load(path.parent / content["schema"])
+        return cls.from_dict(content)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> MultipartyPlan:
+        if not isinstance(content, Mapping) or not all(isinstance(key, str) for key in content):
+            raise SchemaError("a plan is a mapping with the keys schema, parties, epsilon and delta")
+        return cls(**content)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting, defaults included, as plain JSON values."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    def canonical(self) -> bytes:
+        """The bytes that parties sign: the order of columns and of parties counts."""
+        return json.dumps(self.to_dict(), ensure_ascii=True, separators=(",", ":")).encode("ascii")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of `canonical`."""
+        return hashlib.sha256(self.canonical()).hexdigest()
+
+    @property
+    def total(self) -> int:
+        """N, the records of all parties."""
+        return sum(self.parties.values())
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the whole run costs each person: the promise, or for PSGD what composition gives."""
+        return self.mechanism.guarantee
+
+    @property
+    def weakness(self) -> str | None:
+        """Why the promise is hardly private; ``None`` if it is not so."""
+        return weakness(self._with_schema, self.total)
+
+    @cached_property
+    def cohort(self) -> Cohort:
+        return Cohort(len(self.parties), self.dropouts, self.colluding)
+
+    @cached_property
+    def features(self) -> EncodedFeatures:
+        """How each party maps its rows, with the encoder that a release holds."""
+        base = SchemaEncoder(self.table_schema)
+        return EncodedFeatures(base) if self.kernel is None else self.kernel.features(base)
+
+    @cached_property
+    def smooth_loss(self) -> Loss:
+        found: Loss = loss_from_name(self.loss, self.width)
+        return found
+
+    @cached_property
+    def mechanism(self) -> SummedMechanism:
+        """The calibrated algorithm; it has not seen a row."""
+        kind = _KINDS[self.algorithm]
+        promise = Guarantee(self.epsilon, self.delta, self.neighbours)
+        task = self._task()
+        noise = (
+            "norm_gamma"
+            if kind is PrivateSGD or (kind is LocalAggregation and not self.delta)
+            else "gaussian"
+        )
+        if reason := kind.explain_refusal(task, noise):
+            raise InvalidParameter(f"algorithm: {reason}")
+        if kind is LocalAggregation:
+            asked = {"smallest_party": min(self.parties.values())}
+        else:
+            asked = {"rounds": cast(int, self.rounds)}
+        calibrated = kind.calibrate(
+            task, promise, noise, self._calibration(task, promise), **self._members, **asked
+        )
+        return cast(SummedMechanism, calibrated)
+
+    def weight(self, party: str) -> float:
+        """What a party's own minimiser counts in an aggregation."""
+        if self.algorithm == "uniform_aggregation":
+            return 1.0 / len(self.parties)
+        return self.parties[party] / self.total
+
+    @property
+    def _with_schema(self) -> Guarantee:
+        """The promise and the price of what was bought of the schema, as the certificate will state it."""
+        return with_purchases(self.guarantee, self.table_schema.bought)
+
+    @property
+    def _members(self) -> dict[str, int]:
+        return {"parties": self.cohort.parties, "shares": self.cohort.honest}
+
+    def _calibration(self, task: Task, promise: Guarantee) -> str:
+        if self.algorithm == "descent":
+            return NoisyDescent.better_calibration(task, promise, **self._members)
+        return {"aggregation": "weighted", "uniform_aggregation": "uniform", "psgd": "ra12"}[self.algorithm]
+
+    def _task(self) -> Task:
+        classes = len(cast(Any, self.table_schema.target).classes)
+        draft = Task(
+            loss=self.smooth_loss,
+            total=self.total,
+            dimension=self.features.dimension,
+            problems=1 if classes == 2 else classes,
+            regularization=1.0,
+            tolerance=TOLERANCE,
+            neighbours=self.neighbours,
+            rows_per_person=self.table_schema.rows_per_person,
+            averaged=self.table_schema.person is not None,
+        )
+        if self.regularization is not None:
+            return replace(draft, regularization=self.regularization)
+        place = "output" if "aggregation" in self.algorithm else "objective"
+        noise = "gaussian" if self.delta else "norm_gamma"
+        # nearly the promise that the noise in the sum would keep if all of it counted
+        kept = Guarantee(self.epsilon / surplus(**self._members), self.delta, self.neighbours)
+        return replace(draft, regularization=default_regularization(draft, kept, place, noise))

@@ -1,0 +1,60 @@
+"""All parties and the coordinator in one process, with the messages of a real run: for rehearsals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from privlearn.errors import InvalidParameter
+from privlearn.multiparty.run.conversation import Parts, Stage, Tell
+from privlearn.multiparty.run.coordinator_run import CoordinatorRun
+from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
+from privlearn.multiparty.run.party_run import PartyRun
+from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.training import Party
+from privlearn.release import Release
+
+
+def simulate(plan: MultipartyPlan, tables: Mapping[str, Any], tell: Tell = lambda line: None) -> Release:
+    """Run the plan with keys made for the occasion; this process sees every party's rows.
+
+    Parameters
+    ----------
+    plan : MultipartyPlan
+    tables : dict of str to table
+        Each party's rows by its name in the plan, target column included.
+    tell : callable, optional
+        Is given each line of the coordinator's progress.
+
+    Examples
+    --------
+    >>> from privlearn.data.datasets import census_schema, simulated_census
+    >>> plan = MultipartyPlan(
+    ...     schema=census_schema(), parties={"north": 500, "south": 2500}, epsilon=2.0, delta=1e-5
+    ... )
+    >>> tables = {"north": simulated_census(500, seed=1), "south": simulated_census(2500, seed=2)}
+    >>> print(simulate(plan, tables).certificate.guarantee)
+    (epsilon = 2, delta = 1e-05)-differential privacy, neighbours: replace_one
+    """
+    if sorted(tables) != sorted(plan.parties):
+        raise InvalidParameter(f"bring a table of each party of the plan: {', '.join(plan.parties)}")
+    identities = {name: Identity.generate() for name in (COORDINATOR_NAME, *plan.parties)}
+    keys = {name: str(identity.public) for name, identity in identities.items()}
+    plan = MultipartyPlan.from_dict(plan.to_dict() | {"keys": keys})
+    parties = [
+        PartyRun(plan, name, identities[name], Party.from_table(plan, name, tables[name]), _no_ledger, _quiet)
+        for name in plan.parties
+    ]
+
+    def exchange(stage: Stage, parts: Mapping[int, Parts]) -> dict[int, Parts | str]:
+        return {number: parties[number].reply(stage, own) for number, own in parts.items()}
+
+    return CoordinatorRun(plan, identities[COORDINATOR_NAME], exchange, tell).train()
+
+
+def _no_ledger() -> None:
+    return None
+
+
+def _quiet(line: str) -> None:
+    """A simulated party has no screen."""

@@ -1,0 +1,108 @@
+"""Checking a release as a stranger would: from the file alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+
+from privlearn.errors import InvalidParameter, VerificationError
+from privlearn.guarantee import Guarantee
+from privlearn.release.artifact import Release
+from privlearn.release.certified import Certified
+from privlearn.release.files import read_whole
+from privlearn.release.session_certificate import SessionCertificate
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What the file proves about itself.
+
+    Attributes
+    ----------
+    claimed, recomputed : Guarantee
+        The promise, and what the constants give; the second is never weaker.
+    is_private : bool
+        False if there is no promise (epsilon = inf) or the noise came from a seeded generator.
+    weakness : str or None
+        Why the promise, though kept, is hardly private: epsilon above 20, or delta at or above 1/n.
+    signer : str or None
+        Public key (hexadecimal) whose signature covers the file.
+    certificate : Certificate or SessionCertificate
+        What the file states, with every constant.
+    """
+
+    claimed: Guarantee
+    recomputed: Guarantee
+    is_private: bool
+    signer: str | None
+    certificate: Certified = field(repr=False)
+
+    @property
+    def weakness(self) -> str | None:
+        return self.certificate.weakness
+
+
+def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verification:
+    """Check every byte, recompute the guarantee from the certificate alone, and check the signature.
+
+    Parameters
+    ----------
+    path : path
+        A release, or a session's certificate as `SessionCertificate.save` wrote it; the latter bears no signature.
+    signer : Ed25519PublicKey, optional
+        Whose signature is required.
+
+    Raises
+    ------
+    VerificationError
+        If anything contradicts anything else, or the file is not signed by ``signer``.
+    """
+    proven = verify_bytes(read_whole(path))
+    if signer is not None and proven.signer != signer.public_bytes_raw().hex():
+        raise VerificationError("the file is not signed by the given key")
+    return proven
+
+
+def verify_bytes(raw: bytes) -> Verification:
+    """The same for a file's content."""
+    if raw.lstrip()[:1] == b"{":  # JSON; a release is an archive
+        return _proven(SessionCertificate.from_bytes(raw), signer=None)
+    release = Release.from_bytes(raw)
+    return _proven(release.certificate, release.signature["public_key"] if release.signature else None)
+
+
+def _proven(certificate: Certified, signer: str | None) -> Verification:
+    recomputed = certificate.mechanism.spends()
+    return Verification(certificate.guarantee, recomputed, certificate.is_private, signer, certificate)
+
+
+def read_private_key(path: str | Path) -> Ed25519PrivateKey:
+    """A holder's signing key in PEM form, as `openssl genpkey -algorithm ed25519` writes it."""
+    key = _read_key(path, lambda content: load_pem_private_key(content, password=None))
+    if not isinstance(key, Ed25519PrivateKey):
+        raise InvalidParameter(
+            f"{path} is not an Ed25519 key: make one with `openssl genpkey -algorithm ed25519`"
+        )
+    return key
+
+
+def read_public_key(path: str | Path) -> Ed25519PublicKey:
+    """A holder's public key in PEM form, as `openssl pkey -pubout` writes it."""
+    key = _read_key(path, load_pem_public_key)
+    if not isinstance(key, Ed25519PublicKey):
+        raise InvalidParameter(f"{path} is not an Ed25519 public key: make it with `openssl pkey -pubout`")
+    return key
+
+
+def _read_key(path: str | Path, parse: Callable[[bytes], Any]) -> Any:
+    try:
+        return parse(Path(path).read_bytes())
+    except OSError as error:
+        raise InvalidParameter(f"cannot read the key {path}: {error.strerror}") from None
+    except (TypeError, ValueError):
+        raise InvalidParameter(f"{path} is not an unencrypted PEM key") from None

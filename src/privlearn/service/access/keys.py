@@ -1,0 +1,182 @@
+"""Keys: what an analyst or the holder shows to be let in.
+
+A key is ``pl_<id>_<secret>``. The secret has 256 random bits, so that its SHA-256 says nothing about it and no slow
+hash is needed; only the hash is stored, and compared in constant time. A key that is unknown, expired or revoked gets
+one and the same answer, after the same comparison.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Literal
+
+from sqlalchemy import Row, insert, select, update
+
+from privlearn.errors import InvalidParameter
+from privlearn.service.holder.settings import HOLDER
+from privlearn.service.refusals import AccessRefused, NotFound
+from privlearn.service.store.tables import keys
+from privlearn.service.timing import TtlCache, as_text, now
+from privlearn.storage import excluding, reading
+
+Role = Literal["holder", "analyst"]
+
+_FORM = re.compile(r"pl_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+_NOBODY = "0" * 64  # no SHA-256 that anybody knows an origin of
+_SHOWN = [column for column in keys.c if column.name != "secret_hash"]
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks.
+
+    Attributes
+    ----------
+    key_id : str
+    role : {"holder", "analyst"}
+    analyst : str
+        Empty for the holder.
+    datasets : frozenset of str or None
+        The only data sets that the key is good for; ``None``: all that the analyst has a share of.
+    """
+
+    key_id: str
+    role: Role
+    analyst: str = ""
+    datasets: frozenset[str] | None = None
+
+    @property
+    def is_holder(self) -> bool:
+        return self.role == "holder"
+
+    @property
+    def name(self) -> str:
+        """As it stands in the log."""
+        return HOLDER if self.is_holder else self.analyst
+
+
+@dataclass(frozen=True)
+class KeyInfo:
+    """A key without its secret; times are ISO UTC, or empty."""
+
+    caller: Caller
+    created: str
+    expires: str
+    revoked: str
+
+    @property
+    def is_valid(self) -> bool:
+        return not self.revoked and (not self.expires or as_text(now()) < self.expires)
+
+
+def create_key(
+    store: str,
+    role: Role,
+    analyst: str = "",
+    datasets: Sequence[str] | None = None,
+    expires: datetime | None = None,
+) -> str:
+    """A new key, which nobody can see again.
+
+    Parameters
+    ----------
+    store : str
+    role : {"holder", "analyst"}
+    analyst : str, optional
+        Name of the analyst, for that role alone.
+    datasets : sequence of str, optional
+        The only data sets that it is good for; of an analyst's key alone, the holder's opens everything.
+    expires : datetime, optional
+        With a time zone.
+    """
+    if role not in ("holder", "analyst") or (role == "analyst") != bool(analyst):
+        raise InvalidParameter("a key is the holder's, or an analyst's whose name is given: choose one")
+    if role == "holder" and datasets is not None:
+        raise InvalidParameter("the holder's key opens everything: leave out the data sets")
+    if expires is not None and (expires.tzinfo is None or expires <= now()):
+        raise InvalidParameter("a key expires in the future, at a time with a time zone: give a later one")
+    key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+    with excluding(store, "keys") as connection:
+        connection.execute(
+            insert(keys).values(
+                id=key_id,
+                role=role,
+                analyst=analyst,
+                datasets=None if datasets is None else sorted(datasets),
+                secret_hash=hashed(secret),
+                created=as_text(now()),
+                expires="" if expires is None else as_text(expires.astimezone(now().tzinfo)),
+            )
+        )
+    return f"pl_{key_id}_{secret}"
+
+
+def revoke_key(store: str, key_id: str) -> None:
+    """Make a key useless, here at once and in other server processes within 5 seconds."""
+    with excluding(store, "keys") as connection:
+        found = connection.execute(select(*_SHOWN).where(keys.c.id == key_id)).one_or_none()
+        if found is None:
+            raise NotFound(f"there is no key {key_id!r}: `privlearn keys list` shows them")
+        if not found.revoked:
+            connection.execute(update(keys).where(keys.c.id == key_id).values(revoked=as_text(now())))
+    _LOOKED_UP.forget()
+
+
+def list_keys(store: str) -> list[KeyInfo]:
+    """All keys that were ever made, oldest first."""
+    with reading(store) as connection:
+        return [_info(row) for row in connection.execute(select(*_SHOWN).order_by(keys.c.created))]
+
+
+def authenticate(store: str, text: str) -> Caller:
+    """Who shows this key.
+
+    Raises
+    ------
+    AccessRefused
+        For a key that is unknown, expired or revoked, or no key at all: the message does not say which.
+    """
+    form = _FORM.fullmatch(text)
+    key_id, secret = form.groups() if form else ("", "")
+    found = _LOOKED_UP.get((store, key_id), lambda: _look_up(store, key_id))
+    expected, info = found or (_NOBODY, None)
+    same = hmac.compare_digest(expected, hashed(secret))
+    return _admitted(info if same else None)
+
+
+def caller_of_key(store: str, key_id: str) -> Caller:
+    """Who has the key of this id, if it is still valid; for those who have shown the key itself before."""
+    found = _LOOKED_UP.get((store, key_id), lambda: _look_up(store, key_id))
+    return _admitted(found and found[1])
+
+
+def hashed(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()
+
+
+def _admitted(info: KeyInfo | None) -> Caller:
+    if info is None or not info.is_valid:
+        raise AccessRefused(
+            "this key does not open anything: check that it is complete, or ask the data's holder for one"
+        )
+    return info.caller
+
+
+def _look_up(store: str, key_id: str) -> tuple[str, KeyInfo] | None:
+    with reading(store) as connection:
+        row = connection.execute(select(keys).where(keys.c.id == key_id)).one_or_none()
+    return None if row is None else (row.secret_hash, _info(row))
+
+
+def _info(row: Row[Any]) -> KeyInfo:
+    only = None if row.datasets is None else frozenset(row.datasets)
+    return KeyInfo(Caller(row.id, row.role, row.analyst, only), row.created, row.expires, row.revoked)
+
+
+_LOOKED_UP: TtlCache[tuple[str, str], tuple[str, KeyInfo]] = TtlCache(seconds=5.0, most=1000)

@@ -1,0 +1,69 @@
+"""Who asks, and what was done by whom."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from privlearn.service.api.schemas import Answer, with_example
+from privlearn.service.http.callers import Holder, KnownCaller, Served
+from privlearn.service.http.problems import refused
+
+router = APIRouter(prefix="/v1", tags=["people"])
+
+
+class MeAnswer(Answer):
+    """Whose key was shown."""
+
+    model_config = with_example(
+        {"key": "1f2e3d4c5b6a7988", "role": "analyst", "analyst": "alice", "datasets": ["census"]}
+    )
+
+    key: str = Field(description="Id of the key, as in the holder's list; not the key itself.")
+    role: Literal["holder", "analyst"] = Field(description="What it may do.")
+    analyst: str = Field(description="Whose it is; empty for the holder.")
+    datasets: list[str] = Field(description="The data sets that it may ask about.")
+
+
+class EventAnswer(Answer):
+    """One line of the audit log."""
+
+    model_config = with_example(
+        {
+            "id": 17,
+            "time": "2026-11-16T09:00:00.000000+00:00",
+            "actor": "alice",
+            "action": "asked for a release",
+            "dataset": "census",
+            "details": {"job": "9f86d081884c7d65", "epsilon": 1.0},
+        }
+    )
+
+    id: int = Field(description="Number of the line.")
+    time: str = Field(description="When (UTC).")
+    actor: str = Field(description="Who.")
+    action: str = Field(description="What was done.")
+    dataset: str = Field(description="To which data set; empty: none.")
+    details: dict[str, Any] = Field(description="Public details.")
+
+
+@router.get("/me", summary="See whose key this is", responses=refused())
+def get_me(service: Served, caller: KnownCaller) -> MeAnswer:
+    """A first call to try a key with."""
+    names = [offered.name for offered in service.datasets(caller)]
+    return MeAnswer(key=caller.key_id, role=caller.role, analyst=caller.analyst, datasets=names)
+
+
+@router.get("/events", summary="Read the audit log", responses=refused(403, 422))
+def list_events(
+    service: Served,
+    holder: Holder,
+    limit: Annotated[int, Query(ge=1, le=1000, description="How many lines.", examples=[100])] = 100,
+    before: Annotated[
+        int | None, Query(ge=0, lt=2**31, description="Only lines before this number.", examples=[17])
+    ] = None,
+) -> list[EventAnswer]:
+    """Newest first. Needs a holder's key."""
+    return [EventAnswer.of(event) for event in service.events(holder, limit, before)]

@@ -1,0 +1,1 @@
+"""What the holder declares: settings, data sets, budgets."""

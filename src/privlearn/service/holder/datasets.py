@@ -1,0 +1,198 @@
+"""Data sets that the holder offers: schema, rows, learners, and the budget of each analyst."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+
+from privlearn.data import Schema, SchemaEncoder
+from privlearn.data.schema.schema import with_purchases
+from privlearn.data.sources.files import read_records
+from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SchemaError
+from privlearn.guarantee import Guarantee, weakness
+from privlearn.ledger import Ledger, Statement
+from privlearn.ledger.composition import exact
+from privlearn.planning.stand_in import synthetic_table
+from privlearn.service.access.keys import Caller
+from privlearn.service.holder.settings import HOLDER, DataSet, Owner
+from privlearn.service.holder.sources import read_query
+from privlearn.service.jobs.recipes import Recipe, default_recipes, estimator
+from privlearn.service.refusals import Forbidden, NotFound
+
+
+def statement_for(offered: OfferedDataSet, caller: Caller) -> Statement:
+    """The whole budget and the caller's share of it; of the entries the caller's own, or all for the holder."""
+    statement = offered.ledger_of(caller.name).statement()
+    if caller.is_holder:
+        return statement
+    own = tuple(entry for entry in statement.entries if entry.account == caller.name)
+    return dataclasses.replace(statement, entries=own)
+
+
+def check_room(offered: OfferedDataSet, caller: Caller, wanted: Guarantee) -> None:
+    """Refuse at once what cannot fit; whether it does is decided when the training reserves its cost."""
+    statement = offered.ledger_of(caller.name).statement()
+    lefts = {"your share": statement.share.left} if statement.share else {}
+    if statement.composition == "basic":  # in the other, many small costs take less than their sum
+        lefts["the data set's budget"] = statement.left
+    for name, left in lefts.items():
+        if exact(wanted.epsilon) > exact(left.epsilon) or exact(wanted.delta) > exact(left.delta):
+            raise BudgetExceeded(
+                f"{name} has no room for {wanted}: {left} is left. Ask for no more than that. Nothing was spent"
+            )
+
+
+_PIECE = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class OfferedDataSet:
+    """One data set as the service knows it.
+
+    Attributes
+    ----------
+    name : str
+        In the ledger, in addresses, for analysts.
+    settings : DataSet
+    schema : Schema
+        Public.
+    learners : dict of str to Recipe
+        Public.
+    records : int
+        Public: the number of records, or of persons if the schema has a person column. Read once.
+    """
+
+    name: str
+    settings: DataSet = field(repr=False)
+    schema: Schema = field(repr=False)
+    learners: dict[str, Recipe]
+    owner: Owner = field(repr=False)
+    counted: int | None = None
+    """The number of records, for a process to whom the server has told it."""
+
+    @cached_property
+    def records(self) -> int:
+        return self._read_and_check() if self.counted is None else self.counted
+
+    def read_rows(self) -> pa.Table:
+        """PRIVATE: the rows, with the types that the schema states."""
+        settings = self.settings
+        if settings.table is not None:
+            return read_records(settings.table, self.schema)
+        return read_query(str(settings.database), str(settings.query), self.schema)
+
+    def synthetic(self, rows: int, seed: int = 0) -> pa.Table:
+        """Made-up rows with a target, from the schema alone."""
+        return synthetic_table(self.schema, rows, seed)
+
+    def recipe(self, learner: str) -> Recipe:
+        """What one of the offered learners is made of."""
+        if learner not in self.learners:
+            raise NotFound(
+                f"data set {self.name!r} offers no such learner: take one of {', '.join(self.learners)}"
+            )
+        return self.learners[learner]
+
+    def weakness(self, guarantee: Guarantee) -> str | None:
+        """Why a promise about these records, with what was bought of their schema, is hardly private."""
+        return weakness(with_purchases(guarantee, self.schema.bought), self.records)
+
+    def ledger_of(self, analyst: str) -> Ledger:
+        """The budget as far as it is an analyst's: the share in the holder's file, or everything for `HOLDER`."""
+        share = self.owner.share(analyst, self.name)
+        if share is None and analyst != HOLDER:
+            raise Forbidden(
+                f"{analyst} has no share of data set {self.name!r} any more: ask its holder for one"
+            )
+        return Ledger(self.owner.server.store, self.name).of_account(analyst, share)
+
+    def _read_and_check(self) -> int:
+        """Encode all rows once: they must fit the schema. What is wrong with them names columns, never cells."""
+        rows, encoder = self.read_rows(), SchemaEncoder(self.schema)
+        target = self.schema.target
+        if target is None or target.name not in rows.column_names:
+            raise DataError("the rows have no target column: add it to the table and to the schema")
+        for start in range(0, max(rows.num_rows, 1), _PIECE):
+            piece = rows.slice(start, _PIECE)
+            encoder.encode(piece)
+            read_answers = encoder.encode_labels if target.classes else encoder.encode_targets
+            read_answers(piece.column(target.name))
+        return encoder.person_weights(rows)[1]
+
+
+class Catalog:
+    """All data sets of a holder; making one reads their schemas, not their rows.
+
+    Parameters
+    ----------
+    owner : Owner
+    counted : mapping from names to numbers of records, optional
+        As the server found them; without it each is counted when it is first asked for.
+    """
+
+    def __init__(self, owner: Owner, counted: Mapping[str, int] | None = None) -> None:
+        self._owner = owner
+        self._offered = {name: _offer(owner, name, (counted or {}).get(name)) for name in owner.datasets}
+
+    def check(self) -> dict[str, int]:
+        """Refuse learners and rows that do not fit their schema, before anybody asks; count the records."""
+        for name, offered in self._offered.items():
+            for learner, recipe in offered.learners.items():
+                with _named(f"{name}.learners.{learner}"):
+                    _check_recipe(recipe, offered.schema)
+            with _named(name):
+                offered.records  # noqa: B018 - reads the rows
+        return {name: offered.records for name, offered in self._offered.items()}
+
+    def of(self, caller: Caller) -> list[OfferedDataSet]:
+        """What the caller may see."""
+        return [offered for offered in self._offered.values() if self._sees(caller, offered.name)]
+
+    def get(self, caller: Caller, name: str) -> OfferedDataSet:
+        """One data set; NotFound if there is none of that name, or none that the caller may see."""
+        if not self._sees(caller, name):
+            raise NotFound(
+                "there is no such data set, or your key is not for it: list those that you may use"
+            )
+        return self._offered[name]
+
+    def named(self, name: str) -> OfferedDataSet:
+        """One data set, for the service's own work."""
+        if name not in self._offered:
+            raise NotFound(f"data set {name!r} is not offered any more: put it back into the holder's file")
+        return self._offered[name]
+
+    def _sees(self, caller: Caller, name: str) -> bool:
+        if name not in self._offered or (caller.datasets is not None and name not in caller.datasets):
+            return False
+        return caller.is_holder or self._owner.share(caller.analyst, name) is not None
+
+
+def _offer(owner: Owner, name: str, counted: int | None) -> OfferedDataSet:
+    settings = owner.datasets[name]
+    with _named(name):
+        schema = Schema.load(settings.schema_file)
+        learners = settings.learners or default_recipes(schema)
+    return OfferedDataSet(name, settings, schema, learners, owner, counted)
+
+
+def _check_recipe(recipe: Recipe, schema: Schema) -> None:
+    """Plan it on two made-up rows; they serve as public points too, without which some kernels cannot be released."""
+    rows = synthetic_table(schema, 2, seed=0)
+    points = None if recipe.model == "logistic" and recipe.kernel == "linear" else rows
+    promise = Guarantee(1.0, 1e-6)
+    estimator(recipe, schema, promise, public_points=points).prepare(rows, None, private=True).plan(promise)
+
+
+@contextmanager
+def _named(dataset: str) -> Iterator[None]:
+    """Say whose fault it is."""
+    try:
+        yield
+    except (DataError, SchemaError, InvalidParameter) as error:
+        raise type(error)(f"datasets.{dataset}: {error}") from None

@@ -1,0 +1,261 @@
+"""The holder's file, owner.toml: what is served, to whom, within which limits."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
+
+from privlearn.data.schema.columns import Neighbours, PublicModel
+from privlearn.data.schema.schema import read_toml
+from privlearn.errors import LedgerError, SchemaError
+from privlearn.guarantee import Guarantee
+from privlearn.ledger.statement import CompositionName
+from privlearn.service.holder.sources import check_address
+from privlearn.service.jobs.recipes import Positive, Recipe
+from privlearn.storage import locate
+
+HOLDER = "holder"
+"""The holder's name in logs; no analyst may have it."""
+
+
+def _servable(name: str) -> str:
+    allowed = name.isascii() and name.replace("-", "").replace("_", "").isalnum() and name[0].isalnum()
+    if not allowed or len(name) > 64:
+        raise ValueError(
+            f"the name {name!r} stands in addresses: take up to 64 letters, digits, - and _, e.g. census-2021"
+        )
+    return name
+
+
+Name = Annotated[StrictStr, Field(min_length=1), AfterValidator(_servable)]
+Count = Annotated[StrictInt, Field(ge=1)]
+Delta = Annotated[float, Field(ge=0, lt=1, strict=True)]
+
+
+class ServerSettings(PublicModel):
+    """Where the server listens, and where it keeps what must outlive it.
+
+    Parameters
+    ----------
+    host, port
+        Without TLS only this machine itself, unless ``behind_proxy``.
+    folder : path
+        Made if missing, for its owner alone: database, lock.
+    ledger : str, optional
+        ``postgresql://user@host/database`` if several servers share budgets; by default SQLite in the folder.
+    tls_certificate, tls_key : path, optional
+    behind_proxy : bool, default=False
+        True if another server, which does TLS, passes requests on to this one.
+    training_processes : int, default=1
+    """
+
+    host: Annotated[StrictStr, Field(min_length=1)] = "127.0.0.1"
+    port: Annotated[StrictInt, Field(ge=0, le=65535)] = 8383
+    folder: Path = Path("state")
+    ledger: StrictStr | None = None
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    behind_proxy: StrictBool = False
+    training_processes: Annotated[StrictInt, Field(ge=1, le=64)] = 1
+
+    @field_validator("ledger")
+    @classmethod
+    def _is_postgresql(cls, ledger: str | None) -> str | None:
+        if ledger is None:
+            return None
+        if not ledger.startswith("postgresql"):
+            raise ValueError(
+                "must be postgresql://user@host/database: leave it out for SQLite in the server's folder"
+            )
+        try:
+            return locate(ledger)
+        except LedgerError as error:
+            raise ValueError(str(error)) from None
+
+    @model_validator(mode="after")
+    def _is_not_overheard(self) -> ServerSettings:
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key go together: give both, or neither")
+        if not (self.uses_tls or self.behind_proxy or _is_loopback(self.host)):
+            raise ValueError(
+                'host: keys would be sent in the clear: give tls_certificate and tls_key, or host = "127.0.0.1", '
+                "or behind_proxy = true if another server does TLS"
+            )
+        return self
+
+    @property
+    def uses_tls(self) -> bool:
+        return self.tls_certificate is not None
+
+    @property
+    def store(self) -> str:
+        """Where everything durable is kept, as `privlearn.storage` names it."""
+        return self.ledger or locate(self.folder / "privlearn.db")
+
+
+class Limits(PublicModel):
+    """What is refused as too large or too often."""
+
+    body_megabytes: Count = 32
+    batch_rows: Count = 10_000
+    requests_per_minute: Count = 6000
+    sign_ins_per_minute: Count = 10
+
+
+class Share(PublicModel):
+    """What an analyst may spend of a data set's budget."""
+
+    epsilon: Positive
+    delta: Delta = 0.0
+
+
+class DataSet(PublicModel):
+    """A table and its budget.
+
+    Parameters
+    ----------
+    table : path
+        A .csv, .csv.gz or .parquet file; or ``database`` and ``query`` instead.
+    database, query : str
+        An address as SQLAlchemy takes it, without a password, and one SELECT.
+    schema : path
+        In Python the attribute is ``schema_file``.
+    epsilon, delta, neighbours, composition
+        The budget, as in `Ledger.create`; fixed from the first start on.
+    training_seconds : float, default=1
+        A training's end is seen so long after its start, or twice, four times, ... so long if it takes longer; its
+        charge, half so long after it.
+    accept_weak_privacy : bool, default=False
+        True lets analysts ask for an epsilon above 20 or a delta of at least 1/n, which hardly protect anybody.
+    learners : dict of str to Recipe, optional
+        What analysts may train; by default `default_recipes`.
+    """
+
+    table: Path | None = None
+    database: StrictStr | None = None
+    query: Annotated[StrictStr, Field(min_length=1)] | None = None
+    schema_file: Annotated[Path, Field(alias="schema")]
+    epsilon: Positive
+    delta: Delta = 0.0
+    neighbours: Neighbours = "replace_one"
+    composition: CompositionName = "basic"
+    training_seconds: Positive = 1.0
+    accept_weak_privacy: StrictBool = False
+    learners: dict[Name, Recipe] = Field(default_factory=dict)
+
+    @field_validator("database")
+    @classmethod
+    def _holds_no_password(cls, database: str | None) -> str | None:
+        return database if database is None else check_address(database)
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> DataSet:
+        of_database = self.database is not None and self.query is not None
+        if (self.table is None) != of_database or (self.database is None) != (self.query is None):
+            raise ValueError(
+                'say where the rows are: table = "census.csv", or database = "postgresql://..." together with '
+                'query = "SELECT ..."'
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_composed(self) -> DataSet:
+        if self.composition == "renyi" and self.delta == 0:
+            raise ValueError('composition: "renyi" needs a delta above 0: give delta = 1e-6, or take "basic"')
+        return self
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The whole budget."""
+        return Guarantee(self.epsilon, self.delta, self.neighbours)
+
+
+class Owner(PublicModel):
+    """The holder's file.
+
+    Parameters
+    ----------
+    server : ServerSettings
+    limits : Limits
+    datasets : dict of str to DataSet
+        A key is the data set's name: in the ledger, in addresses, for analysts.
+    analysts : dict of str to dict of str to Share
+        What each analyst may spend of which data sets; others it does not see.
+    """
+
+    server: ServerSettings = Field(default_factory=ServerSettings)
+    limits: Limits = Field(default_factory=Limits)
+    datasets: Annotated[dict[Name, DataSet], Field(min_length=1)]
+    analysts: dict[Name, dict[Name, Share]] = Field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Owner:
+        """Read a .toml file; its paths are relative to its folder."""
+        path = Path(path)
+        content = read_toml(path)
+        _resolve(content, path.absolute().parent)
+        try:
+            return cls(**content)
+        except SchemaError as error:
+            raise SchemaError(f"{path}:\n{error}") from None
+
+    @model_validator(mode="after")
+    def _shares_fit(self) -> Owner:
+        for analyst, shares in self.analysts.items():
+            if analyst == HOLDER:
+                raise ValueError(f"analysts.{HOLDER}: is the holder's own name in the log: choose another")
+            for name, share in shares.items():
+                _check_share(f"analysts.{analyst}.{name}", share, self.datasets.get(name))
+        return self
+
+    def share(self, analyst: str, dataset: str) -> Guarantee | None:
+        """What an analyst may spend of a data set; ``None`` if it is none of theirs."""
+        share = self.analysts.get(analyst, {}).get(dataset)
+        if share is None:
+            return None
+        return Guarantee(share.epsilon, share.delta, self.datasets[dataset].neighbours)
+
+
+def _check_share(where: str, share: Share, dataset: DataSet | None) -> None:
+    if dataset is None:
+        raise ValueError(f"{where}: there is no such data set: add it under datasets, or remove the share")
+    if share.epsilon > dataset.epsilon or share.delta > dataset.delta:
+        raise ValueError(
+            f"{where}: is more than the whole budget, epsilon {dataset.epsilon:g} and delta {dataset.delta:g}: "
+            "give no more than that"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _resolve(content: dict[str, Any], folder: Path) -> None:
+    """Make paths absolute, in place; what has the wrong type is left for the checks."""
+    server = content.setdefault("server", {})
+    if isinstance(server, dict):
+        server.setdefault("folder", "state")
+        _resolve_paths(server, ("folder", "tls_certificate", "tls_key"), folder)
+    datasets = content.get("datasets")
+    for dataset in datasets.values() if isinstance(datasets, dict) else ():
+        if isinstance(dataset, dict):
+            _resolve_paths(dataset, ("table", "schema"), folder)
+            _resolve_sqlite(dataset, folder)
+
+
+def _resolve_paths(table: dict[str, Any], names: tuple[str, ...], folder: Path) -> None:
+    for name in names:
+        if isinstance(table.get(name), str):
+            table[name] = str(folder / table[name])
+
+
+def _resolve_sqlite(dataset: dict[str, Any], folder: Path) -> None:
+    database = dataset.get("database")
+    if isinstance(database, str) and database.startswith("sqlite:///"):
+        dataset["database"] = f"sqlite:///{folder / database.removeprefix('sqlite:///')}"

@@ -1,0 +1,142 @@
+"""Rows from a database, by one query of the holder's; what the database says when it fails may quote cells, so it
+is never repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pyarrow as pa
+from sqlalchemy import URL, CursorResult, Engine, create_engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.pool import NullPool
+
+from privlearn.data import Schema, as_table
+from privlearn.data.sources.files import arrow_type, refuse_unclear_persons, wanted_columns
+from privlearn.data.sources.table import safely
+from privlearn.errors import DataError, PrivlearnError
+
+_PIECE = 10_000
+
+
+def check_address(text: str) -> str:
+    """Refuse an address that cannot be read or would show a password; no message repeats a part of it."""
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise ValueError(
+            "the address cannot be read: give postgresql://user@host/database or sqlite:///file.db"
+        ) from None
+    if url.password is not None or "password" in url.query:
+        raise ValueError(
+            "must not contain a password, it would be seen: leave it out, and put it where the database's driver "
+            "looks for it (PostgreSQL: ~/.pgpass or PGPASSWORD)"
+        )
+    return text
+
+
+def read_query(address: str, query: str, schema: Schema) -> pa.Table:
+    """The rows of a query, in pieces, with the types that the schema states.
+
+    Parameters
+    ----------
+    address : str
+        As SQLAlchemy takes it; a connection that may only read is asked for where the database knows one.
+    query : str
+        One SELECT; its columns that the schema does not name are dropped.
+    schema : Schema
+    """
+    try:
+        return _answer(_engine(address), query, schema)
+    except (PrivlearnError, MemoryError):
+        raise
+    except Exception as error:
+        kind = type(error.orig if isinstance(error, DBAPIError) else error).__name__
+    # Raised only now, so that it does not carry the database's own error along.
+    raise DataError(
+        f"the database did not answer the query ({kind}; its message is withheld, since it may quote the data): "
+        "check the address, the permissions and the query by hand"
+    )
+
+
+def _answer(engine: Engine, query: str, schema: Schema) -> pa.Table:
+    options = {"stream_results": True, "no_parameters": True}  # a % or : in the query is the query's own
+    with (
+        engine.connect() as connection,
+        closing(connection.execution_options(**options).exec_driver_sql(query)) as result,
+    ):
+        return _as_table(result, schema)
+
+
+def _as_table(result: CursorResult[Any], schema: Schema) -> pa.Table:
+    names = [str(name) for name in result.keys()]  # noqa: SIM118 - a result is no mapping
+    wanted = wanted_columns(names, schema, "the query's result")
+    refuse_unclear_persons(schema, names)
+    as_table(pa.table([[]] * len(names), names=names), wanted)  # refuses repeated names
+    fields = [(names.index(name), pa.field(name, arrow_type(schema, name))) for name in wanted]
+    pieces = [_piece(rows, fields) for rows in result.partitions(_PIECE)]
+    return pa.Table.from_batches(pieces, pa.schema([field for _, field in fields]))
+
+
+def _engine(address: str) -> Engine:
+    url = make_url(address)
+    if url.drivername == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+    try:
+        engine = create_engine(_only_reading(url), poolclass=NullPool)
+    except (ModuleNotFoundError, NoSuchModuleError):
+        raise DataError(
+            f"no driver for {url.drivername} is installed: install it (PostgreSQL: pip install "
+            "'privlearn[postgresql]'), or export the rows to a .parquet file"
+        ) from None
+    if url.get_backend_name() == "postgresql":
+        return engine.execution_options(postgresql_readonly=True)
+    return engine
+
+
+def _only_reading(url: URL) -> URL:
+    if url.get_backend_name() != "sqlite":
+        return url
+    return url.set(database=f"file:{url.database}", query={"mode": "ro", "uri": "true"})
+
+
+def _piece(rows: Any, fields: list[tuple[int, Any]]) -> pa.RecordBatch:
+    columns = [_column([row[place] for row in rows], field) for place, field in fields]
+    return pa.record_batch(columns, schema=pa.schema([field for _, field in fields]))
+
+
+def _column(cells: list[Any], field: Any) -> pa.Array:
+    convert, words = _CONVERSIONS[field.type]
+    problem = (
+        f"column {field.name!r} of the query holds cells that are not {words}: correct them or the query"
+    )
+    return safely(
+        lambda: pa.array([None if cell is None else convert(cell) for cell in cells], type=field.type),
+        problem,
+    )
+
+
+def _number(cell: Any) -> float:
+    if isinstance(cell, str | bytes):
+        raise TypeError("text where a number should be")
+    return float(cell)
+
+
+def _truth(cell: Any) -> bool:
+    if cell not in (0, 1):  # SQLite has no truth values of its own
+        raise TypeError("neither true nor false")
+    return bool(cell)
+
+
+def _text(cell: Any) -> str:
+    if isinstance(cell, bytes | memoryview):
+        raise TypeError("bytes where text should be")
+    return str(cell)
+
+
+_CONVERSIONS: dict[Any, tuple[Callable[[Any], Any], str]] = {
+    pa.float64(): (_number, "numbers"),
+    pa.bool_(): (_truth, "true or false"),
+    pa.string(): (_text, "text"),
+}

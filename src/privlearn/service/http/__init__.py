@@ -1,0 +1,1 @@
+"""What the HTTP interface and the pages share."""

@@ -1,0 +1,293 @@
+"""Tables that travel: JSON, CSV and Arrow, told apart, read with limits, and written."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any, Literal, NoReturn, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+from fastapi import Request
+from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
+from starlette.responses import Response
+
+from privlearn.data import Schema
+from privlearn.data.sources.files import arrow_type, parse_csv
+from privlearn.data.sources.table import safely
+from privlearn.errors import DataError, InvalidParameter
+from privlearn.service.http.problems import Malformed, NotOffered, UnknownKind, explain_invalid
+from privlearn.service.refusals import TooLarge
+
+_UNREADABLE = "the body is not an Arrow stream that can be read: write it with pyarrow.ipc.new_stream"
+_COMPRESSED = "the Arrow stream is compressed: write it without compression"
+_HEADER = 2  # places of members in Arrow's Message, DictionaryBatch and RecordBatch tables
+_DATA = 1
+_COMPRESSION = 3
+_VIEW = 4  # integers of a string view, of which the first is the text's length
+_MOST_REFERRED = 1 << 24
+
+
+def read_arrow(content: bytes, most_rows: int) -> pa.Table:
+    """The rows of an uncompressed stream, every offset and every text in it verified.
+
+    Compression is refused, and text that many cells refer to: a few bytes could then ask for all of the memory.
+    """
+    if safely(lambda: _is_compressed(content), _UNREADABLE):
+        raise DataError(_COMPRESSED)
+    batches = []
+    stream = safely(lambda: pa.ipc.open_stream(pa.BufferReader(content)), _UNREADABLE)
+    rows = text = 0
+    while (batch := safely(lambda: next(stream, None), _UNREADABLE)) is not None:
+        rows += batch.num_rows
+        if rows > most_rows:
+            raise TooLarge(f"the stream has more than {most_rows} rows: send smaller batches")
+        safely(lambda: batch.validate(full=True), _UNREADABLE)
+        text += sum(_referred(column) for column in batch.columns)
+        if text > max(len(content), _MOST_REFERRED):
+            raise TooLarge("the text that cells refer to is too long: send shorter text, or smaller batches")
+        batches.append(batch)
+    return pa.Table.from_batches(batches, stream.schema)
+
+
+def write_arrow(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _referred(column: pa.Array) -> int:
+    """Bytes of the text that a column's cells refer to, which several may share; 0 if each has its own."""
+    if pa.types.is_dictionary(column.type):
+        used = column.indices.drop_null().to_numpy()
+        return int(_lengths(column.dictionary)[used].sum())
+    return int(_lengths(column).sum()) if pa.types.is_string_view(column.type) else 0
+
+
+def _lengths(texts: pa.Array) -> NDArray[np.int64]:
+    if not pa.types.is_string_view(texts.type):
+        is_text = pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)
+        found = pc.binary_length(texts).fill_null(0).to_numpy() if is_text else np.zeros(len(texts))
+        return np.asarray(found, dtype=np.int64)
+    if not len(texts):
+        return np.zeros(0, dtype=np.int64)
+    views = np.frombuffer(texts.buffers()[1], "<i4").reshape(-1, _VIEW)[texts.offset :][: len(texts)]
+    there = texts.is_valid().to_numpy(zero_copy_only=False)
+    return np.where(there, views[:, 0], 0).astype(np.int64)
+
+
+def _is_compressed(content: bytes) -> bool:
+    """Whether any batch says so; messages are read, and verified by Arrow, without their bodies being unpacked."""
+    messages = pa.ipc.MessageReader.open_stream(pa.BufferReader(content))
+    while True:
+        try:
+            message = messages.read_next_message()
+        except StopIteration:
+            return False
+        if message.type != "schema" and _says_compressed(message):
+            return True
+
+
+def _says_compressed(message: Any) -> bool:
+    table = memoryview(message.metadata)
+    batch = _member(table, _offset(table, 0), _HEADER)
+    if message.type == "dictionary":
+        batch = _member(table, batch, _DATA)
+    return _entry(table, batch, _COMPRESSION) != 0
+
+
+def _member(table: memoryview, place: int, member: int) -> int:
+    """Place of a table inside a flatbuffer's table."""
+    return _offset(table, place + _entry(table, place, member))
+
+
+def _entry(table: memoryview, place: int, member: int) -> int:
+    """Where a member stands, relative to its table; 0 if it is absent."""
+    (back,) = struct.unpack_from("<i", table, place)
+    (size,) = struct.unpack_from("<H", table, place - back)
+    slot = 4 + 2 * member
+    return int(struct.unpack_from("<H", table, place - back + slot)[0]) if slot < size else 0
+
+
+def _offset(table: memoryview, place: int) -> int:
+    return place + int(struct.unpack_from("<I", table, place)[0])
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_json(content: bytes) -> Any:
+    """The value of a JSON text in UTF-8, without NaN, Infinity, repeated names or halves of characters."""
+    try:
+        return json.loads(
+            content.decode("utf-8"), object_pairs_hook=_members, parse_constant=_refuse_constant
+        )
+    except Malformed:
+        raise
+    except (ValueError, RecursionError):  # their messages quote the text
+        pass
+    raise Malformed("the body is not JSON in UTF-8, or is nested too deeply: correct it")
+
+
+def read_model(model: type[Model], content: bytes) -> Model:
+    """A JSON object of known members."""
+    value = read_json(content)
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+        reason = explain_invalid(found, model.model_fields)
+    raise InvalidParameter(reason)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise Malformed("an object of the body has a name twice: keep one of them")
+    return members
+
+
+def _refuse_constant(_: str) -> NoReturn:
+    raise Malformed("JSON knows no NaN and no Infinity: write null for a missing cell")
+
+
+Kind = Literal["application/json", "text/csv", "application/vnd.apache.arrow.stream"]
+JSON: Kind = "application/json"
+CSV: Kind = "text/csv"
+ARROW: Kind = "application/vnd.apache.arrow.stream"
+KINDS: tuple[Kind, ...] = (JSON, CSV, ARROW)
+
+
+def kind_sent(request: Request, allowed: Sequence[str] = KINDS) -> Any:
+    """What the body is, by its Content-Type."""
+    header = request.headers.get("content-type", "")
+    kind, _, parameters = header.partition(";")
+    kind = kind.strip().lower()
+    if kind not in allowed:
+        raise UnknownKind(f"send the body as {' or '.join(allowed)}, and say so in Content-Type")
+    charset = _charset(parameters)
+    if charset not in ("", "utf-8", "utf8", "us-ascii"):
+        raise UnknownKind("send text in UTF-8")
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise UnknownKind("send the body as it is, without Content-Encoding")
+    return kind
+
+
+def kind_accepted(request: Request, otherwise: Kind) -> Kind:
+    """What the answer shall be, by Accept; of kinds accepted alike, that which comes first."""
+    accepted = sorted(_accepted(request.headers.get("accept", "*/*")), key=lambda entry: -entry[1])
+    for pattern, quality in accepted:
+        if quality > 0.0 and pattern in ("*/*", ""):
+            return otherwise
+        for kind in (otherwise, *KINDS):
+            if quality > 0.0 and (pattern == kind or pattern == f"{kind.split('/')[0]}/*"):
+                return kind
+    raise NotOffered(f"the answer can be {', '.join(KINDS)}: name one of them in Accept")
+
+
+def table_answer(table: pa.Table, kind: Kind) -> Response:
+    """A table as rows: objects in JSON, lines in CSV, or an Arrow stream."""
+    if kind == JSON:
+        return Response(to_json({"rows": table.to_pylist()}), media_type=JSON)
+    return Response(table_bytes(table, kind), media_type=kind)
+
+
+def table_bytes(table: pa.Table, kind: Kind) -> bytes:
+    """A table in CSV or Arrow."""
+    if kind == ARROW:
+        return write_arrow(table)
+    text = io.BytesIO()
+    arrow_csv.write_csv(table, text)
+    return text.getvalue()
+
+
+def _accepted(header: str) -> list[tuple[str, float]]:
+    entries = []
+    for entry in header.split(","):
+        pattern, *parameters = (part.strip().lower() for part in entry.split(";"))
+        quality = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+        try:
+            entries.append((pattern, float(quality)))
+        except ValueError:
+            entries.append((pattern, 0.0))
+    return entries
+
+
+def _charset(parameters: str) -> str:
+    for part in parameters.split(";"):
+        name, _, value = part.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip().strip('"').lower()
+    return ""
+
+
+_EXPECTED = 'send {"rows": [{"column": cell, ...}, ...]}, a list of such objects, or one of them'
+_WORDS = {pa.float64(): "numbers", pa.bool_(): "true or false", pa.string(): "text"}
+
+
+def read_rows(content: bytes, kind: Kind, schema: Schema, most_rows: int) -> pa.Table:
+    """The feature columns of the rows in a body; the target is not read."""
+    features = schema.model_copy(update={"target": None, "person": None})
+    if kind == JSON:
+        table = rows_from_objects(_objects(read_json(content), schema), features, most_rows)
+    elif kind == CSV:
+        table = parse_csv(content, features)
+    else:
+        assert kind == ARROW
+        table = read_arrow(content, most_rows)
+    _check_count(table.num_rows, most_rows)
+    return table
+
+
+def rows_from_objects(rows: Sequence[Any], schema: Schema, most_rows: int) -> pa.Table:
+    """A table from one object a row; columns that the schema does not list are not read."""
+    _check_count(len(rows), most_rows)
+    names = list(schema.columns)
+    pick = itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
+    missing = False
+    try:
+        columns = list(zip(*map(pick, rows), strict=True))
+    except (KeyError, TypeError, IndexError):
+        missing = True
+    if missing:
+        raise DataError(_missing(rows, names))
+    return pa.table([_column(name, cells, schema) for name, cells in zip(names, columns, strict=True)], names)
+
+
+def _column(name: str, cells: Sequence[Any], schema: Schema) -> pa.Array:
+    kind = arrow_type(schema, name)
+    message = f"column {name!r} holds cells that are not {_WORDS[kind]}: correct them, or write null for a missing one"
+    return safely(lambda: pa.array(cells, kind), message)
+
+
+def _missing(rows: Sequence[Any], names: list[str]) -> str:
+    if not all(isinstance(row, dict) for row in rows):
+        return f"every row must be an object: {_EXPECTED}"
+    absent = next(name for name in names if any(name not in row for row in rows))
+    return f"column {absent!r} is missing from a row: write null for a missing cell"
+
+
+def _objects(value: Any, schema: Schema) -> Sequence[Any]:
+    if isinstance(value, dict):
+        wrapped = set(value) == {"rows"} and "rows" not in schema.columns
+        value = value["rows"] if wrapped else [value]
+    if not isinstance(value, list):
+        raise DataError(f"the body holds no rows: {_EXPECTED}")
+    return value
+
+
+def _check_count(rows: int, most: int) -> None:
+    if rows == 0:
+        raise DataError("there are no rows: send at least one")
+    if rows > most:
+        raise TooLarge(
+            f"{rows} rows are more than the {most} that are allowed at a time: send smaller batches"
+        )

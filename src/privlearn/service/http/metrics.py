@@ -1,0 +1,77 @@
+"""Figures for Prometheus, in a registry of their own. What they say of budgets is what the holder's console says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from privlearn.service.access.keys import Caller
+from privlearn.service.jobs.queue import count_by_state
+from privlearn.service.service import Service
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Metrics:
+    """What this process has counted since it began."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "privlearn_requests", "Requests answered.", ("method", "route", "status"), registry=self._registry
+        )
+        self._seconds = Histogram(
+            "privlearn_request_seconds",
+            "Time to answer.",
+            ("route",),
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._predictions = Counter(
+            "privlearn_predictions", "Rows answered in sessions.", registry=self._registry
+        )
+
+    def finished(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def predicted(self, rows: int) -> None:
+        self._predictions.inc(rows)
+
+    def text(self, service: Service, holder: Caller) -> bytes:
+        """These figures and those that are in the store, in Prometheus' text form."""
+        stored = CollectorRegistry()
+        stored.register(_Stored(service, holder))
+        return bytes(generate_latest(self._registry) + generate_latest(stored))
+
+
+class _Stored(Collector):
+    """What all server processes share: trainings by state, and budgets."""
+
+    def __init__(self, service: Service, holder: Caller) -> None:
+        self._service = service
+        self._holder = holder
+
+    def describe(self) -> Iterator[Metric]:
+        return iter(())  # so that registering does not read the store
+
+    def collect(self) -> Iterator[Metric]:
+        jobs = GaugeMetricFamily("privlearn_jobs", "Trainings by state.", labels=("state",))
+        for state, count in count_by_state(self._service.store).items():
+            jobs.add_metric((state,), count)
+        yield jobs
+        labels = ("dataset", "part")
+        epsilon = GaugeMetricFamily(
+            "privlearn_budget_epsilon", "Epsilon of a data set's budget.", labels=labels
+        )
+        delta = GaugeMetricFamily("privlearn_budget_delta", "Delta of a data set's budget.", labels=labels)
+        for offered in self._service.datasets(self._holder):
+            statement = self._service.budget(self._holder, offered.name)
+            for part in ("total", "spent", "reserved", "left"):
+                amount = getattr(statement, part)
+                epsilon.add_metric((offered.name, part), amount.epsilon)
+                delta.add_metric((offered.name, part), amount.delta)
+        yield from (epsilon, delta)

@@ -1,0 +1,1 @@
+"""What analysts ask for, from the request to the result."""

@@ -1,0 +1,211 @@
+"""Trainings on their way: a row each in the store, so that a restarted server, or another one, goes on with them.
+
+    waiting --claim--> running --finish--> done | failed
+       ^                  |
+       +--- lease ends ---+   at most `MOST_ATTEMPTS` times
+
+Whoever runs a job holds its lease, which it extends; a process that dies lets it end. Two processes that run one job by
+mistake (one stood still for longer than its lease) do no harm: both pay under the job's one reservation, and one result
+alone can be stored under the job's id.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, func, or_, select, update
+
+from privlearn.guarantee import Guarantee
+from privlearn.service.jobs.requests import Job, TrainingRequest
+from privlearn.service.refusals import Conflict, NotFound, TooMany
+from privlearn.service.store.tables import jobs
+from privlearn.service.timing import as_text, from_text, now
+from privlearn.storage import excluding, reading
+
+LEASE_SECONDS = 15.0
+MOST_ATTEMPTS = 3
+MOST_WAITING = 200
+"""Jobs of one analyst that may wait at a time."""
+
+_LOCK = "jobs"
+_SHOWN = [column for column in jobs.c if column.name != "points"]
+
+
+def submitted_before(store: str, analyst: str, request: TrainingRequest, key: str) -> Job | None:
+    """The job for which this analyst has used this idempotency key."""
+    with reading(store) as connection:
+        return _submitted_before(connection, analyst, request, key)
+
+
+def submit(store: str, analyst: str, request: TrainingRequest, guarantee: Guarantee, key: str) -> Job:
+    """A new job; or, under an idempotency key that this analyst has used before, the job of that time."""
+    with excluding(store, _LOCK) as connection:
+        return _submitted_before(connection, analyst, request, key) or _insert(
+            connection, analyst, request, guarantee, key
+        )
+
+
+def find(store: str, job_id: str) -> Job:
+    with reading(store) as connection:
+        return _as_job(_row(connection, job_id))
+
+
+def find_all(store: str, analyst: str | None, most: int = 200) -> list[Job]:
+    """The newest jobs of an analyst, or of all."""
+    query = select(*_SHOWN).order_by(jobs.c.created.desc()).limit(most)
+    if analyst is not None:
+        query = query.where(jobs.c.analyst == analyst)
+    with reading(store) as connection:
+        return [_as_job(row) for row in connection.execute(query)]
+
+
+def count_by_state(store: str) -> dict[str, int]:
+    """How many jobs wait, run, are done, have failed."""
+    counts = dict.fromkeys(("waiting", "running", "done", "failed"), 0)
+    with reading(store) as connection:
+        for state, count in connection.execute(select(jobs.c.state, func.count()).group_by(jobs.c.state)):
+            counts[state] = count
+    return counts
+
+
+def stored_points(store: str, job_id: str) -> bytes | None:
+    """The analyst's public points, as `TrainingRequest.points_bytes` wrote them."""
+    with reading(store) as connection:
+        return connection.scalar(select(jobs.c.points).where(jobs.c.id == job_id))
+
+
+def expire_leases(store: str) -> None:
+    """Called by a process that knows to be the only one: whatever runs has lost its process."""
+    with excluding(store, _LOCK) as connection:
+        connection.execute(update(jobs).where(jobs.c.state == "running").values(lease=as_text(now())))
+
+
+def claim(store: str) -> Job | None:
+    """The oldest job that nobody runs, now ours; ``None`` if there is none."""
+    free = or_(jobs.c.state == "waiting", and_(jobs.c.state == "running", jobs.c.lease < as_text(now())))
+    oldest = select(*_SHOWN).where(free).order_by(jobs.c.created).limit(1)
+    with reading(store) as connection:  # most looks find nothing, and should keep nobody waiting
+        if connection.execute(oldest).one_or_none() is None:
+            return None
+    with excluding(store, _LOCK) as connection:
+        row = connection.execute(oldest).one_or_none()
+        if row is None:
+            return None
+        if row.attempts >= MOST_ATTEMPTS:
+            _end(connection, row.id, _GAVE_UP)
+            return None
+        connection.execute(
+            _this(row.id).values(
+                state="running", attempts=row.attempts + 1, lease=_lease(), started=as_text(now())
+            )
+        )
+        return _as_job(_row(connection, row.id))
+
+
+def extend(store: str, job_id: str) -> None:
+    """Keep the lease of a job that still runs here."""
+    with reading(store) as connection:
+        lease = _row(connection, job_id).lease
+    if from_text(lease) - now() < timedelta(seconds=LEASE_SECONDS / 2.0):
+        with excluding(store, _LOCK) as connection:
+            connection.execute(_this(job_id).values(lease=_lease()))
+
+
+def give_back(store: str, job_id: str, *, count_attempt: bool) -> None:
+    """The job's process is gone, or stops on purpose: it waits again."""
+    with excluding(store, _LOCK) as connection:
+        row = _row(connection, job_id)
+        if row.state == "running":
+            attempts = row.attempts - (0 if count_attempt else 1)
+            connection.execute(_this(job_id).values(state="waiting", attempts=attempts))
+
+
+def finish(store: str, job_id: str, failure: str = "") -> None:
+    """The job's end; ``failure`` is for the analyst to read."""
+    with excluding(store, _LOCK) as connection:
+        if _row(connection, job_id).state == "running":
+            _end(connection, job_id, failure)
+
+
+def _end(connection: Connection, job_id: str, failure: str) -> None:
+    ended = {"state": "failed" if failure else "done", "failure": failure, "finished": as_text(now())}
+    # Of a job that is done nobody can need the points again; of one that failed another process may still be running.
+    done_with = {} if failure else {"points": None}
+    connection.execute(_this(job_id).values(ended | done_with))
+
+
+def _submitted_before(connection: Connection, analyst: str, request: TrainingRequest, key: str) -> Job | None:
+    if not key:
+        return None
+    same = (jobs.c.analyst == analyst) & (jobs.c.idempotency_key == key)
+    row = connection.execute(select(*_SHOWN).where(same)).one_or_none()
+    if row is not None and row.request_digest != request.digest():
+        raise Conflict("this idempotency key was used for another request: take a new key for a new request")
+    return None if row is None else _as_job(row)
+
+
+def _insert(
+    connection: Connection, analyst: str, request: TrainingRequest, guarantee: Guarantee, key: str
+) -> Job:
+    waiting = (jobs.c.analyst == analyst) & (jobs.c.state == "waiting")
+    if len(connection.execute(select(jobs.c.id).where(waiting)).all()) >= MOST_WAITING:
+        raise TooMany(f"{MOST_WAITING} of your trainings are waiting: ask again when some of them are done")
+    job_id = secrets.token_hex(8)
+    connection.execute(
+        jobs.insert().values(
+            id=job_id,
+            analyst=analyst,
+            dataset=request.dataset,
+            kind=request.kind,
+            learner=request.learner,
+            mechanism=request.mechanism,
+            epsilon=guarantee.epsilon,
+            delta=guarantee.delta,
+            neighbours=guarantee.neighbours,
+            trial=request.trial,
+            points=request.points_bytes(),
+            idempotency_key=key or None,
+            request_digest=request.digest(),
+            state="waiting",
+            created=as_text(now()),
+        )
+    )
+    return _as_job(_row(connection, job_id))
+
+
+def _row(connection: Connection, job_id: str) -> Row[Any]:
+    row = connection.execute(select(*_SHOWN).where(jobs.c.id == job_id)).one_or_none()
+    if row is None:
+        raise NotFound("there is no such training: list yours")
+    return row
+
+
+def _this(job_id: str) -> Any:
+    return update(jobs).where(jobs.c.id == job_id)
+
+
+def _lease() -> str:
+    return as_text(now() + timedelta(seconds=LEASE_SECONDS))
+
+
+def _as_job(row: Row[Any]) -> Job:
+    return Job(
+        id=row.id,
+        analyst=row.analyst,
+        dataset=row.dataset,
+        kind=row.kind,
+        learner=row.learner,
+        mechanism=row.mechanism,
+        guarantee=Guarantee(row.epsilon, row.delta, row.neighbours),
+        trial=bool(row.trial),
+        state=row.state,
+        created=row.created,
+        started=row.started,
+        finished=row.finished,
+        failure=row.failure,
+    )
+
+
+_GAVE_UP = "the training was interrupted several times: its cost, if it was charged, stands"

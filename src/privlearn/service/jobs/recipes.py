@@ -1,0 +1,119 @@
+"""Learners that a data set offers: settings in the holder's file, and the estimators that they mean."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator
+
+from privlearn.data import Schema
+from privlearn.data.schema.columns import PublicModel
+from privlearn.errors import SchemaError
+from privlearn.estimators import KernelLearner
+from privlearn.estimators.by_name import make_estimator
+from privlearn.guarantee import Guarantee
+
+SESSION_MECHANISMS = ("model", "function_release", "pinp")
+"""How a session answers: from a private model that stays on the server, or from an exact kernel machine."""
+
+Positive = Annotated[float, Field(gt=0, strict=True)]
+
+
+class Recipe(PublicModel):
+    """What a learner is made of, apart from its promise; the same words as the options of `privlearn train`.
+
+    Parameters
+    ----------
+    model : {"logistic", "svm", "regression"}
+    loss : str, optional
+        The model's default if left out.
+    kernel : str, default="linear"
+        For ``svm`` and ``regression``: ``linear``, ``rbf``, ``laplacian``, ``cauchy``, ``polynomial``; the last needs
+        public points, or a session that answers from a kernel machine.
+    gamma, degree, coef0
+        Of the kernel, as in scikit-learn.
+    regularization : float or "auto", default="auto"
+    intercept : bool, default=True
+    """
+
+    model: Literal["logistic", "svm", "regression"]
+    loss: StrictStr | None = None
+    kernel: Literal["linear", "rbf", "laplacian", "cauchy", "polynomial"] = "linear"
+    gamma: Positive = 1.0
+    degree: Annotated[StrictInt, Field(ge=1)] = 3
+    coef0: Annotated[float, Field(ge=0, strict=True)] = 1.0
+    regularization: Literal["auto"] | float = "auto"
+    intercept: StrictBool = True
+
+    @field_validator("regularization", mode="before")
+    @classmethod
+    def _is_automatic_or_positive(cls, value: Any) -> Any:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value != "auto" and not (number and value > 0):
+            raise ValueError('must be "auto" or a number above 0')
+        return value
+
+    @property
+    def kernel_settings(self) -> dict[str, Any]:
+        return {"kernel": self.kernel, "gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+
+
+def default_recipes(schema: Schema) -> dict[str, Recipe]:
+    """What a data set offers whose holder lists no learners."""
+    if schema.target is None:
+        raise SchemaError("the schema has no target: add target: with its name and its classes or bounds")
+    if schema.target.bounds is not None:
+        return {"regression": Recipe(model="regression")}
+    return {"logistic": Recipe(model="logistic"), "svm": Recipe(model="svm")}
+
+
+def estimator(
+    recipe: Recipe,
+    schema: Schema,
+    guarantee: Guarantee,
+    *,
+    public_points: Any = None,
+    ledger: Any = None,
+    accept_weak_privacy: bool = False,
+    random_state: int | None = None,
+) -> Any:
+    """The estimator of a release, or of a session that answers from a private model; not fitted.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    schema : Schema
+    guarantee : Guarantee
+    public_points : table, optional
+        The analyst's unlabelled rows: landmarks, for any kernel.
+    ledger : Ledger or another budget, optional
+        What `fit` charges.
+    accept_weak_privacy : bool, default=False
+        The holder's word.
+    random_state : int, optional
+        For rows that are not private: what is released then says so.
+    """
+    settings = {
+        **guarantee.to_dict(),
+        "loss": recipe.loss,
+        "regularization": recipe.regularization,
+        "fit_intercept": recipe.intercept,
+        "schema": schema,
+        "ledger": ledger,
+        "accept_weak_privacy": accept_weak_privacy,
+        "random_state": random_state,
+    }
+    return make_estimator(recipe.model, settings, recipe.kernel_settings | {"public_points": public_points})
+
+
+def kernel_learner(recipe: Recipe, schema: Schema, guarantee: Guarantee) -> KernelLearner:
+    """The exact kernel machine of a session that answers by function release or PINP; not fitted."""
+    loss = "logistic" if recipe.model == "logistic" and recipe.loss is None else recipe.loss
+    return KernelLearner(
+        **recipe.kernel_settings,
+        loss=loss,
+        regularization=recipe.regularization,
+        guarantee=guarantee,
+        schema=schema,
+        fit_intercept=recipe.intercept,
+    )

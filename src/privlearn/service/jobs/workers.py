@@ -1,0 +1,146 @@
+"""Processes that train while the server answers: a thread of the server hands each its jobs, one after another."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+from privlearn.errors import LedgerError, StoreUnusable
+from privlearn.service.holder.datasets import Catalog
+from privlearn.service.holder.settings import Owner
+from privlearn.service.jobs import queue
+from privlearn.service.jobs.requests import Job
+from privlearn.service.jobs.training import run_job
+
+LOOK_SECONDS = 0.5
+"""How often to look for jobs that another server took in, or let go of."""
+
+_log = logging.getLogger("privlearn.service")
+
+
+class Worker:
+    """One training process and the thread that keeps it busy.
+
+    Parameters
+    ----------
+    owner : Owner
+    counted : mapping from data sets to their numbers of records
+        Public: what a training costs follows from it before a row is read.
+    ended : callable
+        Called with each job that has ended here and the reason of its failure, empty if it is done.
+    """
+
+    def __init__(self, owner: Owner, counted: Mapping[str, int], ended: Callable[[Job, str], None]) -> None:
+        self._owner = owner
+        self._counted = counted
+        self._store = owner.server.store
+        self._ended = ended
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._ready = False
+        self._thread = threading.Thread(target=self._loop, name="privlearn-worker", daemon=True)
+
+    def start(self) -> None:
+        self._start_process()
+        self._thread.start()
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End now. A job that is running waits again, and goes on under its reservation with the next server."""
+        self._stopping.set()
+        self._wake.set()
+        self._thread.join()
+        self._end_process()
+
+    def _loop(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                # the first seconds of a process are imports, and no part of a training
+                job = queue.claim(self._store) if self._is_ready() else None
+                if job is not None:
+                    self._run(job)
+                    continue
+            except LedgerError as error:
+                _log.error("the store cannot be used, trying again: %s", error)
+            self._wake.wait(LOOK_SECONDS)
+            self._wake.clear()
+
+    def _run(self, job: Job) -> None:
+        """Hand the job over and wait for its end, the process's end, or our own."""
+        try:
+            self._pipe.send(job.id)
+            while not self._pipe.poll(LOOK_SECONDS):
+                if self._stopping.is_set():
+                    self._end_process()
+                    queue.give_back(self._store, job.id, count_attempt=False)
+                    return
+                self._keep_lease(job)
+            trouble, reason = self._pipe.recv()
+        except (EOFError, ConnectionError):
+            trouble, reason = "process", "its process was killed"
+            self._end_process()
+            self._start_process()
+        if not trouble:
+            self._ended(job, reason)
+            return
+        _log.error("training %s was interrupted: %s", job.id, reason)
+        queue.give_back(self._store, job.id, count_attempt=trouble == "process")
+        self._stopping.wait(LOOK_SECONDS)
+
+    def _is_ready(self) -> bool:
+        """Whether the process has begun to take jobs; one that ended before is replaced."""
+        try:
+            if not self._ready and self._pipe.poll(LOOK_SECONDS):
+                self._ready = bool(self._pipe.recv())
+        except (EOFError, ConnectionError):
+            _log.error("a training process ended before it took a job: starting another")
+            self._end_process()
+            self._start_process()
+        return self._ready
+
+    def _keep_lease(self, job: Job) -> None:
+        try:
+            queue.extend(self._store, job.id)
+        except LedgerError as error:  # the process may still reach the store when it is done
+            _log.error("the lease of training %s could not be extended: %s", job.id, error)
+
+    def _start_process(self) -> None:
+        context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
+        self._pipe, end = context.Pipe()
+        self._ready = False  # until it says so
+        arguments = (self._owner, self._counted, end)
+        self._process: BaseProcess = context.Process(target=train_for, args=arguments, daemon=True)
+        self._process.start()
+        end.close()  # so that this side notices when the process is gone
+
+    def _end_process(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+
+def train_for(owner: Owner, counted: Mapping[str, int], pipe: Connection) -> None:
+    """A training process: does one job after another until its server is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
+    store = owner.server.store
+    catalog = Catalog(owner, counted)
+    pipe.send(True)
+    while True:
+        try:
+            job_id = pipe.recv()
+        except EOFError:
+            return
+        try:
+            pipe.send(("", run_job(store, catalog, queue.find(store, job_id))))
+        except StoreUnusable as error:  # says nothing about the job: it goes on when the store does
+            pipe.send(("store", str(error)))
+        except LedgerError as error:
+            pipe.send(("process", str(error)))

@@ -1,0 +1,99 @@
+"""What became of trainings: their progress, and the releases they made."""
+
+from __future__ import annotations
+
+from fastapi import Request
+from fastapi.responses import Response
+
+from privlearn.errors import ReleaseError
+from privlearn.release.verification import verify_bytes
+from privlearn.service.api.releases import BYTES
+from privlearn.service.http.callers import Served
+from privlearn.service.jobs import results
+from privlearn.service.jobs.requests import Job, ReleaseInfo
+from privlearn.service.pages.choices import FORMS_OF_RELEASE, sentence
+from privlearn.service.pages.commands import release_commands
+from privlearn.service.pages.page import Form, Skip, content_of, download, page_router, piece_of, render
+from privlearn.service.pages.signing import Visitor
+
+router = page_router()
+
+_HEADINGS = {
+    "waiting": "Waiting for its turn",
+    "running": "Training",
+    "done": "Finished",
+    "failed": "It did not work out",
+}
+_STAGES = {"waiting": "Waiting for its turn", "running": "Training on the holder's side"}
+
+
+@router.get("/jobs/{id}")
+def job(request: Request, service: Served, caller: Visitor, id: str) -> Response:
+    found = service.job(caller, id)
+    return render(
+        request,
+        caller,
+        "job.html",
+        job=found,
+        heading=_HEADINGS[found.state],
+        unfinished=found.state in _STAGES,
+        stages=_stages(found),
+        face=_face(found),
+        result=f"/{found.kind}s/{found.id}",
+    )
+
+
+@router.get("/releases")
+def releases(request: Request, service: Served, caller: Visitor, skip: Skip = 0) -> Response:
+    return render(request, caller, "releases.html", releases=piece_of(service.releases(caller), skip))
+
+
+@router.get("/releases/{id}")
+def release(request: Request, service: Served, caller: Visitor, id: str) -> Response:
+    found = service.release(caller, id)
+    return render(
+        request,
+        caller,
+        "release.html",
+        release=found,
+        proven=verify_bytes(results.release_file(service.store, id)),
+        commands=release_commands(str(request.base_url), id, _file_name(found)),
+    )
+
+
+@router.get("/releases/{id}/file")
+def release_file(service: Served, caller: Visitor, id: str) -> Response:
+    found = service.release(caller, id)
+    return download(service.release_file(caller, id), BYTES, _file_name(found))
+
+
+@router.get("/verify")
+def choose_file(request: Request, caller: Visitor) -> Response:
+    return render(request, caller, "verify.html", proven=None)
+
+
+@router.post("/verify")
+def verify(request: Request, caller: Visitor, form: Form) -> Response:
+    try:
+        proven = verify_bytes(content_of(form, "file"))
+    except ReleaseError as error:
+        return render(request, caller, "verify.html", 422, proven=None, errors={"file": sentence(error)})
+    return render(request, caller, "verify.html", proven=proven)
+
+
+def _stages(found: Job) -> list[tuple[str, str]]:
+    """Each stage's class and text."""
+    now = list(_STAGES).index(found.state) if found.state in _STAGES else len(_STAGES)
+    styles = ["past" if place < now else "now" if place == now else "" for place in range(len(_STAGES))]
+    return list(zip(styles, _STAGES.values(), strict=True))
+
+
+def _face(found: Job) -> str:
+    for face in FORMS_OF_RELEASE.values():
+        if (face.kind, face.mechanism) == (found.kind, found.mechanism):
+            return face.text
+    return f"A session that answers by {found.mechanism}."
+
+
+def _file_name(found: ReleaseInfo) -> str:
+    return f"{found.dataset}-{found.learner}-{found.id[:8]}.privlearn"

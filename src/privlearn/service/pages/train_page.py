@@ -1,0 +1,167 @@
+"""Asking for a training: a form, what it would cost and be worth, and the button that spends it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+import pyarrow as pa
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.datastructures import FormData
+
+from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, PrivlearnError
+from privlearn.guarantee import Guarantee
+from privlearn.ledger.composition import difference
+from privlearn.ledger.statement import Share
+from privlearn.service.access.keys import Caller
+from privlearn.service.holder.datasets import OfferedDataSet, check_room
+from privlearn.service.http.callers import Served
+from privlearn.service.http.limits import aside
+from privlearn.service.http.media_types import CSV, read_rows
+from privlearn.service.jobs.recipes import Recipe
+from privlearn.service.jobs.requests import TrainingRequest
+from privlearn.service.pages.choices import FIELDS, FORMS_OF_RELEASE, Choices, fresh, placed, sentence
+from privlearn.service.pages.estimate_view import EstimateView, error_figure, estimate_view
+from privlearn.service.pages.figures import Figure
+from privlearn.service.pages.formatting import number, number_below
+from privlearn.service.pages.page import Form, content_of, page_router, render, text_of
+from privlearn.service.pages.signing import Analyst
+from privlearn.service.refusals import Conflict, NotFound, TooLarge, TooMany
+from privlearn.service.service import Service
+
+router = page_router()
+
+_MODELS = {"logistic": "logistic regression", "svm": "support vector machine", "regression": "regression"}
+_SENT_BEFORE = "This form was sent before with something else in it. If you want this too, press again."
+
+
+@router.get("/desk/{name}/train")
+async def plan(request: Request, service: Served, caller: Analyst, name: str) -> Response:
+    """The form; once it is filled in, with an estimate."""
+    return await aside(request, _page, request, service, caller, name, request.query_params)
+
+
+@router.post("/desk/{name}/train")
+async def train(request: Request, service: Served, caller: Analyst, name: str, form: Form) -> Response:
+    """Spend, or try for nothing; what cannot be done leads back to the form with everything typed."""
+    return await aside(request, _train, request, service, caller, name, form)
+
+
+def _train(request: Request, service: Service, caller: Caller, name: str, form: FormData) -> Response:
+    typed = {field: text_of(form, field) for field in (*FIELDS, "once")}
+    act = "pay" if text_of(form, "act") == "pay" else "try"
+    try:
+        wanted = _request(
+            service, service.dataset(caller, name), typed, content_of(form, "points"), act == "try"
+        )
+        if wanted is not None:
+            job = service.ask(caller, wanted, f"{typed['once']} {act}")
+            return RedirectResponse(f"/jobs/{job.id}", 303)
+        errors = {}
+    except Conflict:
+        typed["once"] = fresh()
+        errors = {"": _SENT_BEFORE}
+    except (DataError, TooLarge) as error:
+        errors = {"points": sentence(error)}
+    except (BudgetExceeded, InvalidParameter, NotFound, TooMany) as error:
+        errors = placed(error)
+    return _page(request, service, caller, name, typed, errors)
+
+
+def _request(
+    service: Service, offered: OfferedDataSet, typed: Mapping[str, str], content: bytes, trial: bool
+) -> TrainingRequest | None:
+    """What the form asks for; ``None`` if it cannot be understood, which the form itself will say."""
+    choices = Choices(**typed)
+    face, guarantee, errors = choices.meaning(offered.settings.neighbours)
+    if face is None or guarantee is None or errors:
+        return None
+    points: pa.Table | None = None
+    if face.name == "points":
+        points = read_rows(content, CSV, offered.schema, service.owner.limits.batch_rows)
+    return TrainingRequest(
+        dataset=offered.name,
+        kind=face.kind,
+        learner=choices.learner,
+        epsilon=guarantee.epsilon,
+        delta=guarantee.delta,
+        mechanism=face.mechanism,
+        points=points,
+        trial=trial,
+    )
+
+
+def _page(
+    request: Request,
+    service: Service,
+    caller: Caller,
+    name: str,
+    typed: Mapping[str, str],
+    errors: Mapping[str, str] | None = None,
+) -> Response:
+    offered, share = service.dataset(caller, name), service.budget(caller, name).share
+    assert share is not None  # without one an analyst does not see the data set
+    form = Choices.of(typed, offered, share)
+    face, guarantee, wrong = form.meaning(offered.settings.neighbours)
+    estimate: EstimateView | None = None
+    rehearsal: Figure | None = None
+    if typed and face is not None and guarantee is not None:
+        try:
+            estimate = estimate_view(service, caller, offered, form.learner, face, guarantee)
+            if typed.get("rehearse") and estimate.verdict:
+                rehearsal = error_figure(offered, form.learner, face, guarantee)
+        except (InvalidParameter, NotFound, TooMany) as error:
+            wrong |= placed(error)
+    wrong |= errors or {}
+    room = guarantee is not None and _has_room(offered, caller, guarantee)
+    return render(
+        request,
+        caller,
+        "train.html",
+        422 if wrong else 200,
+        offered=offered,
+        part=share,
+        faces=FORMS_OF_RELEASE.values(),
+        learners=[(key, _described(key, recipe)) for key, recipe in offered.learners.items()],
+        columns=list(offered.schema.columns),
+        form=form,
+        fresh=fresh(),
+        errors=wrong,
+        estimate=estimate,
+        rehearsal=rehearsal,
+        rehearse=urlencode({name: getattr(form, name) for name in (*FIELDS, "once")} | {"rehearse": "yes"}),
+        affordable=room,
+        decision=_decision(share, guarantee, room),
+    )
+
+
+def _has_room(offered: OfferedDataSet, caller: Caller, guarantee: Guarantee) -> bool:
+    try:
+        check_room(offered, caller, guarantee)
+    except PrivlearnError:
+        return False
+    return True
+
+
+def _decision(share: Share, guarantee: Guarantee | None, room: bool) -> str:
+    """What pressing the button means."""
+    if guarantee is None:
+        return ""
+    if not room:
+        return (
+            f"This is more than is left: you have epsilon {number_below(share.left.epsilon)} and delta "
+            f"{number_below(share.left.delta)}. Ask for less, or try it on made-up rows."
+        )
+    rest = number_below(difference(share.left.epsilon, [guarantee.epsilon]))
+    delta = f" and delta {number(guarantee.delta)}" if guarantee.delta else ""
+    return (
+        f"Training spends epsilon {number(guarantee.epsilon)}{delta} of your share, once and for all; epsilon {rest} "
+        f"will be left. {guarantee.in_words()}"
+    )
+
+
+def _described(name: str, recipe: Recipe) -> str:
+    model = _MODELS[recipe.model]
+    kernel = "" if recipe.kernel == "linear" else f", {recipe.kernel} kernel"
+    return model if name == recipe.model and not kernel else f"{name}: {model}{kernel}"

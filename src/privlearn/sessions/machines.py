@@ -1,0 +1,165 @@
+"""The machines that answer: function release, and PINP."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.arrays import Array
+from privlearn.errors import SessionError
+from privlearn.mechanisms.session.function_release import (
+    BLOCK,
+    CAPACITY,
+    FunctionRelease,
+    GaussianPaths,
+    PathStep,
+)
+from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
+from privlearn.mechanisms.session.task import KernelTask
+from privlearn.randomness import Randomness
+from privlearn.sessions.durable import PointList, Record, Source, numbers_from_bytes, numbers_to_bytes
+
+
+class Learner(Protocol):
+    """Functions in a kernel's space, found or to be found, such as `privlearn.estimators.kernel_learner.KernelLearner`.
+
+    The public half may be shown to anyone, the private half to the session alone.
+    """
+
+    def facts(self, neighbours: str) -> KernelTask:
+        """Public: what the mechanisms are calibrated by; a problem is a function."""
+
+    def describe(self) -> dict[str, Any]:
+        """Public: encoding, kernel, and labels or bounds of what is predicted, as plain JSON values."""
+
+    def encode(self, data: Any) -> Array:
+        """Public: points as rows of norm at most 1; refuses points beyond the kernel's bound."""
+
+    def similarity(self, points: Array, others: Array) -> Array:
+        """Public: the kernel, divided by its bound."""
+
+    def predicted(self, scores: Array) -> NDArray[Any]:
+        """Public: the labels or numbers that scores stand for; a row a point, a column a function."""
+
+    def values(self, points: Array) -> Array:
+        """PRIVATE: the functions at encoded points; a row a point, a column a function."""
+
+    def solve(self) -> None:
+        """PRIVATE: find the functions, unless they are known."""
+
+    def function_bytes(self) -> bytes:
+        """PRIVATE: the functions' coefficients."""
+
+    def training_digest(self) -> str:
+        """PRIVATE: a digest of the training rows and labels."""
+
+    def restore_function(self, content: bytes) -> None:
+        """Take these coefficients instead of one's own."""
+
+
+class FunctionSession:
+    """The paths so far, and how they go on: each point is remembered with its draws and its row of the factor."""
+
+    largest_batch = BLOCK
+    exhausted = False
+
+    def __init__(self, mechanism: FunctionRelease, learner: Learner, randomness: Randomness) -> None:
+        self._mechanism = mechanism
+        self._learner = learner
+        self._randomness = randomness
+        self._points = PointList()
+        self._functions = mechanism.facts.task.problems
+        self._paths = GaussianPaths(self._functions)
+
+    def recall(self, record: Record) -> None:
+        """Take up an answer that is durable."""
+        self._points.add(numbers_from_bytes(record.point))
+        if record.memory:
+            draws = np.frombuffer(record.memory, dtype="<i8", count=self._functions)
+            row = numbers_from_bytes(record.memory[draws.nbytes :])
+            self._paths.remember(row, draws.tolist())
+
+    def answer(self, points: Array) -> list[Record]:
+        """Answers at new points, different from each other and from all before; `recall` them once they are durable."""
+        if len(self._points) + len(points) > CAPACITY:
+            raise SessionError(
+                f"this session's guarantee covers {CAPACITY} different points, which are used up: points asked before "
+                "are still answered; open another session for new ones"
+            )
+        values = self._learner.values(points)
+        steps = self._steps(points)
+        return [self._record(*answered) for answered in zip(points, values, steps, strict=True)]
+
+    def _record(self, point: Array, values: Array, step: PathStep) -> Record:
+        scores = map(self._mechanism.answer, values.tolist(), step.noises)
+        memory = np.array(step.draws, dtype="<i8").tobytes() + numbers_to_bytes(step.row)
+        return Record(numbers_to_bytes(point), np.array(list(scores)), "noisy", memory)
+
+    def _steps(self, points: Array) -> list[PathStep]:
+        if not self._mechanism.guarantee.is_private:
+            return [PathStep(np.empty(0), (), (0,) * self._functions)] * len(points)
+        past = self._points.rows
+        cross = self._learner.similarity(points, past) if len(past) else np.empty((len(points), 0))
+        return self._paths.draw(cross, self._learner.similarity(points, points), self._randomness)
+
+
+_UPDATE = struct.Struct("<dq")  # the correction, and the noisy threshold from here on
+
+
+class PinpSession:
+    """The public guess w = sum of corrections times k(z, .), the budget of updates, and the secret noisy threshold."""
+
+    largest_batch = 1  # an update changes the next point's guess
+
+    def __init__(
+        self, mechanism: TightPINP | PaperPINP, learner: Learner, randomness: Randomness, threshold: int
+    ) -> None:
+        self._mechanism = mechanism
+        self._learner = learner
+        self._randomness = randomness
+        self._threshold = threshold
+        self._points = PointList()
+        self._corrections: list[float] = []
+        self._asked = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """True once no more private tests can be paid for."""
+        if len(self._corrections) >= self._mechanism.updates:
+            return True
+        return self._mechanism.queries is not None and self._asked >= self._mechanism.queries
+
+    def recall(self, record: Record) -> None:
+        """Take up an answer that is durable."""
+        self._asked += 1
+        if record.memory:
+            correction, self._threshold = _UPDATE.unpack(record.memory)
+            self._points.add(numbers_from_bytes(record.point))
+            self._corrections.append(correction)
+
+    def answer(self, points: Array) -> list[Record]:
+        """The answer at one new point; `recall` it once it is durable."""
+        return [self._decide(points)]
+
+    def _decide(self, point: Array) -> Record:
+        guess, key = self._guess(point), numbers_to_bytes(point[0])
+        if self.exhausted:
+            return _public(key, guess, "exhausted")
+        value = float(self._learner.values(point)[0, 0])
+        verdict = self._mechanism.ask(value, guess, self._threshold, self._randomness)
+        if verdict.score is None:
+            return _public(key, guess, "guess")
+        fresh = self._mechanism.draw_threshold(self._randomness)
+        return Record(key, np.array([verdict.score]), "noisy", _UPDATE.pack(verdict.correction, fresh))
+
+    def _guess(self, point: Array) -> float:
+        if not self._corrections:
+            return 0.0
+        return float(self._learner.similarity(point, self._points.rows)[0] @ np.array(self._corrections))
+
+
+def _public(key: bytes, guess: float, source: Source) -> Record:
+    return Record(key, np.array([guess]), source, b"")
