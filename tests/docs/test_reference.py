@@ -69,7 +69,7 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
 
 def test_the_help_shown_lists_every_option(command_help: ModuleType) -> None:
     """Against the parameters in the source, not against another rendering of the same help."""
-    source = (ROOT / "src" / "privlearn" / "cli" / "train.py").read_text(encoding="utf-8")
+    source = (ROOT / "src" / "privlearn" / "cli" / "train" / "train.py").read_text(encoding="utf-8")
     signature = source[source.index("def train(") : source.index(") -> None:")]
     parameters = set(re.findall(r"^    (\w+): ", signature, re.MULTILINE)) - {"table"}
     shown = set(OPTION.findall(command_help.help_text(("train",))))
