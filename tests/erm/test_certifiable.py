@@ -31,9 +31,17 @@ from privlearn.erm import (
     minimise_multinomial,
 )
 from privlearn.erm import solve as solve_module
-from privlearn.erm.certifiable import LEAST_FOR_HINGE, least_gap, least_tolerance, longest_minimiser
+from privlearn.erm.certifiable import (
+    LEAST_FOR_HINGE,
+    MOST_LEVELS,
+    PIECE,
+    least_gap,
+    least_tolerance,
+    longest_minimiser,
+    product_chain,
+)
 from privlearn.erm.objective import Objective
-from privlearn.erm.problem import MOST_LEVELS, PIECE, Rows, pairwise_sum, product_chain, row_products
+from privlearn.erm.problem import Rows, pairwise_sum, row_products
 
 LOSSES: list[Loss] = [
     Logistic(), HuberHinge(), SmoothedHinge(), Hinge(), Huber(0.01), ClippedSquare(),

@@ -21,13 +21,14 @@ from privlearn.audit.whole_runs import WHOLE_RUNS, WholeRun, check_whole_run, ju
 from privlearn.erm import Huber, HuberHinge, Logistic
 from privlearn.errors import InvalidParameter, VerificationError, shown
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import DataOracle, ReleaseMechanism, Task, mechanisms_of
-from privlearn.mechanisms.mechanism import Minimise
+from privlearn.mechanisms.mechanism import DataOracle, Minimise, ReleaseMechanism, mechanisms_of
 from privlearn.mechanisms.noise import GAMMA_GRID_BITS, GRID_BITS, grid_step
 from privlearn.mechanisms.release.answers import ball_radius
+from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness, SeededRandomness
-from privlearn.release import Release, verify
+from privlearn.release.artifact import Release
 from privlearn.release.encoders import KernelEncoder
+from privlearn.release.verification import verify
 
 Progress = Callable[[str], None]
 """Called with the case that comes next."""

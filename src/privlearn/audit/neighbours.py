@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.mechanisms import Task
+from privlearn.mechanisms.task import Task
 
 LONGEST = 1.0 - 1e-12  # norm of a record that rounding must not make longer than 1
 

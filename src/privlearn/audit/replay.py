@@ -14,9 +14,9 @@ from privlearn.arrays import Array
 from privlearn.audit.empirical import Finding, judged
 from privlearn.audit.laws import gradient_sum, log_jacobian, solve
 from privlearn.audit.neighbours import Records, worst_pairs
-from privlearn.mechanisms import Task
 from privlearn.mechanisms.mechanism import DataOracle, Minimise
 from privlearn.mechanisms.noise import FIRST_BITS, grid_step, uniforms_of_norm_gamma
+from privlearn.mechanisms.task import Task
 from privlearn.randomness import Integers, SeededRandomness
 
 Draw = tuple[Any, ...]

@@ -22,7 +22,6 @@ from privlearn.audit.replay import RecordingRandomness
 from privlearn.audit.samplers import LEVEL, PValues, judge_p_values, noise_p_values
 from privlearn.erm import HuberHinge
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import Task
 from privlearn.mechanisms.session.function_release import (
     FACTOR_JITTER,
     VALUE_JITTER,
@@ -33,6 +32,7 @@ from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.session.task import KernelTask
 from privlearn.mechanisms.statistics.discovery import Discovery
 from privlearn.mechanisms.statistics.histogram import frequent
+from privlearn.mechanisms.task import Task
 from privlearn.multiparty.secure_sum.noise_share import NoiseShare
 from privlearn.multiparty.secure_sum.session import Cohort
 from privlearn.randomness import Randomness, SeededRandomness

@@ -14,7 +14,7 @@ from privlearn.cli.options import CertifiedFile
 from privlearn.cli.terminal import listed, output, warn
 
 if TYPE_CHECKING:
-    from privlearn.release import Model
+    from privlearn.release.model import Model
 
 
 _NOT_PRIVATE = 3
@@ -40,8 +40,8 @@ def verify(
       privlearn verify income.privlearn --signer holder.pub.pem
       privlearn verify session.json
     """
-    from privlearn.release import verify as check
     from privlearn.release.verification import read_public_key
+    from privlearn.release.verification import verify as check
 
     proven = check(model, None if signer is None else read_public_key(signer))
     typer.echo(f"claimed     {proven.claimed}")
@@ -76,7 +76,9 @@ def inspect(
       privlearn inspect income.privlearn
       privlearn inspect income.privlearn --json
     """
-    from privlearn.release import Certificate, Release, verify
+    from privlearn.release.artifact import Release
+    from privlearn.release.certificate import Certificate
+    from privlearn.release.verification import verify
 
     certificate = verify(model).certificate
     if as_json:

@@ -15,7 +15,7 @@ from privlearn.cli.terminal import LateProgress
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.release import Model
+    from privlearn.release.model import Model
 
 _ROWS_AT_ONCE = 1 << 16
 
@@ -38,8 +38,9 @@ def predict(
       privlearn predict income.privlearn new.csv --out predictions.csv
     """
     from privlearn.data import read_table
-    from privlearn.release import RegressionModel, Release
+    from privlearn.release.artifact import Release
     from privlearn.release.files import write_atomically
+    from privlearn.release.model import RegressionModel
 
     if out is not None:
         check_writable(out, force)

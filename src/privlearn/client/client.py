@@ -16,7 +16,7 @@ from privlearn.client.session import ARROW, RemoteSession, from_arrow, rows_of, 
 from privlearn.guarantee import Guarantee
 
 if TYPE_CHECKING:
-    from privlearn.release import Release
+    from privlearn.release.artifact import Release
 
 Record = dict[str, Any]
 _WAIT_SECONDS = 5
@@ -178,7 +178,7 @@ class Client:
 
     def download(self, release_id: str) -> Release:
         """A released model. Every byte and constant is checked here; the server's word is not taken for it."""
-        from privlearn.release import Release  # late: it takes seconds, and asking for a budget needs it not
+        from privlearn.release.artifact import Release
 
         return Release.from_bytes(
             self._connection.get(_path("/releases", release_id, "file"), accept="*/*").content

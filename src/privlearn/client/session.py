@@ -16,7 +16,8 @@ from privlearn.guarantee import Guarantee
 from privlearn.service.refusals import Conflict, TooLarge
 
 if TYPE_CHECKING:
-    from privlearn.release import Certificate, SessionCertificate
+    from privlearn.release.certificate import Certificate
+    from privlearn.release.session_certificate import SessionCertificate
 
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -136,9 +137,8 @@ class RemoteSession:
 
 def _read(record: dict[str, Any]) -> Certificate | SessionCertificate:
     """Read it as a stranger would: refused if its constants do not support its claim."""
-    from privlearn.release import SessionCertificate  # late: it takes seconds
     from privlearn.release.certificate import read_certificate
-    from privlearn.release.session_certificate import FORMAT
+    from privlearn.release.session_certificate import FORMAT, SessionCertificate
 
     if record.get("format") == FORMAT:
         return SessionCertificate.from_dict(record)

@@ -1,5 +1,6 @@
 """Regularised empirical risk minimisation; there is no privacy inside."""
 
+from privlearn.erm.certifiable import certified_distance
 from privlearn.erm.kernel.dual import certified_kernel_distance, default_gap, minimise_kernel
 from privlearn.erm.kernel.gap import least_kernel_gap
 from privlearn.erm.kernel.problem import KernelProblem, KernelSolution
@@ -20,7 +21,7 @@ from privlearn.erm.losses import (
 )
 from privlearn.erm.multinomial import minimise_multinomial
 from privlearn.erm.problem import Problem, Progress, Solution
-from privlearn.erm.solve import certified_distance, minimise
+from privlearn.erm.solve import minimise
 
 __all__ = [
     "LOSSES",

@@ -7,19 +7,127 @@ added afterwards. So the tolerance is chosen first, at a distance from the worst
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
-from privlearn.erm.hinge import GapRounding
-from privlearn.erm.losses import Loss, LossFacts
-from privlearn.erm.objective import Rounding
-from privlearn.erm.problem import longest_chain
+from privlearn.erm.losses import DERIVATIVE_ROUNDING, Loss, LossFacts
+from privlearn.errors import InvalidParameter
 
+DENSE_BLOCK = 1024  # rows; a block of a few hundred columns stays in the cache between its two products
+SPARSE_BLOCK = 65536  # rows; each block costs one pass over a vector as long as the number of columns
+PIECE = 1024  # terms of a row's product that are added up in a chain
+MOST_LEVELS = 40  # of a pairwise sum over blocks: more than any memory holds
+UNIT_ROUNDOFF = 2.0**-53
+SAFETY = 1.01  # covers the rounding of the bound itself, NORM_SLACK and products of two gammas
+UNDERFLOW = 1e-150  # more than underflow takes from a gradient and from the squares in its norm
+GAP_TOLERANCE = 1e-12  # asked for by default: it bounds the distance to the minimiser, whatever the data
+DIMENSION_LIMIT = 4000  # of the hinge loss
 ROOM = 4.0  # tolerances over the bound on rounding errors: three parts are left for the solver
 GAP_ROOM = 10.0  # the same for the hinge, whose method is more easily disturbed
 MOST_GROWTH = 0.05  # of a relative rounding error on its way to the minimiser, in the worst of conditions
 LEAST_FOR_HINGE = 1e-9  # Lambda over the weight bound; below, the interior point method was seen to fail
+
+
+def product_chain(dimension: int) -> int:
+    """Most additions that a row's product with a vector passes through in `row_products`."""
+    return dimension if dimension <= PIECE else PIECE + -(-dimension // PIECE)
+
+
+def longest_chain() -> int:
+    """The largest ``Rows.chain``."""
+    return max(DENSE_BLOCK, SPARSE_BLOCK) + MOST_LEVELS
+
+
+def gamma(operations: float) -> float:
+    """Higham's ``gamma_k = k u / (1 - k u)``: relative error of k roundings in a chain."""
+    return operations * UNIT_ROUNDOFF / (1.0 - operations * UNIT_ROUNDOFF)
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Bound on |computed gradient - exact gradient|, from numbers that say little or nothing of the rows.
+
+    Parameters
+    ----------
+    loss : LossFacts
+    regularization : float
+    dimension : int
+        Number of columns.
+    chain : int
+        ``Rows.chain``.
+    mass : float
+        Sum of the rows' weights over N.
+    norm_bound : float
+        Of a row.
+    linear_norm : float
+    largest_offset : float
+    classes : int, default=0
+        Of the multinomial loss.
+    """
+
+    loss: LossFacts
+    regularization: float
+    dimension: int
+    chain: int
+    mass: float
+    norm_bound: float
+    linear_norm: float
+    largest_offset: float
+    classes: int = 0
+
+    def bound(self, size: float) -> float:
+        """At coefficients of that norm; affine in it, and larger where any of the numbers is."""
+        sum_error = gamma(self.chain + 8) * self.loss.lipschitz
+        data_term = self.norm_bound * self.mass * (self._slope_error(size) + sum_error)
+        other_terms = gamma(4) * (self.regularization * size + self.linear_norm)
+        return SAFETY * (data_term + other_terms) + UNDERFLOW
+
+    def _slope_error(self, size: float) -> float:
+        largest = self.norm_bound * size
+        margin_error = gamma(product_chain(self.dimension) + 2) * (largest + self.largest_offset)
+        if not self.classes:
+            return self.loss.smoothness * margin_error + DERIVATIVE_ROUNDING
+        margin_error += UNIT_ROUNDOFF * (1.0 + math.sqrt(self.classes)) * largest
+        return self.loss.smoothness * margin_error + gamma(product_chain(self.classes) + 16)
+
+
+@dataclass(frozen=True)
+class GapRounding:
+    """What rounding may add to the duality gap, from numbers that say little or nothing of the rows.
+
+    ``mass`` is the sum of the rows' weights over N; the other names are those of `Rounding`.
+    """
+
+    regularization: float
+    dimension: int
+    chain: int
+    mass: float
+    norm_bound: float
+    linear_norm: float
+
+    def margin_error(self, size: float) -> float:
+        """Of a computed ``margin - 1`` at coefficients of that norm."""
+        return SAFETY * gamma(product_chain(self.dimension) + 2) * (self.norm_bound * size + 1.0)
+
+    def apart_error(self, size: float) -> float:
+        """Of the computed ``|w - w(alpha)|``."""
+        pull = (self.norm_bound * self.mass + self.linear_norm) / self.regularization
+        return SAFETY * gamma(self.chain + 8) * (pull + size)
+
+    def bound(self, size: float) -> float:
+        """The certified gap where the computed one is zero, if every row lies at the corner."""
+        apart = 0.5 * self.regularization * self.apart_error(size) ** 2
+        return SAFETY * (self.mass * self.margin_error(size) + apart) + UNDERFLOW
+
+
+def check_dimension(dimension: int) -> None:
+    """Refuse more columns than a matrix of their square is worth."""
+    if dimension > DIMENSION_LIMIT:
+        raise InvalidParameter(
+            f"the hinge loss is solved for up to {DIMENSION_LIMIT} features: take loss='huber_hinge' for more"
+        )
 
 
 def longest_minimiser(
@@ -111,3 +219,10 @@ def _at_zero(loss: LossFacts, dimension: int) -> float:
 def _farthest(loss: LossFacts) -> float:
     """The largest offset: that of a target in [-1, 1]."""
     return 1.0 if loss.sees == "residual" else 0.0
+
+
+def certified_distance(loss: LossFacts, regularization: float, tolerance: float, gap: float) -> float:
+    """Public bound on the distance to the exact minimiser whenever `minimise` returns; free of the data."""
+    if math.isinf(loss.smoothness):
+        return math.sqrt(2.0 * gap / regularization)
+    return tolerance / regularization

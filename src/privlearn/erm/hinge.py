@@ -18,14 +18,11 @@ import numpy as np
 from scipy import linalg
 
 from privlearn.arrays import Array
+from privlearn.erm.certifiable import GAP_TOLERANCE, SAFETY, UNDERFLOW, GapRounding, check_dimension
 from privlearn.erm.newton import cholesky
-from privlearn.erm.objective import SAFETY, UNDERFLOW, gamma
-from privlearn.erm.problem import Problem, Progress, Rows, Solution, product_chain
-from privlearn.errors import InvalidParameter, SolverError
+from privlearn.erm.problem import Problem, Progress, Rows, Solution
+from privlearn.errors import SolverError
 
-# asked for by default; public: it bounds the distance to the minimiser, whatever the data
-GAP_TOLERANCE = 1e-12
-DIMENSION_LIMIT = 4000
 MAX_ITERATIONS = 100
 # Part of the way that a step goes; the later ones begin again where the first got stuck.
 TO_THE_BOUNDARY = (0.995, 0.9, 0.5, 0.7)
@@ -50,35 +47,6 @@ class _State:
         )
 
 
-@dataclass(frozen=True)
-class GapRounding:
-    """What rounding may add to the duality gap, from numbers that say little or nothing of the rows.
-
-    ``mass`` is the sum of the rows' weights over N; the other names are those of `objective.Rounding`.
-    """
-
-    regularization: float
-    dimension: int
-    chain: int
-    mass: float
-    norm_bound: float
-    linear_norm: float
-
-    def margin_error(self, size: float) -> float:
-        """Of a computed ``margin - 1`` at coefficients of that norm."""
-        return SAFETY * gamma(product_chain(self.dimension) + 2) * (self.norm_bound * size + 1.0)
-
-    def apart_error(self, size: float) -> float:
-        """Of the computed ``|w - w(alpha)|``."""
-        pull = (self.norm_bound * self.mass + self.linear_norm) / self.regularization
-        return SAFETY * gamma(self.chain + 8) * (pull + size)
-
-    def bound(self, size: float) -> float:
-        """The certified gap where the computed one is zero, if every row lies at the corner."""
-        apart = 0.5 * self.regularization * self.apart_error(size) ** 2
-        return SAFETY * (self.mass * self.margin_error(size) + apart) + UNDERFLOW
-
-
 def minimise_hinge(
     problem: Problem, gap: float = GAP_TOLERANCE, progress: Progress | None = None
 ) -> Solution:
@@ -87,14 +55,6 @@ def minimise_hinge(
     state, reached, iterations = _InteriorPoint(problem).solve(gap, progress)
     distance = math.sqrt(2.0 * reached / problem.regularization)
     return Solution(state.coefficients, problem.regularization * distance, distance, iterations)
-
-
-def check_dimension(dimension: int) -> None:
-    """Refuse more columns than a matrix of their square is worth."""
-    if dimension > DIMENSION_LIMIT:
-        raise InvalidParameter(
-            f"the hinge loss is solved for up to {DIMENSION_LIMIT} features: take loss='huber_hinge' for more"
-        )
 
 
 def minimise_dual(problem: Problem, gap: float) -> Array:

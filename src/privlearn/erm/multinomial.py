@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
+from privlearn.erm.certifiable import Rounding, gamma
 from privlearn.erm.descent import descend
 from privlearn.erm.losses import Multinomial
 from privlearn.erm.newton import ConjugateGradients
-from privlearn.erm.objective import Point, Rounding, gamma
+from privlearn.erm.objective import Point
 from privlearn.erm.problem import (
     Features,
     Progress,

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from privlearn.arrays import Array
-from privlearn.erm.objective import SAFETY, UNIT_ROUNDOFF, Objective, Point
+from privlearn.erm.certifiable import SAFETY, UNIT_ROUNDOFF
+from privlearn.erm.objective import Objective, Point
 from privlearn.erm.problem import Problem, Solution
 
 MAX_PRODUCTS = 2000  # Hessian products for one direction

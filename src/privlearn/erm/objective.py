@@ -5,72 +5,14 @@ The bound is derived in docs/theory/solver.md, section "Rounding"; the letters t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.erm.losses import DERIVATIVE_ROUNDING, LossFacts
-from privlearn.erm.problem import Problem, Rows, column_squares, pairwise_sum, product_chain, row_products
-
-UNIT_ROUNDOFF = 2.0**-53
-SAFETY = 1.01  # covers the rounding of the bound itself, NORM_SLACK and products of two gammas
-UNDERFLOW = 1e-150  # more than underflow takes from a gradient and from the squares in its norm
-
-
-def gamma(operations: float) -> float:
-    """Higham's ``gamma_k = k u / (1 - k u)``: relative error of k roundings in a chain."""
-    return operations * UNIT_ROUNDOFF / (1.0 - operations * UNIT_ROUNDOFF)
-
-
-@dataclass(frozen=True)
-class Rounding:
-    """Bound on |computed gradient - exact gradient|, from numbers that say little or nothing of the rows.
-
-    Parameters
-    ----------
-    loss : LossFacts
-    regularization : float
-    dimension : int
-        Number of columns.
-    chain : int
-        ``Rows.chain``.
-    mass : float
-        Sum of the rows' weights over N.
-    norm_bound : float
-        Of a row.
-    linear_norm : float
-    largest_offset : float
-    classes : int, default=0
-        Of the multinomial loss.
-    """
-
-    loss: LossFacts
-    regularization: float
-    dimension: int
-    chain: int
-    mass: float
-    norm_bound: float
-    linear_norm: float
-    largest_offset: float
-    classes: int = 0
-
-    def bound(self, size: float) -> float:
-        """At coefficients of that norm; affine in it, and larger where any of the numbers is."""
-        sum_error = gamma(self.chain + 8) * self.loss.lipschitz
-        data_term = self.norm_bound * self.mass * (self._slope_error(size) + sum_error)
-        other_terms = gamma(4) * (self.regularization * size + self.linear_norm)
-        return SAFETY * (data_term + other_terms) + UNDERFLOW
-
-    def _slope_error(self, size: float) -> float:
-        largest = self.norm_bound * size
-        margin_error = gamma(product_chain(self.dimension) + 2) * (largest + self.largest_offset)
-        if not self.classes:
-            return self.loss.smoothness * margin_error + DERIVATIVE_ROUNDING
-        margin_error += UNIT_ROUNDOFF * (1.0 + math.sqrt(self.classes)) * largest
-        return self.loss.smoothness * margin_error + gamma(product_chain(self.classes) + 16)
+from privlearn.erm.certifiable import Rounding, gamma
+from privlearn.erm.problem import Problem, Rows, column_squares, pairwise_sum, row_products
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privlearn.arrays import Array
+from privlearn.erm.certifiable import DENSE_BLOCK, MOST_LEVELS, PIECE, SPARSE_BLOCK
 from privlearn.erm.losses import Loss
 from privlearn.errors import InvalidParameter, shown
 
@@ -143,11 +144,7 @@ def check_vector(name: str, vector: NDArray[Any], length: int) -> None:
         raise InvalidParameter(f"{name} must be finite")
 
 
-DENSE_BLOCK = 1024  # rows; a block of a few hundred columns stays in the cache between its two products
-SPARSE_BLOCK = 65536  # rows; each block costs one pass over a vector as long as the number of columns
 NORM_SLACK = 1e-9  # relative; rows scaled to the bound exceed it by a few rounding errors
-PIECE = 1024  # terms of a row's product that are added up in a chain
-MOST_LEVELS = 40  # of a pairwise sum over blocks: more than any memory holds
 
 
 class Rows:
@@ -208,16 +205,6 @@ class Rows:
                     f"features have rows that are not finite or longer than norm_bound = {norm_bound:g}: "
                     "clip the rows first"
                 )
-
-
-def product_chain(dimension: int) -> int:
-    """Most additions that a row's product with a vector passes through in `row_products`."""
-    return dimension if dimension <= PIECE else PIECE + -(-dimension // PIECE)
-
-
-def longest_chain() -> int:
-    """The largest ``Rows.chain``."""
-    return max(DENSE_BLOCK, SPARSE_BLOCK) + MOST_LEVELS
 
 
 def row_products(block: Any, vectors: Array) -> Array:

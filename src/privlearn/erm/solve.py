@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from privlearn.arrays import Array
+from privlearn.erm.certifiable import GAP_TOLERANCE
 from privlearn.erm.descent import Directions, descend, not_certified
-from privlearn.erm.hinge import GAP_TOLERANCE, minimise_hinge
-from privlearn.erm.losses import LossFacts
+from privlearn.erm.hinge import minimise_hinge
 from privlearn.erm.newton import ConjugateGradients, FactorisedHessian, extend, restrict, used_columns
 from privlearn.erm.objective import Objective
 from privlearn.erm.problem import Problem, Progress, Solution, check_tolerance
@@ -50,13 +50,6 @@ def minimise(
     if whole.gradient_norm > tolerance:
         raise not_certified(tolerance)
     return whole
-
-
-def certified_distance(loss: LossFacts, regularization: float, tolerance: float, gap: float) -> float:
-    """Public bound on the distance to the exact minimiser whenever `minimise` returns; free of the data."""
-    if math.isinf(loss.smoothness):
-        return math.sqrt(2.0 * gap / regularization)
-    return tolerance / regularization
 
 
 def _descend_from(start: Array, problem: Problem, tolerance: float, progress: Progress | None) -> Solution:

@@ -22,11 +22,12 @@ from privlearn.estimators.fitting import Fitting, charge_of
 from privlearn.estimators.inputs import EncodedRows, check_array_shape, target_column
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Charge
-from privlearn.mechanisms import Task
 from privlearn.mechanisms.mechanism import Minimise
+from privlearn.mechanisms.task import Task
 from privlearn.randomness import randomness_from
-from privlearn.release import Model, Release
+from privlearn.release.artifact import Release
 from privlearn.release.encoders import Encoder, base_of
+from privlearn.release.model import Model
 
 
 class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]

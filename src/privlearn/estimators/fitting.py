@@ -18,12 +18,13 @@ from privlearn.estimators.plan import plan_mechanism
 from privlearn.estimators.targets import RegressionSet
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Charge, Cost
-from privlearn.mechanisms import DataOracle, ReleaseMechanism
-from privlearn.mechanisms.mechanism import Minimise
+from privlearn.mechanisms.mechanism import DataOracle, Minimise, ReleaseMechanism
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
-from privlearn.release import Certificate, Model, Release
+from privlearn.release.artifact import Release
+from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import Encoder, describe_encoding
+from privlearn.release.model import Model
 
 Progress = Callable[[int, int, int], None]
 """Called with (problem, number of problems, iteration); shown on the trusted side only."""

@@ -16,10 +16,11 @@ from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.inputs import EncodedRows
-from privlearn.features import FourierFeatures, Kernel, LandmarkFeatures, kernel_from_name
-from privlearn.features.kernel import CallableKernel, PrecomputedKernel, as_points
-from privlearn.features.kernels import LinearKernel
-from privlearn.mechanisms import ReleaseMechanism, mechanisms_of
+from privlearn.features.fourier import FourierFeatures
+from privlearn.features.kernel import CallableKernel, Kernel, PrecomputedKernel, as_points
+from privlearn.features.kernels import LinearKernel, kernel_from_name
+from privlearn.features.landmarks import LandmarkFeatures
+from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
 from privlearn.release.encoders import FourierEncoder, KernelEncoder
 
 Rows = TypeVar("Rows", bound=EncodedRows)

@@ -21,8 +21,8 @@ from privlearn.erm.kernel.problem import KernelProblem
 from privlearn.errors import InvalidParameter, SessionError, SolverError
 from privlearn.estimators.inputs import check_array_shape, first_rows_of_persons
 from privlearn.estimators.session_task import loss_of, read_goal, session_facts, session_gap, session_task
-from privlearn.features import Kernel, kernel_from_name
-from privlearn.features.kernel import as_matrix
+from privlearn.features.kernel import Kernel, as_matrix
+from privlearn.features.kernels import kernel_from_name
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import KernelTask, kernel_rounding
 from privlearn.release.encoders import describe_encoding

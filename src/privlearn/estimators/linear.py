@@ -16,10 +16,11 @@ from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.fitting import Progress, solver
 from privlearn.estimators.inputs import TrainingSet, check_class_weight, read_arrays, read_table
 from privlearn.ledger import Budget
-from privlearn.mechanisms import Task
 from privlearn.mechanisms.mechanism import Minimise
-from privlearn.release import LinearModel, Release
+from privlearn.mechanisms.task import Task
+from privlearn.release.artifact import Release
 from privlearn.release.encoders import Encoder
+from privlearn.release.model import LinearModel
 
 
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]

@@ -12,7 +12,9 @@ from scipy.optimize import brentq
 from privlearn.accounting import gaussian_ratio
 from privlearn.errors import InvalidParameter, shown
 from privlearn.guarantee import Guarantee, check_guarantee
-from privlearn.mechanisms import OutputPerturbation, ReleaseMechanism, Task, mechanisms_of
+from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
+from privlearn.mechanisms.release.output import OutputPerturbation
+from privlearn.mechanisms.task import Task
 
 _FLAT = 0.1  # objective perturbation where the data's curvature does not hold the noise down
 _CURVED = 0.3  # and where it does

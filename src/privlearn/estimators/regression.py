@@ -19,12 +19,13 @@ from privlearn.estimators.targets import (
     read_target_objects,
     read_target_table,
 )
-from privlearn.features import Kernel
+from privlearn.features.kernel import Kernel
 from privlearn.ledger import Budget
-from privlearn.mechanisms import Task
 from privlearn.mechanisms.mechanism import Minimise
-from privlearn.release import RegressionModel, Release
+from privlearn.mechanisms.task import Task
+from privlearn.release.artifact import Release
 from privlearn.release.encoders import Encoder
+from privlearn.release.model import RegressionModel
 
 """For targets in [-1, 1]. The noise reaches the coefficients divided by the data's curvature. For Huber's loss that is
 P(|residual| < width) / width, within a sixth of its best as soon as the width is at most the residuals' spread; a width

@@ -20,7 +20,7 @@ from privlearn.estimators.fitting import class_signs, row_weights
 from privlearn.estimators.inputs import EncodedRows, TrainingSet, check_class_weight, read_arrays, read_table
 from privlearn.estimators.plan import check_regularization, session_regularization
 from privlearn.estimators.targets import RegressionSet, read_target_arrays, read_target_table
-from privlearn.features import Kernel
+from privlearn.features.kernel import Kernel
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import LARGEST_SUM, KernelTask, kernel_rounding
 from privlearn.mechanisms.task import Task

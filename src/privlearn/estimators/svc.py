@@ -13,7 +13,7 @@ from privlearn.estimators.fitting import Progress
 from privlearn.estimators.inputs import TrainingSet, read_objects
 from privlearn.estimators.kernel_choice import KernelChoice
 from privlearn.estimators.linear import PrivateLinearClassifier
-from privlearn.features import Kernel
+from privlearn.features.kernel import Kernel
 from privlearn.ledger import Budget
 
 

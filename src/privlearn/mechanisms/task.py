@@ -6,10 +6,14 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
-from privlearn.erm.certifiable import least_gap, least_tolerance
-from privlearn.erm.hinge import GAP_TOLERANCE, check_dimension
+from privlearn.erm.certifiable import (
+    GAP_TOLERANCE,
+    certified_distance,
+    check_dimension,
+    least_gap,
+    least_tolerance,
+)
 from privlearn.erm.losses import LossFacts
-from privlearn.erm.solve import certified_distance
 from privlearn.errors import InvalidParameter, shown
 from privlearn.relation import Relation, relation_named
 

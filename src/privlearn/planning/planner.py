@@ -11,7 +11,7 @@ from privlearn.errors import InvalidParameter
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.fitting import Fitting
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import ReleaseMechanism
+from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.planning.estimate import (
     ReferenceProblem,
     Spectrum,

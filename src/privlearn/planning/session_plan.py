@@ -10,11 +10,10 @@ from typing import Any
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.kernel_learner import LARGEST, KernelLearner
 from privlearn.estimators.session_task import Goal, loss_of, read_goal, session_facts, session_task
-from privlearn.features import Kernel, kernel_from_name
-from privlearn.features.kernel import as_matrix
+from privlearn.features.kernel import Kernel, as_matrix
+from privlearn.features.kernels import kernel_from_name
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import SessionMechanism
-from privlearn.mechanisms.session.task import session_mechanism
+from privlearn.mechanisms.session.task import SessionMechanism, session_mechanism
 from privlearn.planning.estimate import ReferenceProblem, Spectrum, reference_problem, typical_margin
 from privlearn.planning.forecast import Forecast, unit_of
 from privlearn.planning.stand_in import check_count, synthetic_table

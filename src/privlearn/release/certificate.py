@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from privlearn.errors import VerificationError
-from privlearn.mechanisms import ReleaseMechanism, Search, SummedMechanism, Task, mechanisms_of
-from privlearn.mechanisms.search.search import Searched
+from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
+from privlearn.mechanisms.search.search import Search, Searched
+from privlearn.mechanisms.summed.summed import SummedMechanism
+from privlearn.mechanisms.task import Task
 from privlearn.release.certified import (
     Certified,
     first_covers,

@@ -17,8 +17,10 @@ from privlearn.data.schema.schema import with_purchases
 from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
 from privlearn.guarantee import Guarantee, weakness
-from privlearn.mechanisms import Mechanism, ReleaseMechanism, SummedMechanism, Task
+from privlearn.mechanisms.mechanism import Mechanism, ReleaseMechanism
 from privlearn.mechanisms.statistics.discovery import Discovery
+from privlearn.mechanisms.summed.summed import SummedMechanism
+from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness, SecureRandomness
 
 FIRST_VERSION = "0.1.0"

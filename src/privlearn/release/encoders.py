@@ -11,8 +11,9 @@ from scipy import sparse
 from privlearn.arrays import Array
 from privlearn.data import ArrayEncoder, Schema, SchemaEncoder
 from privlearn.errors import ReleaseError
-from privlearn.features import FourierFeatures, Kernel, kernel_from_dict
-from privlearn.features.kernel import CallableKernel
+from privlearn.features.fourier import FourierFeatures
+from privlearn.features.kernel import CallableKernel, Kernel
+from privlearn.features.kernels import kernel_from_dict
 
 Function = Any
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from privlearn.errors import VerificationError
-from privlearn.mechanisms import SessionMechanism, Task
-from privlearn.mechanisms.session.task import KernelTask, session_mechanism
+from privlearn.mechanisms.session.task import KernelTask, SessionMechanism, session_mechanism
+from privlearn.mechanisms.task import Task
 from privlearn.release.certified import Certified, in_words, read_chosen, read_guarantee, read_task
 from privlearn.release.files import read_whole, write_atomically
 

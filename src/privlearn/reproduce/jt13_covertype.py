@@ -16,9 +16,11 @@ import numpy as np
 
 from privlearn.data.datasets import load_covertype
 from privlearn.erm import loss_from_name
-from privlearn.estimators import PrivateSVC
+from privlearn.estimators.svc import PrivateSVC
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import DataOracle, Task, TestDataDependentLearner
+from privlearn.mechanisms.mechanism import DataOracle
+from privlearn.mechanisms.release.tddl import TestDataDependentLearner
+from privlearn.mechanisms.task import Task
 from privlearn.randomness import SeededRandomness
 from privlearn.reproduce.result import (
     BLACK,

@@ -19,7 +19,9 @@ from privlearn.arrays import Array
 from privlearn.data.datasets import load_kdd2010_algebra, load_newsgroups
 from privlearn.erm import Loss, loss_from_name
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import DataOracle, Task, TestDataDependentLearner
+from privlearn.mechanisms.mechanism import DataOracle
+from privlearn.mechanisms.release.tddl import TestDataDependentLearner
+from privlearn.mechanisms.task import Task
 from privlearn.randomness import SeededRandomness
 from privlearn.reproduce.learners import DEFAULT_DELTA, DELTA, INSIDE, Learner, TargetSplit
 from privlearn.reproduce.result import (

@@ -16,7 +16,8 @@ from privlearn.erm import Loss, Problem, minimise
 from privlearn.erm.certifiable import least_tolerance
 from privlearn.estimators.plan import plan_mechanism
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import DataOracle, Task
+from privlearn.mechanisms.mechanism import DataOracle
+from privlearn.mechanisms.task import Task
 from privlearn.randomness import SeededRandomness
 
 DELTA = 1e-6

@@ -12,15 +12,13 @@ from sklearn.datasets import load_breast_cancer
 from privlearn.arrays import Array
 from privlearn.erm import Logistic, Problem, minimise
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import (
-    DataOracle,
-    LocalAggregation,
-    NoisyDescent,
-    ObjectivePerturbation,
-    PrivateSGD,
-    SummedMechanism,
-    Task,
-)
+from privlearn.mechanisms.mechanism import DataOracle
+from privlearn.mechanisms.release.objective import ObjectivePerturbation
+from privlearn.mechanisms.summed.local_aggregation import LocalAggregation
+from privlearn.mechanisms.summed.noisy_descent import NoisyDescent
+from privlearn.mechanisms.summed.psgd import PrivateSGD
+from privlearn.mechanisms.summed.summed import SummedMechanism
+from privlearn.mechanisms.task import Task
 from privlearn.multiparty.run.training import Party, TrustedSum
 from privlearn.randomness import SeededRandomness
 from privlearn.reproduce.learners import INSIDE, Split, folds

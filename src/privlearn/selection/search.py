@@ -19,7 +19,7 @@ from privlearn.ledger import Budget, Charge
 from privlearn.mechanisms.release.answers import whole_number
 from privlearn.mechanisms.search.search import Searched
 from privlearn.randomness import Randomness, randomness_from
-from privlearn.release import Release
+from privlearn.release.artifact import Release
 from privlearn.release.certificate import SearchCertificate
 from privlearn.release.encoders import describe_encoding
 from privlearn.selection.candidates import Candidates, candidates_of, plain

@@ -1,6 +1,6 @@
 """The interactive face: durable state behind predict()."""
 
-from privlearn.release import SessionCertificate
+from privlearn.release.session_certificate import SessionCertificate
 from privlearn.sessions.durable import Answers
 from privlearn.sessions.interactive import InteractivePredictor
 from privlearn.sessions.shared import SharedStore

@@ -14,7 +14,9 @@ from privlearn.data.sources.table import safely
 from privlearn.errors import SessionError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Budget
-from privlearn.mechanisms import FunctionRelease, PaperPINP, SessionMechanism, TightPINP
+from privlearn.mechanisms.session.function_release import FunctionRelease
+from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
+from privlearn.mechanisms.session.task import SessionMechanism
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.certified import installed_versions
 from privlearn.release.session_certificate import SessionCertificate

@@ -10,8 +10,7 @@ from privlearn.data.schema.schema import with_purchases
 from privlearn.errors import InvalidParameter, SessionError
 from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.ledger import Budget, Charge, Cost
-from privlearn.mechanisms import SessionMechanism
-from privlearn.mechanisms.session.task import session_mechanism
+from privlearn.mechanisms.session.task import SessionMechanism, session_mechanism
 from privlearn.randomness import Randomness
 from privlearn.release.certified import read_receipts
 from privlearn.sessions.durable import State, StateStore

@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_limits
 from privlearn.arrays import Array
 from privlearn.data import Schema, SchemaEncoder
 from privlearn.errors import DataError, InvalidParameter
-from privlearn.estimators import PrivateLogisticRegression, PrivateSVC
+from privlearn.estimators.linear import PrivateLogisticRegression
+from privlearn.estimators.svc import PrivateSVC
 
 MODELS = {"logistic regression": PrivateLogisticRegression, "support vector machine": PrivateSVC}
 _TEST_SHARE = 5

@@ -11,7 +11,7 @@ from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from privlearn.data import Schema
-    from privlearn.release import Certificate
+    from privlearn.release.certificate import Certificate
 
 _FORM = "--search regularization=0.001,0.01,0.1"
 

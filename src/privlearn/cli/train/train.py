@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from privlearn.data import Schema, SchemaDraft
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
-    from privlearn.release import Certificate, Release
+    from privlearn.release.artifact import Release
+    from privlearn.release.certificate import Certificate
     from privlearn.splitting import BudgetPlan
 
 

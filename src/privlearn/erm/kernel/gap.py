@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.erm.certifiable import LEAST_FOR_HINGE, ROOM
+from privlearn.erm.certifiable import LEAST_FOR_HINGE, ROOM, SAFETY, UNDERFLOW, gamma
 from privlearn.erm.kernel.problem import Rows, SignedGram, extended_gamma
 from privlearn.erm.losses import DERIVATIVE_ROUNDING, Loss, LossFacts
-from privlearn.erm.objective import SAFETY, UNDERFLOW, gamma
 
 MOST_GAP = 1e-3  # relative to the weight bound, which is about J(0): beyond, a proof would say nothing
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
+from privlearn.erm.certifiable import SAFETY, gamma
 from privlearn.erm.losses import Loss
-from privlearn.erm.objective import SAFETY, gamma
 from privlearn.erm.problem import check_row_weights, check_scalars, check_signs, check_vector
 from privlearn.errors import InvalidParameter, shown
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from privlearn.errors import InvalidParameter, shown
-from privlearn.features import Kernel
+from privlearn.features.kernel import Kernel
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import Mechanism, mechanisms_of
 from privlearn.mechanisms.release.answers import ball_radius

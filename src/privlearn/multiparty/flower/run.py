@@ -13,7 +13,7 @@ from privlearn.multiparty.run.coordinator_run import CoordinatorRun
 from privlearn.multiparty.run.identity import Identity
 from privlearn.multiparty.run.party_run import PartyRun
 from privlearn.multiparty.run.plan import MultipartyPlan
-from privlearn.release import Release
+from privlearn.release.artifact import Release
 
 
 def lead(

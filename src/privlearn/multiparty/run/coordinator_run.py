@@ -29,7 +29,7 @@ from privlearn.multiparty.run.training import coordinate
 from privlearn.multiparty.secure_sum.coordinator import MaskingCoordinator
 from privlearn.multiparty.secure_sum.session import COORDINATOR, Step, seal
 from privlearn.randomness import SecureRandomness
-from privlearn.release import Release
+from privlearn.release.artifact import Release
 
 Exchange = Callable[[Stage, Mapping[int, Parts]], Mapping[int, Parts | str]]
 """Sends each party its parts, by number; returns what came back in time: parts, or a refusal's reason."""

@@ -38,7 +38,7 @@ from privlearn.multiparty.secure_sum.noise_share import Words
 from privlearn.multiparty.secure_sum.party import MaskingParty
 from privlearn.multiparty.secure_sum.session import Step, SumSession, from_coordinator
 from privlearn.randomness import SecureRandomness
-from privlearn.release import Release
+from privlearn.release.artifact import Release
 
 STAYS_HERE = "for a reason that stays with this party"
 

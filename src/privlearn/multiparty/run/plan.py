@@ -22,10 +22,16 @@ from privlearn.data.schema.schema import with_purchases
 from privlearn.erm import Loss, loss_from_name
 from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.estimators.plan import default_regularization
-from privlearn.features import FourierFeatures, Kernel, LandmarkFeatures, kernel_from_name
+from privlearn.features.fourier import FourierFeatures
+from privlearn.features.kernel import Kernel
+from privlearn.features.kernels import kernel_from_name
+from privlearn.features.landmarks import LandmarkFeatures
 from privlearn.guarantee import Guarantee, check_strength, weakness
-from privlearn.mechanisms import LocalAggregation, NoisyDescent, PrivateSGD, SummedMechanism, Task
-from privlearn.mechanisms.summed.summed import surplus
+from privlearn.mechanisms.summed.local_aggregation import LocalAggregation
+from privlearn.mechanisms.summed.noisy_descent import NoisyDescent
+from privlearn.mechanisms.summed.psgd import PrivateSGD
+from privlearn.mechanisms.summed.summed import SummedMechanism, surplus
+from privlearn.mechanisms.task import Task
 from privlearn.multiparty.run.identity import check_keys
 from privlearn.multiparty.secure_sum.session import Cohort
 from privlearn.release.encoders import Encoder, FourierEncoder, KernelEncoder

@@ -12,7 +12,7 @@ from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
 from privlearn.multiparty.run.party_run import PartyRun
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.training import Party
-from privlearn.release import Release
+from privlearn.release.artifact import Release
 
 
 def simulate(plan: MultipartyPlan, tables: Mapping[str, Any], tell: Tell = lambda line: None) -> Release:

@@ -13,13 +13,15 @@ from privlearn.erm.problem import Rows
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators.fitting import class_signs, row_weights
 from privlearn.estimators.inputs import read_table
-from privlearn.mechanisms import Task
 from privlearn.mechanisms.noise import ADD_NOISE
 from privlearn.mechanisms.summed.summed import Ask, Noise, NoisySum, Question, SummedMechanism, packed
+from privlearn.mechanisms.task import Task
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.randomness import Randomness, randomness_from
-from privlearn.release import Certificate, LinearModel, Release
+from privlearn.release.artifact import Release
+from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import describe_encoding
+from privlearn.release.model import LinearModel
 
 
 class Party:

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from privlearn.errors import LedgerError, SessionError
-from privlearn.release import RegressionModel, Release
+from privlearn.release.artifact import Release
+from privlearn.release.model import RegressionModel
 from privlearn.service.holder.datasets import Catalog
 from privlearn.service.jobs import results
 from privlearn.service.jobs.recipes import kernel_learner

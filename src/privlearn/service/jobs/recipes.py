@@ -9,8 +9,8 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator
 from privlearn.data import Schema
 from privlearn.data.schema.columns import PublicModel
 from privlearn.errors import SchemaError
-from privlearn.estimators import KernelLearner
 from privlearn.estimators.by_name import make_estimator
+from privlearn.estimators.kernel_learner import KernelLearner
 from privlearn.guarantee import Guarantee
 
 SESSION_MECHANISMS = ("model", "function_release", "pinp")

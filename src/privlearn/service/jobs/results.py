@@ -11,7 +11,9 @@ from typing import Any
 from sqlalchemy import Row, Table, func, insert, select, update
 
 from privlearn.guarantee import Guarantee
-from privlearn.release import Certificate, Release, SessionCertificate
+from privlearn.release.artifact import Release
+from privlearn.release.certificate import Certificate
+from privlearn.release.session_certificate import SessionCertificate
 from privlearn.service.jobs.requests import Job, ReleaseInfo, Session
 from privlearn.service.refusals import Conflict, NotFound
 from privlearn.service.store.tables import jobs, releases, sessions

@@ -12,7 +12,7 @@ import pyarrow as pa
 from privlearn.data import Schema
 from privlearn.data.schema.schema import with_purchases
 from privlearn.errors import BudgetExceeded, DataError, LedgerError, PrivlearnError, SessionError
-from privlearn.estimators import KernelLearner
+from privlearn.estimators.kernel_learner import KernelLearner
 from privlearn.guarantee import check_strength
 from privlearn.ledger import Cost, Ledger
 from privlearn.ledger.charge import Reservation

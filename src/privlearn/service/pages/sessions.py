@@ -15,8 +15,9 @@ from starlette.datastructures import FormData
 
 from privlearn.data import Schema
 from privlearn.errors import DataError, InvalidParameter, SessionError
-from privlearn.release import Certificate, SessionCertificate
+from privlearn.release.certificate import Certificate
 from privlearn.release.certified import Certified
+from privlearn.release.session_certificate import SessionCertificate
 from privlearn.service.access.keys import Caller
 from privlearn.service.http.callers import Served
 from privlearn.service.http.limits import aside
