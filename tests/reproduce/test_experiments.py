@@ -11,7 +11,7 @@ import pytest
 
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.reproduce import EXPERIMENTS, experiment
-from privlearn.reproduce.result import Result, averaged, held
+from privlearn.reproduce.reporting import Result, averaged, held
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

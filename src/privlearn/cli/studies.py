@@ -14,7 +14,7 @@ from privlearn.cli.terminal import LateProgress, warn
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.reproduce.result import Result
+    from privlearn.reproduce.reporting import Result
     from privlearn.study.bounds import Case
 
 

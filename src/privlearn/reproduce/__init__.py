@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass
 
 from privlearn.errors import DataError, InvalidParameter
-from privlearn.reproduce.result import Result, Track
+from privlearn.reproduce.reporting import Result, Track
 
 _ADULT = ("adult/adult.data.gz", "adult/adult.test.gz")
 _KDDCUP = ("kddcup99/kddcup.data_10_percent.gz",)

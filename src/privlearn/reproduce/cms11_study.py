@@ -12,22 +12,8 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.data.datasets import load_adult, load_kddcup99
 from privlearn.erm import HuberHinge, Logistic, Loss
+from privlearn.reproduce import reporting
 from privlearn.reproduce.learners import DEFAULT, DEFAULT_DELTA, Learner, folds, paper_rows, sample
-from privlearn.reproduce.result import (
-    BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
-    SKY,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Track,
-    averaged,
-    draw_panels,
-    held,
-)
 
 LOSSES: dict[str, Loss] = {"logistic": Logistic(), "huber": HuberHinge(0.5)}
 """The paper's h is 0.5."""
@@ -105,7 +91,9 @@ KDDCUP = Study(
 )
 
 
-def learners(study: Study, effort: Effort, seed: int, track: Track) -> Iterator[tuple[str, int, Learner]]:
+def learners(
+    study: Study, effort: Effort, seed: int, track: reporting.Track
+) -> Iterator[tuple[str, int, Learner]]:
     """Each loss on each fold: the loss's name, the fold's number, and the learner."""
     rows, signs = sample(study.load, effort.rows, [seed, 1])
     splits = enumerate(folds(rows, signs, effort.folds, np.random.default_rng([seed, 2])))
@@ -125,34 +113,34 @@ def shortened(used: int | None, papers: int) -> str:
 
 EPSILONS: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 LOOKS = {
-    PLAIN: Look(BLACK, "", "--"),
-    "output": Look(ORANGE, "s"),
-    "objective": Look(BLUE, "D"),
-    DEFAULT: Look(GREEN, "P", wide=True),
-    DEFAULT_DELTA: Look(SKY, "^", wide=True),
+    PLAIN: reporting.Look(reporting.BLACK, "", "--"),
+    "output": reporting.Look(reporting.ORANGE, "s"),
+    "objective": reporting.Look(reporting.BLUE, "D"),
+    DEFAULT: reporting.Look(reporting.GREEN, "P", wide=True),
+    DEFAULT_DELTA: reporting.Look(reporting.SKY, "^", wide=True),
 }
 
 
-def cms11_figure2(quick: bool, seed: int, track: Track = iter) -> Result:
+def cms11_figure2(quick: bool, seed: int, track: reporting.Track = iter) -> reporting.Result:
     """Adult: all rows, ten folds, a noise draw each."""
     effort = Effort(3000, 2, 1, slice(2, 6, 3)) if quick else Effort(None, 10, 1, slice(None))
     return _tradeoff("CMS11 Figure 2", ADULT, effort, seed, track)
 
 
-def cms11_figure3(quick: bool, seed: int, track: Track = iter) -> Result:
+def cms11_figure3(quick: bool, seed: int, track: reporting.Track = iter) -> reporting.Result:
     """KDDCup99: 70,000 rows, ten folds, two noise draws each."""
     effort = Effort(4000, 2, 1, slice(2, 6, 3)) if quick else Effort(70_000, 10, 2, slice(None))
     return _tradeoff("CMS11 Figure 3", KDDCUP, effort, seed, track)
 
 
-def _tradeoff(name: str, study: Study, effort: Effort, seed: int, track: Track) -> Result:
+def _tradeoff(name: str, study: Study, effort: Effort, seed: int, track: reporting.Track) -> reporting.Result:
     table = tuple(_rows(_measure(study, effort, seed, track)))
     title = f"{name}: {study.title}"
     agreement = shortened(effort.rows, study.rows) + _agreement(study, table) + study.caveat
-    return Result(title, table, lambda matplotlib: _draw(matplotlib, title, table), agreement)
+    return reporting.Result(title, table, lambda matplotlib: _draw(matplotlib, title, table), agreement)
 
 
-def _measure(study: Study, effort: Effort, seed: int, track: Track) -> Errors:
+def _measure(study: Study, effort: Effort, seed: int, track: reporting.Track) -> Errors:
     errors: Errors = defaultdict(list)
     for loss, place, learner in learners(study, effort, seed, track):
         strength = 10.0 ** study.best(loss, PLAIN)
@@ -165,19 +153,19 @@ def _measure(study: Study, effort: Effort, seed: int, track: Track) -> Errors:
     return errors
 
 
-def _rows(errors: Errors) -> Iterator[Row]:
+def _rows(errors: Errors) -> Iterator[reporting.Row]:
     for (loss, algorithm, epsilon), found in errors.items():
-        yield {"loss": loss, "algorithm": algorithm, "epsilon": epsilon} | averaged(found)
+        yield {"loss": loss, "algorithm": algorithm, "epsilon": epsilon} | reporting.averaged(found)
 
 
-def _draw(matplotlib: Any, title: str, table: tuple[Row, ...]) -> Any:
-    def panel(loss: str) -> Panel:
-        return Panel(loss, "epsilon", [row for row in table if row["loss"] == loss], "epsilon")
+def _draw(matplotlib: Any, title: str, table: tuple[reporting.Row, ...]) -> Any:
+    def panel(loss: str) -> reporting.Panel:
+        return reporting.Panel(loss, "epsilon", [row for row in table if row["loss"] == loss], "epsilon")
 
-    return draw_panels(matplotlib, title, [[panel(loss) for loss in LOSSES]], LOOKS)
+    return reporting.draw_panels(matplotlib, title, [[panel(loss) for loss in LOSSES]], LOOKS)
 
 
-def _agreement(study: Study, table: tuple[Row, ...]) -> str:
+def _agreement(study: Study, table: tuple[reporting.Row, ...]) -> str:
     means = {(row["loss"], row["algorithm"], row["epsilon"]): row["error"] for row in table}
     epsilons = sorted({row["epsilon"] for row in table if row["epsilon"] is not None})
     points = [(loss, epsilon) for loss in LOSSES for epsilon in epsilons]
@@ -193,11 +181,11 @@ def _agreement(study: Study, table: tuple[Row, ...]) -> str:
     ]
     said = "about 0.15" if study is ADULT else "about 0.001"
     return (
-        f"The paper's claims: objective perturbation below output perturbation, at {held(below)} points; output "
-        f"perturbation below a constant classifier's {study.constant:g}, at {held(constant)}; with objective "
+        f"The paper's claims: objective perturbation below output perturbation, at {reporting.held(below)} points; output "
+        f"perturbation below a constant classifier's {study.constant:g}, at {reporting.held(constant)}; with objective "
         f"perturbation the SVM below logistic regression {study.svm_better}: it is so at {_listed(better, epsilons)}; "
         f"without privacy {said}: {plain}. The default, untuned, lies below the paper's objective perturbation at "
-        f"{held(ours)} points with the same promise and at {held(delta)} with delta. The curves are printed without "
+        f"{reporting.held(ours)} points with the same promise and at {reporting.held(delta)} with delta. The curves are printed without "
         "numbers."
     )
 

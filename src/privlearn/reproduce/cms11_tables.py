@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from privlearn.reproduce import reporting
 from privlearn.reproduce.cms11_study import (
     ADULT,
     KDDCUP,
@@ -21,56 +22,41 @@ from privlearn.reproduce.cms11_study import (
     shortened,
 )
 from privlearn.reproduce.learners import DEFAULT, DEFAULT_DELTA
-from privlearn.reproduce.result import (
-    BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
-    SKY,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Track,
-    averaged,
-    draw_panels,
-    held,
-)
 
 EPSILON = 0.1
 _LOOKS = {
-    f"{PLAIN}, printed": Look(BLACK, "x", ""),
-    f"{PLAIN}": Look(BLACK, "o"),
-    "output, printed": Look(ORANGE, "x", ""),
-    "output": Look(ORANGE, "s"),
-    "objective, printed": Look(BLUE, "x", ""),
-    "objective": Look(BLUE, "D"),
-    DEFAULT: Look(GREEN, "", "--", wide=True),
-    DEFAULT_DELTA: Look(SKY, "", "-.", wide=True),
+    f"{PLAIN}, printed": reporting.Look(reporting.BLACK, "x", ""),
+    f"{PLAIN}": reporting.Look(reporting.BLACK, "o"),
+    "output, printed": reporting.Look(reporting.ORANGE, "x", ""),
+    "output": reporting.Look(reporting.ORANGE, "s"),
+    "objective, printed": reporting.Look(reporting.BLUE, "x", ""),
+    "objective": reporting.Look(reporting.BLUE, "D"),
+    DEFAULT: reporting.Look(reporting.GREEN, "", "--", wide=True),
+    DEFAULT_DELTA: reporting.Look(reporting.SKY, "", "-.", wide=True),
 }
 
 
-def cms11_table1(quick: bool, seed: int, track: Track = iter) -> Result:
+def cms11_table1(quick: bool, seed: int, track: reporting.Track = iter) -> reporting.Result:
     """Adult: all 45,222 rows, ten folds."""
     effort = Effort(3000, 2, 1, slice(-3, None)) if quick else Effort(None, 10, 10, slice(None))
     return run_table("CMS11 Table 1", ADULT, effort, seed, track)
 
 
-def cms11_table2(quick: bool, seed: int, track: Track = iter) -> Result:
+def cms11_table2(quick: bool, seed: int, track: reporting.Track = iter) -> reporting.Result:
     """KDDCup99: 70,000 rows drawn from the ten per cent file, ten folds."""
     effort = Effort(4000, 2, 1, slice(-3, None)) if quick else Effort(70_000, 10, 10, slice(None))
     return run_table("CMS11 Table 2", KDDCUP, effort, seed, track)
 
 
-def run_table(name: str, study: Study, effort: Effort, seed: int, track: Track) -> Result:
+def run_table(name: str, study: Study, effort: Effort, seed: int, track: reporting.Track) -> reporting.Result:
     errors = _measure(study, effort, seed, track)
     table = tuple(_rows(study, effort, errors))
     title = f"{name}: {study.title}, epsilon = {EPSILON:g}"
     agreement = shortened(effort.rows, study.rows) + _agreement(study, table) + study.caveat
-    return Result(title, table, lambda matplotlib: _draw(matplotlib, title, table), agreement)
+    return reporting.Result(title, table, lambda matplotlib: _draw(matplotlib, title, table), agreement)
 
 
-def _measure(study: Study, effort: Effort, seed: int, track: Track) -> Errors:
+def _measure(study: Study, effort: Effort, seed: int, track: reporting.Track) -> Errors:
     errors: Errors = defaultdict(list)
     for loss, place, learner in learners(study, effort, seed, track):
         known: dict[Any, list[float]] = {}
@@ -89,19 +75,19 @@ def _measure(study: Study, effort: Effort, seed: int, track: Track) -> Errors:
     return errors
 
 
-def _rows(study: Study, effort: Effort, errors: Errors) -> Iterator[Row]:
+def _rows(study: Study, effort: Effort, errors: Errors) -> Iterator[reporting.Row]:
     for (loss, algorithm), printed in study.printed.items():
         for exponent, paper in list(zip(study.exponents, printed, strict=True))[effort.columns]:
-            found = averaged(errors[loss, algorithm, exponent])
+            found = reporting.averaged(errors[loss, algorithm, exponent])
             yield {"loss": loss, "algorithm": algorithm, "log10_lambda": exponent, "paper": paper} | found
     for loss in LOSSES:
         for algorithm in OURS:
-            found = averaged(errors[loss, algorithm, None])
+            found = reporting.averaged(errors[loss, algorithm, None])
             yield {"loss": loss, "algorithm": algorithm, "log10_lambda": None, "paper": None} | found
 
 
-def _draw(matplotlib: Any, title: str, table: tuple[Row, ...]) -> Any:
-    def panel(loss: str) -> Panel:
+def _draw(matplotlib: Any, title: str, table: tuple[reporting.Row, ...]) -> Any:
+    def panel(loss: str) -> reporting.Panel:
         measured = [row for row in table if row["loss"] == loss]
         printed = [
             {
@@ -112,12 +98,12 @@ def _draw(matplotlib: Any, title: str, table: tuple[Row, ...]) -> Any:
             for row in measured
             if row["paper"] is not None
         ]
-        return Panel(loss, "log10 of Lambda", [*measured, *printed], "log10_lambda", evenly=True)
+        return reporting.Panel(loss, "log10 of Lambda", [*measured, *printed], "log10_lambda", evenly=True)
 
-    return draw_panels(matplotlib, title, [[panel(loss) for loss in LOSSES]], _LOOKS)
+    return reporting.draw_panels(matplotlib, title, [[panel(loss) for loss in LOSSES]], _LOOKS)
 
 
-def _agreement(study: Study, table: tuple[Row, ...]) -> str:
+def _agreement(study: Study, table: tuple[reporting.Row, ...]) -> str:
     private = [row for row in table if row["algorithm"] in ("output", "objective")]
     useful = [row for row in private if row["paper"] < study.constant]
     lost = [row for row in private if row["paper"] >= study.constant]
@@ -137,14 +123,14 @@ def _agreement(study: Study, table: tuple[Row, ...]) -> str:
     return (
         f"Where a private row prints less than a constant classifier's {study.constant:g}, ours differs by "
         f"{_gaps(useful)}; without privacy by {_gaps(plain)}; where the noise has drowned the data by {_gaps(lost)}. "
-        f"The paper's claims: objective perturbation's best is below output perturbation's, {held(ahead)} losses; the "
-        f"best Lambda is the printed one for {held(same_best)} private rows. "
+        f"The paper's claims: objective perturbation's best is below output perturbation's, {reporting.held(ahead)} losses; the "
+        f"best Lambda is the printed one for {reporting.held(same_best)} private rows. "
         f"{_slip(lost, plain)}The default, untuned, on the same rows "
         f"gets {' and '.join(gained)} without and with delta."
     )
 
 
-def _slip(lost: list[Row], plain: list[Row]) -> str:
+def _slip(lost: list[reporting.Row], plain: list[reporting.Row]) -> str:
     """Printed errors so far above a half that the opposite classifier would be too good."""
     best = min(row["paper"] for row in plain)
     beyond = sorted({row["paper"] for row in lost if 1.0 - row["paper"] < best})
@@ -157,14 +143,14 @@ def _slip(lost: list[Row], plain: list[Row]) -> str:
     )
 
 
-def _best(table: tuple[Row, ...], loss: str, algorithm: str) -> Row:
+def _best(table: tuple[reporting.Row, ...], loss: str, algorithm: str) -> reporting.Row:
     return min(
         (row for row in table if row["loss"] == loss and row["algorithm"] == algorithm),
         key=lambda row: float(row["error"]),
     )
 
 
-def _gaps(rows: list[Row]) -> str:
+def _gaps(rows: list[reporting.Row]) -> str:
     if not rows:
         return "nothing (no such cell was run)"
     gaps = np.abs([row["error"] - row["paper"] for row in rows])

@@ -21,7 +21,7 @@ from privlearn.mechanisms.search.partition import Partition
 from privlearn.randomness import SeededRandomness
 from privlearn.reproduce.cms11_study import KDDCUP, LOOKS, LOSSES, PLAIN
 from privlearn.reproduce.learners import DEFAULT, Learner, Split
-from privlearn.reproduce.result import Panel, Result, Row, Track, averaged, draw_panels, held
+from privlearn.reproduce.reporting import Panel, Result, Row, Track, averaged, draw_panels, held
 
 EPSILONS = (0.01, 0.05)
 EXPONENTS = (-2.25, -2.0, -1.75, -1.5, -1.25)

@@ -22,20 +22,7 @@ from privlearn.mechanisms.mechanism import DataOracle
 from privlearn.mechanisms.release.tddl import TestDataDependentLearner
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import SeededRandomness
-from privlearn.reproduce.result import (
-    BLACK,
-    GREEN,
-    ORANGE,
-    SKY,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Track,
-    averaged,
-    draw_panels,
-    held,
-)
+from privlearn.reproduce import reporting
 
 EPSILONS = (0.01, 0.05, 0.1, 0.5, 1.0)
 DELTA = 1e-6
@@ -49,11 +36,11 @@ UPPER = np.array([3858, 360, 66, 1397, 601, 7117, 255, 255, 255, 7173])
 
 PLAIN, TDDL, FUNCTION, DEFAULT = "non-private", "TDDL", "function release", "default"
 _LOOKS = {
-    "non-private, printed": Look(BLACK, "", ":"),
-    PLAIN: Look(BLACK, "", "--"),
-    TDDL: Look(ORANGE, "s"),
-    FUNCTION: Look(SKY, "D"),
-    DEFAULT: Look(GREEN, "P", wide=True),
+    "non-private, printed": reporting.Look(reporting.BLACK, "", ":"),
+    PLAIN: reporting.Look(reporting.BLACK, "", "--"),
+    TDDL: reporting.Look(reporting.ORANGE, "s"),
+    FUNCTION: reporting.Look(reporting.SKY, "D"),
+    DEFAULT: reporting.Look(reporting.GREEN, "P", wide=True),
 }
 
 
@@ -67,7 +54,7 @@ def covertype(seed: int, train: int = TRAIN, points: int = POINTS) -> tuple[Any,
     return features[first], labels[first], features[public], features[rest], labels[rest]
 
 
-def jt13_figure2a(quick: bool, seed: int, track: Track = iter) -> Result:
+def jt13_figure2a(quick: bool, seed: int, track: reporting.Track = iter) -> reporting.Result:
     """Three splits; five noise draws each where a draw needs no new solution."""
     train, points, splits = (10_000, 50, 1) if quick else (TRAIN, POINTS, 3)
     errors: dict[tuple[str, float | None], list[float]] = defaultdict(list)
@@ -76,7 +63,7 @@ def jt13_figure2a(quick: bool, seed: int, track: Track = iter) -> Result:
             errors[name, epsilon].append(error)
     table = tuple(_row(name, epsilon, found) for (name, epsilon), found in errors.items())
     title = f"JT13 Figure 2 a: CoverType, cubic kernel, {train:,} rows, {points} public points"
-    return Result(
+    return reporting.Result(
         title, table, lambda matplotlib: _draw(matplotlib, title, table), _agreement(table, train, points)
     )
 
@@ -86,7 +73,9 @@ def paper_regularization(rows: int) -> float:
     return 1.0 / (rows * 0.001) / 8.0
 
 
-def _errors(seed: int, train: int, points: int, track: Track) -> Iterator[tuple[str, float | None, float]]:
+def _errors(
+    seed: int, train: int, points: int, track: reporting.Track
+) -> Iterator[tuple[str, float | None, float]]:
     """(algorithm, epsilon, test error); the rows are lifted once, and what needs no new solution is solved once."""
     rows, labels, public, test, truth = covertype(seed, train, points)
     estimator = PrivateSVC(
@@ -114,8 +103,8 @@ def _errors(seed: int, train: int, points: int, track: Track) -> Iterator[tuple[
         yield DEFAULT, epsilon, error(default.run(default.plan(promise), randomness))
 
 
-def _row(name: str, epsilon: float | None, errors: list[float]) -> Row:
-    means = averaged(errors)
+def _row(name: str, epsilon: float | None, errors: list[float]) -> reporting.Row:
+    means = reporting.averaged(errors)
     return {"algorithm": name, "epsilon": epsilon, "accuracy": 1.0 - means["error"], **means}
 
 
@@ -124,9 +113,9 @@ def _like(estimator: PrivateSVC, mechanism: str, **changed: Any) -> PrivateSVC:
     return PrivateSVC(**estimator.get_params(deep=False) | {"mechanism": mechanism} | changed)
 
 
-def _draw(matplotlib: Any, title: str, table: tuple[Row, ...]) -> Any:
+def _draw(matplotlib: Any, title: str, table: tuple[reporting.Row, ...]) -> Any:
     printed = {"algorithm": "non-private, printed", "epsilon": None, "accuracy": 1.0 - PAPERS_PLAIN}
-    panel = Panel(
+    panel = reporting.Panel(
         "",
         "epsilon",
         [*table, printed],
@@ -137,7 +126,7 @@ def _draw(matplotlib: Any, title: str, table: tuple[Row, ...]) -> Any:
         bottom=0.4,
         top=0.85,
     )
-    return draw_panels(matplotlib, title, [[panel]], _LOOKS)
+    return reporting.draw_panels(matplotlib, title, [[panel]], _LOOKS)
 
 
 def tddl_noise(train: int, points: int, epsilon: float) -> float:
@@ -150,7 +139,7 @@ def tddl_noise(train: int, points: int, epsilon: float) -> float:
     return learner.noise_scale
 
 
-def _agreement(table: tuple[Row, ...], train: int, points: int) -> str:
+def _agreement(table: tuple[reporting.Row, ...], train: int, points: int) -> str:
     means = {(row["algorithm"], row["epsilon"]): row["error"] for row in table}
     plain = means[PLAIN, None]
     near = [means[TDDL, epsilon] < plain + 0.02 for epsilon in EPSILONS if epsilon >= 0.1]
@@ -159,10 +148,10 @@ def _agreement(table: tuple[Row, ...], train: int, points: int) -> str:
     quick = "" if train == TRAIN else f"QUICK RUN: {train:,} rows instead of {TRAIN:,}. "
     return (
         f"{quick}Without privacy {plain:.3f}, the paper {PAPERS_PLAIN:g}. The paper's claim that TDDL is similar to "
-        f"that from epsilon 0.1 on (here: within 0.02) was seen at {held(near)} epsilons; TDDL has "
+        f"that from epsilon 0.1 on (here: within 0.02) was seen at {reporting.held(near)} epsilons; TDDL has "
         f"{means[TDDL, 0.1]:.3f} at 0.1 and {means[TDDL, 1.0]:.3f} at 1: the least noise that its theorem allows, at "
         f"the Lambda of C = 0.001, has scale {tddl_noise(train, points, 0.1):.2g} in an answer at 0.1 and "
         f"{tddl_noise(train, points, 1.0):.2g} at 1, where a sure answer is 1. The default is within 0.02 at "
-        f"{held(ours)}, and ahead of TDDL at {held(ahead)}: {means[DEFAULT, 0.1]:.3f} at 0.1. Delta ({DELTA:g} here) "
+        f"{reporting.held(ours)}, and ahead of TDDL at {reporting.held(ahead)}: {means[DEFAULT, 0.1]:.3f} at 0.1. Delta ({DELTA:g} here) "
         "and the number of public points are not stated in the paper."
     )

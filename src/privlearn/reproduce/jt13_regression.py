@@ -23,22 +23,8 @@ from privlearn.mechanisms.mechanism import DataOracle
 from privlearn.mechanisms.release.tddl import TestDataDependentLearner
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import SeededRandomness
+from privlearn.reproduce import reporting
 from privlearn.reproduce.learners import DEFAULT_DELTA, DELTA, INSIDE, Learner, TargetSplit
-from privlearn.reproduce.result import (
-    BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
-    SKY,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Track,
-    averaged,
-    draw_panels,
-    held,
-)
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0)
 STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0)
@@ -52,18 +38,18 @@ _TOLERANCE = 1e-8  # the noise in so many columns is too long a vector for round
 
 PLAIN, OBJECTIVE, TDDL, POINTED = "least squares", "objective", "TDDL", f"{DEFAULT_DELTA}, public points"
 _LOOKS = {
-    PLAIN: Look(BLACK, "", "--"),
-    OBJECTIVE: Look(BLUE, "D"),
-    TDDL: Look(ORANGE, "s"),
-    DEFAULT_DELTA: Look(GREEN, "P", wide=True),
-    POINTED: Look(SKY, "^", wide=True),
+    PLAIN: reporting.Look(reporting.BLACK, "", "--"),
+    OBJECTIVE: reporting.Look(reporting.BLUE, "D"),
+    TDDL: reporting.Look(reporting.ORANGE, "s"),
+    DEFAULT_DELTA: reporting.Look(reporting.GREEN, "P", wide=True),
+    POINTED: reporting.Look(reporting.SKY, "^", wide=True),
 }
 
 Found = Iterator[tuple[str, float | None, float | None, float]]
 """(algorithm, epsilon, Lambda, error)."""
 
 
-def jt13_figure2b(quick: bool, seed: int, track: Track = iter) -> Result:
+def jt13_figure2b(quick: bool, seed: int, track: reporting.Track = iter) -> reporting.Result:
     """KDD Cup 2010 and 20 newsgroups, three noise draws; quick: the first alone, in 1,024 columns, two."""
     benches = {"KDD Cup 2010": Bench(*algebra(seed, 2**10 if quick else _COLUMNS))}
     if not quick:
@@ -74,7 +60,9 @@ def jt13_figure2b(quick: bool, seed: int, track: Track = iter) -> Result:
             errors[name, algorithm, epsilon, strength].append(error)
     table = tuple(_best_in_hindsight(errors))
     title = "JT13 Figure 2 b: linear regression, many columns"
-    return Result(title, table, lambda matplotlib: _draw(matplotlib, title, table), _agreement(table))
+    return reporting.Result(
+        title, table, lambda matplotlib: _draw(matplotlib, title, table), _agreement(table)
+    )
 
 
 def algebra(seed: int, columns: int) -> tuple[TargetSplit, Any]:
@@ -170,27 +158,34 @@ def _span(points: Any) -> tuple[Array, Array]:
     return left[:, kept], np.sqrt(squares[kept])
 
 
-def _best_in_hindsight(errors: dict[tuple[Any, ...], list[float]]) -> Iterator[Row]:
+def _best_in_hindsight(errors: dict[tuple[Any, ...], list[float]]) -> Iterator[reporting.Row]:
     """The Lambda with the least mean error, for each algorithm and epsilon."""
-    best: dict[tuple[Any, ...], Row] = {}
+    best: dict[tuple[Any, ...], reporting.Row] = {}
     for (data, algorithm, epsilon, strength), found in errors.items():
-        row = {"data": data, "algorithm": algorithm, "epsilon": epsilon, "lambda": strength} | averaged(found)
+        row = {
+            "data": data,
+            "algorithm": algorithm,
+            "epsilon": epsilon,
+            "lambda": strength,
+        } | reporting.averaged(found)
         kept = best.get((data, algorithm, epsilon))
         if kept is None or row["error"] < kept["error"]:
             best[data, algorithm, epsilon] = row
     yield from best.values()
 
 
-def _draw(matplotlib: Any, title: str, table: tuple[Row, ...]) -> Any:
-    def panel(data: str) -> Panel:
+def _draw(matplotlib: Any, title: str, table: tuple[reporting.Row, ...]) -> Any:
+    def panel(data: str) -> reporting.Panel:
         chosen = [row for row in table if row["data"] == data]
-        return Panel(data, "epsilon", chosen, "epsilon", up="norm of the residuals, targets ±1", log_x=True)
+        return reporting.Panel(
+            data, "epsilon", chosen, "epsilon", up="norm of the residuals, targets ±1", log_x=True
+        )
 
     names = list(dict.fromkeys(row["data"] for row in table))
-    return draw_panels(matplotlib, title, [[panel(name) for name in names]], _LOOKS, sharey=False)
+    return reporting.draw_panels(matplotlib, title, [[panel(name) for name in names]], _LOOKS, sharey=False)
 
 
-def _agreement(table: tuple[Row, ...]) -> str:
+def _agreement(table: tuple[reporting.Row, ...]) -> str:
     means = {(row["data"], row["algorithm"], row["epsilon"]): row["error"] for row in table}
     names = list(dict.fromkeys(row["data"] for row in table))
     points = [(name, epsilon) for name in names for epsilon in EPSILONS]
@@ -209,9 +204,9 @@ def _agreement(table: tuple[Row, ...]) -> str:
         for name in names
     ]
     return (
-        f"The paper's claims: TDDL below objective perturbation, at {held(ahead)} points; TDDL close to least squares "
-        f"from epsilon 0.5 on (here: within a tenth), at {held(near)}. The default lies below TDDL at {held(ours)}, "
-        f"and with the same public points at {held(pointed)}. "
+        f"The paper's claims: TDDL below objective perturbation, at {reporting.held(ahead)} points; TDDL close to least squares "
+        f"from epsilon 0.5 on (here: within a tenth), at {reporting.held(near)}. The default lies below TDDL at {reporting.held(ours)}, "
+        f"and with the same public points at {reporting.held(pointed)}. "
         f"{'; '.join(told)}. Other data than the paper's: 3,967 rows of its file are at hand where it drew 20,000, and "
         "the 20 newsgroups stand beside them; so the levels cannot be compared."
     )

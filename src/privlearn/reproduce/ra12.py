@@ -21,46 +21,31 @@ from privlearn.mechanisms.summed.summed import SummedMechanism
 from privlearn.mechanisms.task import Task
 from privlearn.multiparty.run.training import Party, TrustedSum
 from privlearn.randomness import SeededRandomness
+from privlearn.reproduce import reporting
 from privlearn.reproduce.learners import INSIDE, Split, folds
-from privlearn.reproduce.result import (
-    BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
-    SKY,
-    YELLOW,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Track,
-    averaged,
-    draw_panels,
-    held,
-)
 
 _PANELS = {"parties": "number of parties", "skew": "skew (3: one party has 1 %)"}
 _LOOKS = {
-    "PSGD": Look(ORANGE, "s"),
-    "GOP": Look(YELLOW, "D"),
-    "LA": Look(BLACK, "o"),
-    "LA weighted, delta = 0": Look(SKY, "v"),
-    "LA weighted": Look(BLUE, "^"),
-    "default": Look(GREEN, "P", wide=True),
+    "PSGD": reporting.Look(reporting.ORANGE, "s"),
+    "GOP": reporting.Look(reporting.YELLOW, "D"),
+    "LA": reporting.Look(reporting.BLACK, "o"),
+    "LA weighted, delta = 0": reporting.Look(reporting.SKY, "v"),
+    "LA weighted": reporting.Look(reporting.BLUE, "^"),
+    "default": reporting.Look(reporting.GREEN, "P", wide=True),
 }
 
 
-def draw(matplotlib: Any, title: str, table: Iterable[Row]) -> Any:
+def draw(matplotlib: Any, title: str, table: Iterable[reporting.Row]) -> Any:
     """A matplotlib figure; bars are standard errors."""
     rows = list(table)
     epsilons = sorted({row["epsilon"] for row in rows})
 
-    def panel(name: str, epsilon: float) -> Panel:
+    def panel(name: str, epsilon: float) -> reporting.Panel:
         chosen = [row for row in rows if row["panel"] == name and row["epsilon"] == epsilon]
-        return Panel(f"epsilon = {epsilon:g}", _PANELS[name], chosen, "value", top=0.6)
+        return reporting.Panel(f"epsilon = {epsilon:g}", _PANELS[name], chosen, "value", top=0.6)
 
     grid = [[panel(name, epsilon) for epsilon in epsilons] for name in _PANELS]
-    return draw_panels(matplotlib, title, grid, _LOOKS)
+    return reporting.draw_panels(matplotlib, title, grid, _LOOKS)
 
 
 LOSS = Logistic()
@@ -80,14 +65,14 @@ REPEATS = {True: 1, False: 20}
 _TOLERANCE = 1e-10
 
 
-def ra12_figure1(quick: bool, seed: int, track: Track = iter) -> Result:
+def ra12_figure1(quick: bool, seed: int, track: reporting.Track = iter) -> reporting.Result:
     """Simulated data: 1,000 training and 1,000 test points in the unit ball of ten dimensions, five times."""
     random = np.random.default_rng([seed, 1])
     splits = [simulated_split(random) for _ in range(DATA_SETS)]
     return _experiment("RA12 Figure 1, simulated data", splits, quick, seed, track)
 
 
-def ra12_figure2(quick: bool, seed: int, track: Track = iter) -> Result:
+def ra12_figure2(quick: bool, seed: int, track: reporting.Track = iter) -> reporting.Result:
     """Wisconsin breast cancer: 569 rows, 30 columns, five folds."""
     return _experiment("RA12 Figure 2, breast cancer", breast_cancer_splits(seed), quick, seed, track)
 
@@ -188,18 +173,24 @@ ALGORITHMS: Mapping[str, Any] = {
 """The paper's three, then ours. LA has no delta, as in the paper."""
 
 
-def _experiment(title: str, splits: list[Split], quick: bool, seed: int, track: Track) -> Result:
+def _experiment(
+    title: str, splits: list[Split], quick: bool, seed: int, track: reporting.Track
+) -> reporting.Result:
     table = tuple(_rows(splits, REPEATS[quick], seed, track))
-    return Result(title, table, lambda matplotlib: draw(matplotlib, title, table), _agreement(table))
+    return reporting.Result(
+        title, table, lambda matplotlib: draw(matplotlib, title, table), _agreement(table)
+    )
 
 
-def _rows(splits: list[Split], repeats: int, seed: int, track: Track) -> Iterator[dict[str, Any]]:
+def _rows(splits: list[Split], repeats: int, seed: int, track: reporting.Track) -> Iterator[dict[str, Any]]:
     places = [("parties", value) for value in PARTIES]
     places += [("skew", value) for value in range(1, len(SKEWS) + 1)]
     cells = [(epsilon, *place, name) for epsilon in EPSILONS for place in places for name in ALGORITHMS]
     for epsilon, panel, value, name in track(cells):
         errors = list(_errors(name, splits, epsilon, panel, value, repeats, seed))
-        yield {"panel": panel, "value": value, "epsilon": epsilon, "algorithm": name} | averaged(errors)
+        yield {"panel": panel, "value": value, "epsilon": epsilon, "algorithm": name} | reporting.averaged(
+            errors
+        )
 
 
 def _errors(
@@ -219,7 +210,7 @@ def _agreement(table: tuple[Mapping[str, Any], ...]) -> str:
     means = {(row["panel"], row["value"], row["epsilon"], row["algorithm"]): row["error"] for row in table}
 
     def share(claim: Any) -> str:
-        return f"holds at {held([claim(epsilon) for epsilon in EPSILONS])} epsilons"
+        return f"holds at {reporting.held([claim(epsilon) for epsilon in EPSILONS])} epsilons"
 
     grows_parties = share(lambda e: means["parties", 15, e, "LA"] > means["parties", 5, e, "LA"])
     grows_skew = share(lambda e: means["skew", 3, e, "LA"] > means["skew", 1, e, "LA"])

@@ -24,43 +24,32 @@ from privlearn.bounds import (
     rbf_lower_bound,
     sensitivity,
 )
-from privlearn.reproduce.result import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    SKY,
-    YELLOW,
-    Look,
-    Panel,
-    Result,
-    Row,
-    Track,
-    draw_panels,
-    held,
-)
+from privlearn.reproduce import reporting
 
 ROWS, COLUMNS, REGULARIZATION, FAILURE, GAMMA, DELTA = 10_000, 10, 1e-3, 0.05, 10.0, 1e-6
 
 PRINTED, CORRECTED, BALL = "RBHT, printed", "RBHT, corrected", "norm-Gamma noise"
 GAUSSIAN, LOWER = f"our Gaussian noise, delta = {DELTA:g}", "no mechanism below (RBHT)"
 _LOOKS = {
-    PRINTED: Look(YELLOW, "", "--"),
-    CORRECTED: Look(BLUE, ""),
-    BALL: Look(SKY, "", "-."),
-    GAUSSIAN: Look(GREEN, "", wide=True),
-    LOWER: Look(ORANGE, "", wide=True),
+    PRINTED: reporting.Look(reporting.YELLOW, "", "--"),
+    CORRECTED: reporting.Look(reporting.BLUE, ""),
+    BALL: reporting.Look(reporting.SKY, "", "-."),
+    GAUSSIAN: reporting.Look(reporting.GREEN, "", wide=True),
+    LOWER: reporting.Look(reporting.ORANGE, "", wide=True),
 }
 
 
-def rbht_bounds(quick: bool, seed: int, track: Track = iter) -> Result:
+def rbht_bounds(quick: bool, seed: int, track: reporting.Track = iter) -> reporting.Result:
     """Corollary 19 and Theorem 23 (linear kernel), Theorems 21 and 26 (RBF kernel); nothing is random."""
     accuracies = np.geomspace(1e-4, 1.0, 13 if quick else 41)
     table = tuple(_rows(accuracies, track))
     title = f"RBHT, optimal privacy: {ROWS:,} records, {COLUMNS} columns, C = {1 / REGULARIZATION:g}"
-    return Result(title, table, lambda matplotlib: _draw(matplotlib, title, table), _agreement(table))
+    return reporting.Result(
+        title, table, lambda matplotlib: _draw(matplotlib, title, table), _agreement(table)
+    )
 
 
-def _rows(accuracies: Any, track: Track) -> Iterator[Row]:
+def _rows(accuracies: Any, track: reporting.Track) -> Iterator[reporting.Row]:
     for kernel, bounds in BOUNDS.items():
         for accuracy in track(list(accuracies)):
             for name, bound in bounds.items():
@@ -113,16 +102,20 @@ BOUNDS: dict[str, dict[str, Callable[[float], float]]] = {
 }
 
 
-def _draw(matplotlib: Any, title: str, table: tuple[Row, ...]) -> Any:
-    def panel(kernel: str) -> Panel:
+def _draw(matplotlib: Any, title: str, table: tuple[reporting.Row, ...]) -> Any:
+    def panel(kernel: str) -> reporting.Panel:
         chosen = [row for row in table if row["kernel"] == kernel]
         settings: dict[str, Any] = {"up": "epsilon", "value": "epsilon", "log_x": True, "log_y": True}
-        return Panel(kernel, f"accuracy, except with probability {FAILURE:g}", chosen, "accuracy", **settings)
+        return reporting.Panel(
+            kernel, f"accuracy, except with probability {FAILURE:g}", chosen, "accuracy", **settings
+        )
 
-    return draw_panels(matplotlib, title, [[panel(kernel) for kernel in BOUNDS]], _LOOKS, sharey=False)
+    return reporting.draw_panels(
+        matplotlib, title, [[panel(kernel) for kernel in BOUNDS]], _LOOKS, sharey=False
+    )
 
 
-def _agreement(table: tuple[Row, ...]) -> str:
+def _agreement(table: tuple[reporting.Row, ...]) -> str:
     found = {(row["kernel"], row["accuracy"], row["algorithm"]): row["epsilon"] for row in table}
     below = [found[(*key[:2], CORRECTED)] > found[key] for key in found if key[2] == LOWER]
     told = []
@@ -143,10 +136,10 @@ def _agreement(table: tuple[Row, ...]) -> str:
         )
     saved = [found[key] <= found[(*key[:2], PRINTED)] for key in found if key[2] == BALL]
     return (
-        f"The lower bounds lie below the corrected upper bounds at {held(below)} accuracies where they speak. "
+        f"The lower bounds lie below the corrected upper bounds at {reporting.held(below)} accuracies where they speak. "
         f"{'; '.join(told)}. Where the print is below the corrected bound, its own proof does not carry it "
         "(docs/theory/bounds.md): Corollary 19 loses sqrt(F), and Theorem 21, an order, powers of C and of the "
-        f"accuracy. Norm-Gamma noise keeps Corollary 19's number all the same, at {held(saved)} accuracies here. The "
+        f"accuracy. Norm-Gamma noise keeps Corollary 19's number all the same, at {reporting.held(saved)} accuracies here. The "
         "paper prints no numbers. For the RBF kernel our noise is useful at any one point, the bounds are for all "
         "points at once."
     )
