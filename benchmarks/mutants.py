@@ -273,7 +273,7 @@ MUTANTS = [
     Mutant("persons: silence about persons changes the digest", "data/schema/schema.py", 'for setting in ("bought", "one_row_per_person"):', 'for setting in ("bought",):', PERSONS),
     Mutant("solver returns what it has", "erm/descent.py", "if certified <= tolerance:", "if certified <= max(tolerance, 1e-4):", DEFECTS),
     Mutant("solver: a long text makes it fail", "erm/problem.py", "if np.max(lengths, initial=0) <= PIECE:", "if True:", REACHED),
-    Mutant("solver: margins err more than stated", "erm/problem.py", "return dimension if dimension <= PIECE else PIECE + -(-dimension // PIECE)", "return 1", ("../erm/test_solve.py", *REACHED)),
+    Mutant("solver: margins err more than stated", "erm/certifiable.py", "return dimension if dimension <= PIECE else PIECE + -(-dimension // PIECE)", "return 1", ("../erm/test_solve.py", *REACHED)),
     Mutant("solver: public tolerance forgets the linear term", "erm/certifiable.py", "    half = linear_norm / (2.0 * regularization)\n", "    half = 0.0\n", REACHED),
     Mutant("solver: no room over the rounding errors", "erm/certifiable.py", "needed = ROOM * rounding.bound(longest)", "needed = 0.25 * rounding.bound(longest)", REACHED),
     Mutant("solver: no regularization is too small", "erm/certifiable.py", "if growth < MOST_GROWTH else math.inf", "if True else math.inf", (*REACHED, *DEFECTS)),

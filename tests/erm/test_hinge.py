@@ -16,6 +16,7 @@ from sklearn.svm import LinearSVC
 
 from privlearn.erm import Hinge, Problem, certified_distance, minimise
 from privlearn.erm import hinge as hinge_module
+from privlearn.erm.certifiable import DIMENSION_LIMIT, GAP_TOLERANCE
 from privlearn.errors import InvalidParameter, SolverError
 from tests.support.erm_problems import simulate
 
@@ -90,8 +91,8 @@ def test_two_solutions_of_one_problem_lie_within_their_distances(
     regularization = 10.0**exponent
     problem = Problem(features, signs, Hinge(), regularization, rows)
     found = minimise(problem)
-    bound = certified_distance(Hinge(), regularization, 1e-10, hinge_module.GAP_TOLERANCE)
-    assert found.distance <= bound == math.sqrt(2 * hinge_module.GAP_TOLERANCE / regularization)
+    bound = certified_distance(Hinge(), regularization, 1e-10, GAP_TOLERANCE)
+    assert found.distance <= bound == math.sqrt(2 * GAP_TOLERANCE / regularization)
     assert found.gradient_norm == regularization * found.distance
     rough = minimise(problem, gap=1e-6)
     assert value(problem, rough.coefficients) - value(problem, found.coefficients) <= 1e-6 + 1e-12
@@ -118,7 +119,7 @@ def test_the_certified_gap_is_primal_minus_dual_value() -> None:
 
 
 def test_refuses_what_it_cannot_do() -> None:
-    wide = sparse.csr_array((2, hinge_module.DIMENSION_LIMIT + 1))
+    wide = sparse.csr_array((2, DIMENSION_LIMIT + 1))
     with pytest.raises(InvalidParameter, match="huber_hinge"):
         minimise(Problem(wide, np.ones(2), Hinge(), 1.0, 2))
     features, signs = simulate(60, 3)
