@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from privlearn.sessions import state
+from privlearn.storage import sqlite
 
 
 @pytest.fixture
 def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statistical tests write thousands of answers and survive no power loss: they need not wait for the disk."""
-    monkeypatch.setattr(state, "SYNCHRONOUS", "OFF")
+    monkeypatch.setattr(sqlite, "SYNCHRONOUS", "OFF")

@@ -6,7 +6,6 @@ import os
 import signal
 import struct
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -74,24 +73,23 @@ def test_no_point_gets_two_answers_when_killed_a_hundred_times(tmp_path: Path, m
     _kill(tmp_path / "a.session", 100, mechanism)
 
 
-def _refused(action: Callable[[], object]) -> None:
-    with pytest.raises(SessionError):
-        action()
-
-
-def test_another_process_is_refused_while_one_holds_the_session(tmp_path: Path) -> None:
+def test_processes_take_turns_and_children_inherit_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.session"
     session = open_session(path)
     first = session.decide(POOL[0]).scores
-    process = fork(lambda: _refused(lambda: InteractivePredictor.reopen(path, written_learner())))
-    assert os.waitpid(process, 0)[1] == 0
-    # nor does a child inherit it: it has the connection but not the lock
-    process = fork(lambda: _refused(lambda: session.predict(POOL[1])))
-    assert os.waitpid(process, 0)[1] == 0
-    assert session.decide(POOL[0]).scores == first
-    session.close()
-    process = fork(lambda: InteractivePredictor.reopen(path, written_learner()).predict(POOL[2]))
-    assert os.waitpid(process, 0)[1] == 0
+
+    def ask_too() -> None:
+        with InteractivePredictor.reopen(path, written_learner()) as mine:
+            assert mine.decide(POOL[0]).scores == first
+            mine.predict(POOL[1])
+
+    def ask_with_the_parents() -> None:
+        with pytest.raises(SessionError, match="belongs to the process"):
+            session.predict(POOL[1])
+
+    for child in (ask_too, ask_with_the_parents):
+        assert os.waitpid(fork(child), 0)[1] == 0
+    assert session.decide(POOL[:2]).scores[0] == first
 
 
 def test_two_processes_cannot_both_create(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import sqlite3
 import stat
@@ -17,7 +16,7 @@ from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, Sessio
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
 from privlearn.mechanisms.session.function_release import CAPACITY
-from privlearn.sessions import InteractivePredictor, machines
+from privlearn.sessions import InteractivePredictor, machines, shared
 from tests.support.session_support import PROMISE, open_session, points_in_ball, written_learner
 
 POINTS = points_in_ball(30, 3, 8)
@@ -78,9 +77,9 @@ def test_the_state_is_private_append_only_and_not_overwritten(tmp_path: Path) ->
     session.close()
     connection = sqlite3.connect(path)
     for statement in (
-        "DELETE FROM answers",
-        "UPDATE answers SET scores = x''",
-        "UPDATE session SET header = ''",
+        "DELETE FROM session_answers",
+        "UPDATE session_answers SET scores = x''",
+        "UPDATE session_states SET header = ''",
     ):
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
             connection.execute(statement)
@@ -228,22 +227,23 @@ def test_a_full_session_still_knows_what_it_said(tmp_path: Path, monkeypatch: py
     assert np.array_equal(session.decide(POINTS).scores, before)
 
 
-def test_a_session_that_could_not_write_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_could_not_be_written_was_not_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.session"
-    session = open_session(path)
+    session = open_session(path, random_state=None)
+    said = session.decide(POINTS[0]).scores
 
-    def fail(records: object) -> None:
+    def fail(*_: object) -> None:
         raise SessionError("disk full")
 
-    monkeypatch.setattr(session._state, "append", fail)
-    for point in (POINTS[0], POINTS[1]):
-        with pytest.raises(SessionError):
-            session.predict(point)
+    monkeypatch.setattr(shared, "write_answers", fail)
+    with pytest.raises(SessionError, match="disk full"):
+        session.predict(POINTS[1])
     monkeypatch.undo()
-    with pytest.raises(SessionError, match="reopen"):
-        session.predict(POINTS[0])
+    answers = session.decide(POINTS[:3]).scores
+    assert answers[0] == said
     session.close()
-    InteractivePredictor.reopen(path, written_learner()).predict(POINTS[0])
+    with InteractivePredictor.reopen(path, written_learner()) as again:
+        assert again.decide(POINTS[:3]).scores.tolist() == answers.tolist()
 
 
 def test_a_closed_session_says_how_to_go_on(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_a_state_deleted_under_an_open_session_ends_it(tmp_path: Path) -> None:
     session = open_session(path)
     session.predict(POINTS[0])
     path.unlink()
-    with pytest.raises(SessionError, match="deleted or replaced"):
+    with pytest.raises(SessionError, match="deleted or moved"):
         session.predict(POINTS[1])
     session.close()
     with pytest.raises(SessionError, match="there is no session"):
@@ -294,10 +294,29 @@ def test_points_of_different_lengths_are_refused(tmp_path: Path) -> None:
     session.close()
 
 
-def test_a_second_opening_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.session"
+def test_a_replaced_state_is_noticed(tmp_path: Path) -> None:
+    """Another session's noise is not this one's."""
+    path, other = tmp_path / "a.session", tmp_path / "b.session"
     session = open_session(path)
-    with pytest.raises(SessionError, match="no other process"):
-        InteractivePredictor.reopen(path, written_learner())
+    open_session(other, guarantee=Guarantee(0.5, 1e-5)).close()
+    other.replace(path)
+    with pytest.raises(SessionError, match="another session"):
+        session.predict(POINTS[0])
+
+
+def test_a_state_that_has_forgotten_answers_is_noticed(tmp_path: Path) -> None:
+    path, older = tmp_path / "a.session", tmp_path / "older.session"
+    session = open_session(path)
+    older.write_bytes(path.read_bytes())
     session.predict(POINTS)
-    assert os.path.exists(path)
+    older.replace(path)
+    with pytest.raises(SessionError, match="forgotten answers"):
+        session.predict(POINTS / 2)
+
+
+def test_two_openings_take_turns(tmp_path: Path) -> None:
+    path = tmp_path / "a.session"
+    with open_session(path) as first, InteractivePredictor.reopen(path, written_learner()) as second:
+        said = first.decide(POINTS[:10]).scores.tolist()
+        assert second.decide(POINTS[5:15]).scores.tolist()[:5] == said[5:]
+        assert first.decide(POINTS[10:15]).scores.tolist() == second.decide(POINTS[10:15]).scores.tolist()

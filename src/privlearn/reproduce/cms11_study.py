@@ -14,6 +14,7 @@ from privlearn.data.datasets import load_adult, load_kddcup99
 from privlearn.erm import HuberHinge, Logistic, Loss
 from privlearn.reproduce import reporting
 from privlearn.reproduce.learners import DEFAULT, DEFAULT_DELTA, Learner, folds, paper_rows, sample
+from privlearn.reproduce.reporting import held
 
 LOSSES: dict[str, Loss] = {"logistic": Logistic(), "huber": HuberHinge(0.5)}
 """The paper's h is 0.5."""
@@ -181,11 +182,11 @@ def _agreement(study: Study, table: tuple[reporting.Row, ...]) -> str:
     ]
     said = "about 0.15" if study is ADULT else "about 0.001"
     return (
-        f"The paper's claims: objective perturbation below output perturbation, at {reporting.held(below)} points; output "
-        f"perturbation below a constant classifier's {study.constant:g}, at {reporting.held(constant)}; with objective "
+        f"The paper's claims: objective perturbation below output perturbation, at {held(below)} points; output "
+        f"perturbation below a constant classifier's {study.constant:g}, at {held(constant)}; with objective "
         f"perturbation the SVM below logistic regression {study.svm_better}: it is so at {_listed(better, epsilons)}; "
         f"without privacy {said}: {plain}. The default, untuned, lies below the paper's objective perturbation at "
-        f"{reporting.held(ours)} points with the same promise and at {reporting.held(delta)} with delta. The curves are printed without "
+        f"{held(ours)} points with the same promise and at {held(delta)} with delta. The curves are printed without "
         "numbers."
     )
 

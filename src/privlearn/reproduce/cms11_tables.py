@@ -22,6 +22,7 @@ from privlearn.reproduce.cms11_study import (
     shortened,
 )
 from privlearn.reproduce.learners import DEFAULT, DEFAULT_DELTA
+from privlearn.reproduce.reporting import held
 
 EPSILON = 0.1
 _LOOKS = {
@@ -123,8 +124,8 @@ def _agreement(study: Study, table: tuple[reporting.Row, ...]) -> str:
     return (
         f"Where a private row prints less than a constant classifier's {study.constant:g}, ours differs by "
         f"{_gaps(useful)}; without privacy by {_gaps(plain)}; where the noise has drowned the data by {_gaps(lost)}. "
-        f"The paper's claims: objective perturbation's best is below output perturbation's, {reporting.held(ahead)} losses; the "
-        f"best Lambda is the printed one for {reporting.held(same_best)} private rows. "
+        f"The paper's claims: objective perturbation's best is below output perturbation's, {held(ahead)} losses; the "
+        f"best Lambda is the printed one for {held(same_best)} private rows. "
         f"{_slip(lost, plain)}The default, untuned, on the same rows "
         f"gets {' and '.join(gained)} without and with delta."
     )

@@ -23,6 +23,7 @@ from privlearn.mechanisms.release.tddl import TestDataDependentLearner
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import SeededRandomness
 from privlearn.reproduce import reporting
+from privlearn.reproduce.reporting import held
 
 EPSILONS = (0.01, 0.05, 0.1, 0.5, 1.0)
 DELTA = 1e-6
@@ -148,10 +149,10 @@ def _agreement(table: tuple[reporting.Row, ...], train: int, points: int) -> str
     quick = "" if train == TRAIN else f"QUICK RUN: {train:,} rows instead of {TRAIN:,}. "
     return (
         f"{quick}Without privacy {plain:.3f}, the paper {PAPERS_PLAIN:g}. The paper's claim that TDDL is similar to "
-        f"that from epsilon 0.1 on (here: within 0.02) was seen at {reporting.held(near)} epsilons; TDDL has "
+        f"that from epsilon 0.1 on (here: within 0.02) was seen at {held(near)} epsilons; TDDL has "
         f"{means[TDDL, 0.1]:.3f} at 0.1 and {means[TDDL, 1.0]:.3f} at 1: the least noise that its theorem allows, at "
         f"the Lambda of C = 0.001, has scale {tddl_noise(train, points, 0.1):.2g} in an answer at 0.1 and "
         f"{tddl_noise(train, points, 1.0):.2g} at 1, where a sure answer is 1. The default is within 0.02 at "
-        f"{reporting.held(ours)}, and ahead of TDDL at {reporting.held(ahead)}: {means[DEFAULT, 0.1]:.3f} at 0.1. Delta ({DELTA:g} here) "
+        f"{held(ours)}, and ahead of TDDL at {held(ahead)}: {means[DEFAULT, 0.1]:.3f} at 0.1. Delta ({DELTA:g} here) "
         "and the number of public points are not stated in the paper."
     )

@@ -25,6 +25,7 @@ from privlearn.mechanisms.task import Task
 from privlearn.randomness import SeededRandomness
 from privlearn.reproduce import reporting
 from privlearn.reproduce.learners import DEFAULT_DELTA, DELTA, INSIDE, Learner, TargetSplit
+from privlearn.reproduce.reporting import held
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0)
 STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0)
@@ -204,9 +205,9 @@ def _agreement(table: tuple[reporting.Row, ...]) -> str:
         for name in names
     ]
     return (
-        f"The paper's claims: TDDL below objective perturbation, at {reporting.held(ahead)} points; TDDL close to least squares "
-        f"from epsilon 0.5 on (here: within a tenth), at {reporting.held(near)}. The default lies below TDDL at {reporting.held(ours)}, "
-        f"and with the same public points at {reporting.held(pointed)}. "
+        f"The paper's claims: TDDL below objective perturbation, at {held(ahead)} points; TDDL close to least squares "
+        f"from epsilon 0.5 on (here: within a tenth), at {held(near)}. The default lies below TDDL at {held(ours)}, "
+        f"and with the same public points at {held(pointed)}. "
         f"{'; '.join(told)}. Other data than the paper's: 3,967 rows of its file are at hand where it drew 20,000, and "
         "the 20 newsgroups stand beside them; so the levels cannot be compared."
     )

@@ -23,6 +23,7 @@ from privlearn.multiparty.run.training import Party, TrustedSum
 from privlearn.randomness import SeededRandomness
 from privlearn.reproduce import reporting
 from privlearn.reproduce.learners import INSIDE, Split, folds
+from privlearn.reproduce.reporting import held
 
 _PANELS = {"parties": "number of parties", "skew": "skew (3: one party has 1 %)"}
 _LOOKS = {
@@ -210,7 +211,7 @@ def _agreement(table: tuple[Mapping[str, Any], ...]) -> str:
     means = {(row["panel"], row["value"], row["epsilon"], row["algorithm"]): row["error"] for row in table}
 
     def share(claim: Any) -> str:
-        return f"holds at {reporting.held([claim(epsilon) for epsilon in EPSILONS])} epsilons"
+        return f"holds at {held([claim(epsilon) for epsilon in EPSILONS])} epsilons"
 
     grows_parties = share(lambda e: means["parties", 15, e, "LA"] > means["parties", 5, e, "LA"])
     grows_skew = share(lambda e: means["skew", 3, e, "LA"] > means["skew", 1, e, "LA"])

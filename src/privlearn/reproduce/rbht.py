@@ -25,6 +25,7 @@ from privlearn.bounds import (
     sensitivity,
 )
 from privlearn.reproduce import reporting
+from privlearn.reproduce.reporting import held
 
 ROWS, COLUMNS, REGULARIZATION, FAILURE, GAMMA, DELTA = 10_000, 10, 1e-3, 0.05, 10.0, 1e-6
 
@@ -136,10 +137,10 @@ def _agreement(table: tuple[reporting.Row, ...]) -> str:
         )
     saved = [found[key] <= found[(*key[:2], PRINTED)] for key in found if key[2] == BALL]
     return (
-        f"The lower bounds lie below the corrected upper bounds at {reporting.held(below)} accuracies where they speak. "
+        f"The lower bounds lie below the corrected upper bounds at {held(below)} accuracies where they speak. "
         f"{'; '.join(told)}. Where the print is below the corrected bound, its own proof does not carry it "
         "(docs/theory/bounds.md): Corollary 19 loses sqrt(F), and Theorem 21, an order, powers of C and of the "
-        f"accuracy. Norm-Gamma noise keeps Corollary 19's number all the same, at {reporting.held(saved)} accuracies here. The "
+        f"accuracy. Norm-Gamma noise keeps Corollary 19's number all the same, at {held(saved)} accuracies here. The "
         "paper prints no numbers. For the RBF kernel our noise is useful at any one point, the bounds are for all "
         "points at once."
     )

@@ -112,13 +112,11 @@ class Turn(Protocol):
 class State(Protocol):
     """An open state: public facts that the session was opened with, its private function and its answers.
 
-    ``shared`` says that others may answer too: whatever became of answers that could not be written is then learnt in
-    the next turn.
+    Others may have it open too. What became of answers that could not be written is learnt in the next turn.
     """
 
     header: dict[str, Any]
     function: bytes
-    shared: bool
 
     def records(self) -> Iterable[Record]:
         """All answers, in the order they were given."""

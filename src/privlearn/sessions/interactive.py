@@ -26,7 +26,7 @@ from privlearn.sessions.opening import calibrated, charge_of, check_learner, new
 from privlearn.sessions.shared import SharedStore
 from privlearn.sessions.state import FileStore
 
-POINTS_A_TURN = 64
+POINTS_PER_TURN = 64
 """So many new points are answered before others get their turn: a store gives a transaction 30 seconds."""
 
 
@@ -46,9 +46,8 @@ class InteractivePredictor:
     mechanism : {"function_release", "pinp"}, default="function_release"
         ``function_release``: noise of one size in every answer, however many. ``pinp``: JT13 Algorithm 1.
     state : path or SharedStore
-        File for the session's state; it must not exist, and one process at a time has it. Or a place in the ledger's
-        store: then several processes may `reopen` the session and answer in turns. Neither may leave: it holds
-        the noise.
+        File for the session's state, which must not exist; or a place in the ledger's store. Several processes may
+        `reopen` the session and answer in turns. Neither may leave: it holds the noise.
     ledger : Ledger, optional
         Budget to charge.
     accept_weak_privacy : bool, default=False
@@ -109,7 +108,7 @@ class InteractivePredictor:
         Raises
         ------
         SessionError
-            If there is no state, another process holds its file, or the learner is not the one it was made with.
+            If there is no state, or the learner is not the one it was made with.
         """
         check_learner(learner)
         opened = _as_store(state).open()
@@ -192,9 +191,7 @@ class InteractivePredictor:
         keys = [numbers_to_bytes(point) for point in points]
         new = {key: place for place, key in enumerate(keys) if key not in self._known}
         places = sorted(new.values())
-        size = self._session.largest_batch
-        if self._state.shared:
-            size = min(size, POINTS_A_TURN)
+        size = min(self._session.largest_batch, POINTS_PER_TURN)
         for start in range(0, len(places), size):
             self._answer_new(points[places[start : start + size]])
         return [self._known[key] for key in keys]
@@ -204,9 +201,7 @@ class InteractivePredictor:
             self._take_up(turn.missed(len(self._known)))
             unknown = [point for point in points if numbers_to_bytes(point) not in self._known]
             records = self._session.answer(np.array(unknown)) if unknown else []
-            # If writing to a file fails, what it holds is no longer known; a shared state is read in the next turn.
-            self._broken = not self._state.shared
-            turn.append(records)
+            turn.append(records)  # if that fails, what became of it is read in the next turn
         self._take_up(records)
 
     def _take_up(self, records: Iterable[Record]) -> None:

@@ -1,9 +1,8 @@
 """A state in the store that also holds the ledger, for a session that several processes answer.
 
 They take turns. In its turn a process first takes up what the others have answered, then draws the noise of new points
-given all of that, and its answers are durable when the turn ends: as if one process had answered everything. Like the
-file of `state`, the tables hold the noise and the private function, so the store may not leave; their rows are only
-ever added.
+given all of that, and its answers are durable when the turn ends: as if one process had answered everything. The
+tables hold the noise and the private function, so the store may not leave; their rows are only ever added.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import (
     Column,
@@ -97,15 +96,15 @@ class SharedStore:
     def check_free(self) -> None:
         with creating(self.store) as connection:
             _make_tables(connection)
-            self._refuse_existing(connection)
+            self.refuse_existing(connection)
 
     def create(self, header: dict[str, Any], function: bytes) -> SharedState:
-        return SharedState.create(self.store, self.session, header, function)
+        return SharedState.create(self, header, function)
 
     def open(self) -> SharedState:
-        return SharedState.open(self.store, self.session)
+        return SharedState.open(self)
 
-    def _refuse_existing(self, connection: Connection) -> None:
+    def refuse_existing(self, connection: Connection) -> None:
         if _read(connection, self.session, _states.c.session) is not None:
             raise SessionError(
                 f"session {self.session} exists: continue it with InteractivePredictor.reopen, or give another name"
@@ -123,53 +122,55 @@ class SharedState:
         The private function.
     """
 
-    shared = True
-
-    def __init__(self, place: SharedStore, header: dict[str, Any], function: bytes) -> None:
-        self._place = place
-        self.header = header
+    def __init__(self, place: SharedStore, header: str, function: bytes) -> None:
+        self.place = place
+        self.header: dict[str, Any] = json.loads(header)
         self.function = function
+        self._written = header
         self._closed = False
         self._process = os.getpid()
 
     @classmethod
-    def create(cls, store: str, session: str, header: dict[str, Any], function: bytes) -> SharedState:
+    def create(cls, place: SharedStore, header: dict[str, Any], function: bytes) -> Self:
         """A new session; one of this name is refused."""
-        place = SharedStore(store, session)
+        written = json.dumps(header, sort_keys=True)
         with creating(place.store) as connection:
             _make_tables(connection)
-            place._refuse_existing(connection)
-            text = json.dumps(header, sort_keys=True)
-            row = {"session": session, "format": FORMAT, "header": text, "function": function}
-            connection.execute(insert(_states).values(row))
-        return cls(place, header, function)
+            place.refuse_existing(connection)
+            write_state(connection, place.session, written, function)
+        return cls(place, written, function)
 
     @classmethod
-    def open(cls, store: str, session: str) -> SharedState:
-        place = SharedStore(store, session)
+    def open(cls, place: SharedStore) -> Self:
         with reading(place.store) as connection:
-            row = _read(connection, session, *_states.c)
+            row = _read(connection, place.session, *_states.c)
         if row is None:
             raise SessionError(
-                f"there is no session {session} at {place.store}. Without its state a session cannot go on, and its "
-                "cost is spent: restore the store, or open a new session at a new cost"
+                f"there is no session {place.session} at {place.store}. Without its state a session cannot go on, and "
+                "its cost is spent: restore the store, or open a new session at a new cost"
             )
         if row.format != FORMAT:
             raise SessionError(
-                f"session {session} was written by another privlearn (format {row.format}): install that version"
+                f"session {place.session} was written by another privlearn (format {row.format}): install that version"
             )
-        return cls(place, json.loads(row.header), bytes(row.function))
+        return cls(place, row.header, bytes(row.function))
 
     def records(self) -> Sequence[Record]:
         """All answers, in the order they were given."""
-        with reading(self._place.store) as connection:
-            return _read_records(connection, self._place.session, 0)
+        with reading(self.place.store) as connection:
+            return _read_records(connection, self.place.session, 0)
 
     @contextmanager
     def turn(self) -> Iterator[SharedTurn]:
         """Exclude every other process from this session; what was appended is durable once the block is left."""
-        with excluding(self._place.store, f"session {self._place.session}") as connection:
-            yield SharedTurn(connection, self._place.session)
+        session = self.place.session
+        with excluding(self.place.store, f"session {session}") as connection:
+            if _read(connection, session, _states.c.header) != (self._written,):
+                raise SessionError(
+                    "the store has another session in this one's place: put the right one back, or open a new one at a "
+                    "new cost"
+                )
+            yield SharedTurn(connection, session)
 
     def check_open(self) -> None:
         if self._closed:
@@ -201,20 +202,31 @@ class SharedTurn:
 
     def append(self, records: Sequence[Record]) -> None:
         """Make answers durable, all or none, when the turn ends."""
-        rows = [
-            {
-                "session": self._session,
-                "number": number,
-                "point_digest": sha256(record.point).digest(),
-                "point": record.point,
-                "scores": numbers_to_bytes(record.scores),
-                "source": record.source,
-                "memory": record.memory,
-            }
-            for number, record in enumerate(records, start=self._given)
-        ]
-        if rows:
-            self._connection.execute(insert(_answers), rows)
+        write_answers(self._connection, self._session, self._given, records)
+
+
+def write_state(connection: Connection, session: str, header: str, function: bytes) -> None:
+    _make_tables(connection)
+    row = {"session": session, "format": FORMAT, "header": header, "function": function}
+    connection.execute(insert(_states).values(row))
+
+
+def write_answers(connection: Connection, session: str, given: int, records: Sequence[Record]) -> None:
+    """Behind those that were given before."""
+    rows = [
+        {
+            "session": session,
+            "number": number,
+            "point_digest": sha256(record.point).digest(),
+            "point": record.point,
+            "scores": numbers_to_bytes(record.scores),
+            "source": record.source,
+            "memory": record.memory,
+        }
+        for number, record in enumerate(records, start=given)
+    ]
+    if rows:
+        connection.execute(insert(_answers), rows)
 
 
 def _make_tables(connection: Connection) -> None:

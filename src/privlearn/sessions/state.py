@@ -1,42 +1,29 @@
-"""The durable state of a session: one SQLite file on the trusted side.
+"""A session's state in a file of its own: a store that holds this session and nothing else.
 
-It holds the noise drawn so far and the private function, so it may not leave: only its owner can read it. Rows are only
-ever added, and an answer leaves after its row is on disk. Settings as in `storage.sqlite` (rollback journal,
-synchronous=EXTRA), except that one process holds the file for as long as the session is open: a second one
-would answer the same point with other noise.
+It has the noise drawn so far and the private function, so it may not leave: only its owner can read it.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from privlearn.errors import SessionError
-from privlearn.sessions.durable import Record, numbers_from_bytes, numbers_to_bytes
+from sqlalchemy import Connection, inspect, text
 
-FORMAT = 2
-BUSY_SECONDS = 2.0
-SYNCHRONOUS = "EXTRA"
+from privlearn.errors import LedgerError, SessionError
+from privlearn.sessions.durable import Record, numbers_from_bytes
+from privlearn.sessions.shared import SharedState, SharedStore, SharedTurn, write_answers, write_state
+from privlearn.storage import excluding
 
-_TABLES = (
-    "CREATE TABLE session (id INTEGER PRIMARY KEY CHECK (id = 1), format INTEGER NOT NULL, header TEXT NOT NULL,"
-    " function BLOB NOT NULL)",
-    "CREATE TABLE answers (id INTEGER PRIMARY KEY, point BLOB NOT NULL UNIQUE, scores BLOB NOT NULL,"
-    " source TEXT NOT NULL, memory BLOB NOT NULL)",
-    *(
-        f"CREATE TRIGGER {table}_{action.lower()} BEFORE {action} ON {table} "
-        "BEGIN SELECT RAISE(ABORT, 'a session is append-only'); END"
-        for table in ("session", "answers")
-        for action in ("UPDATE", "DELETE")
-    ),
-)
+NAME = "session"
+"""What the session is called inside its file."""
+
+FIRST_FORMAT = 2
+"""Of the files that version 0.1 wrote: two tables of their own."""
 
 
 @dataclass(frozen=True)
@@ -54,160 +41,72 @@ class FileStore:
                 f"{self.path} exists: continue that session with InteractivePredictor.reopen, or give another path"
             )
 
-    def create(self, header: dict[str, Any], function: bytes) -> SessionState:
-        return SessionState.create(self.path, header, function)
+    def create(self, header: dict[str, Any], function: bytes) -> SharedState:
+        """A new file that only its owner may read; an existing one is refused."""
+        self.check_free()
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except OSError as error:
+            raise SessionError(f"cannot create a session at {self.path}: {error.strerror}") from error
+        with _in_words(self.path):
+            return FileState.create(self._place, header, function)
 
-    def open(self) -> SessionState:
-        return SessionState(self.path)
-
-
-class SessionState:
-    """An open state file; this process holds it until `close` or its own end.
-
-    Attributes
-    ----------
-    path : str
-    header : dict
-        Public facts the session was opened with, and the private digest of the training rows.
-    function : bytes
-        The private function.
-    """
-
-    shared = False
-    _closed = False
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = os.path.abspath(path)
+    def open(self) -> SharedState:
         if not os.path.exists(self.path):
             raise SessionError(
                 f"there is no session at {self.path}. Without its state a session cannot go on, and its cost is "
                 "spent: restore the file, or open a new session at a new cost"
             )
-        self._process = os.getpid()
-        with self._explained():
-            self._connection = self._connect()
-            row = self._read_header()
-        self.header: dict[str, Any] = json.loads(row[0])
-        self.function = bytes(row[1])
-
-    @classmethod
-    def create(cls, path: str | Path, header: dict[str, Any], function: bytes) -> SessionState:
-        """A new file that only its owner may read; an existing one is refused."""
-        path = os.path.abspath(path)
-        FileStore(path).check_free()
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        except OSError as error:
-            raise SessionError(f"cannot create a session at {path}: {error.strerror}") from error
-        state = cls.__new__(cls)
-        state.path, state.header, state.function, state._process = path, header, function, os.getpid()
-        with state._explained():
-            state._connection = state._connect()
-            with state._transaction() as connection:
-                for statement in _TABLES:
-                    connection.execute(statement)
-                connection.execute(
-                    "INSERT INTO session VALUES (1, ?, ?, ?)",
-                    (FORMAT, json.dumps(header, sort_keys=True), function),
+        with _in_words(self.path):
+            with excluding(self._place.store, "tables") as connection:
+                _take_over_first_format(connection, self.path)
+            if not self._place.exists():
+                raise SessionError(
+                    f"{self.path} holds no session, or its creation was interrupted: open a new one at another path"
                 )
-        return state
+            return FileState.open(self._place)
+
+    @property
+    def _place(self) -> SharedStore:
+        return SharedStore(os.path.abspath(self.path), NAME)
+
+
+class FileState(SharedState):
+    """An open state file."""
 
     @contextmanager
-    def turn(self) -> Iterator[SessionState]:
-        """It is always this process's turn."""
-        yield self
+    def turn(self) -> Iterator[SharedTurn]:
+        with _in_words(self.place.store), super().turn() as turn:
+            yield turn
 
-    def missed(self, known: int) -> Sequence[Record]:
-        """Nothing: nobody else has the file."""
-        return ()
 
-    def append(self, records: Sequence[Record]) -> None:
-        """Make answers durable, all or none; only afterwards may they leave."""
-        self._check_in_place()
-        with self._explained(), self._transaction() as connection:
-            connection.executemany(
-                "INSERT INTO answers (point, scores, source, memory) VALUES (?, ?, ?, ?)",
-                [(r.point, numbers_to_bytes(r.scores), r.source, r.memory) for r in records],
-            )
-
-    def records(self) -> Iterator[Record]:
-        """All answers, in the order they were given."""
-        with self._explained():
-            for row in self._connection.execute(
-                "SELECT point, scores, source, memory FROM answers ORDER BY id"
-            ):
-                yield Record(row[0], numbers_from_bytes(row[1]), *row[2:])
-
-    def close(self) -> None:
-        if os.getpid() == self._process:
-            self._connection.close()
-            self._closed = True
-
-    def _check_in_place(self) -> None:
-        """A deleted or replaced file would take answers that nobody can find again."""
-        try:
-            found = os.stat(self.path).st_ino
-        except OSError:
-            found = None
-        if found != self._inode:
+@contextmanager
+def _in_words(path: str | Path) -> Iterator[None]:
+    """What a store says of a ledger, said of a session."""
+    try:
+        yield
+    except LedgerError:
+        if not os.path.exists(path):
             raise SessionError(
-                f"the state at {self.path} was deleted or replaced while its session was open: put the file back, or "
-                "open a new session at a new cost"
-            )
-
-    def check_open(self) -> None:
-        if self._closed:
-            raise SessionError(
-                f"this session is closed: continue it with InteractivePredictor.reopen({self.path!r}, learner)"
-            )
-
-    def _connect(self) -> sqlite3.Connection:
-        # mode=rw: a state that has vanished is an error, never silently an empty new one
-        connection = sqlite3.connect(
-            f"file:{quote(self.path)}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None,
-            check_same_thread=False,
-        )  # fmt: skip
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
-        connection.execute("BEGIN EXCLUSIVE")  # takes the lock, which exclusive mode then keeps
-        connection.execute("COMMIT")
-        self._inode = os.stat(self.path).st_ino
-        return connection
-
-    def _read_header(self) -> tuple[str, bytes]:
-        known = self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'session'").fetchone()
-        row = known and self._connection.execute("SELECT format, header, function FROM session").fetchone()
-        if not row:
-            self._connection.close()
-            raise SessionError(
-                f"{self.path} holds no session, or its creation was interrupted: open a new one at another path"
-            )
-        if row[0] != FORMAT:
-            self._connection.close()
-            raise SessionError(
-                f"{self.path} was written by another privlearn (format {row[0]}): install that version"
-            )
-        return row[1], row[2]
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield connection
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        if os.getpid() != self._process:  # a forked child has the connection but not its lock
-            raise SessionError("this session belongs to the process that opened it: reopen it in this one")
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise SessionError(
-                f"the session at {self.path} cannot be used: {error}. Check that no other process holds it, that it "
-                "may be written and that its disk has room"
+                f"the state at {path} was deleted or moved while its session was open: put the file back, or open a "
+                "new session at a new cost"
             ) from None
+        raise SessionError(
+            f"the session at {path} cannot be used: check that it is a session's state, that it may be written, that "
+            "its disk has room and that no other program holds it"
+        ) from None
+
+
+def _take_over_first_format(connection: Connection, path: str | Path) -> None:
+    """The same session in today's tables."""
+    if not inspect(connection).has_table("session"):
+        return
+    first = connection.execute(text("SELECT format, header, function FROM session")).one_or_none()
+    if first is None or first.format != FIRST_FORMAT:
+        raise SessionError(f"{path} was written by another privlearn: install that version")
+    answers = connection.execute(text("SELECT point, scores, source, memory FROM answers ORDER BY id")).all()
+    write_state(connection, NAME, first.header, first.function)
+    records = [Record(row.point, numbers_from_bytes(row.scores), row.source, row.memory) for row in answers]
+    write_answers(connection, NAME, 0, records)
+    for table in ("answers", "session"):
+        connection.execute(text(f"DROP TABLE {table}"))

@@ -23,6 +23,7 @@ from sqlalchemy.pool import NullPool
 from privlearn.errors import LedgerError
 from privlearn.storage.waiting import BUSY_SECONDS, is_writing
 
+SYNCHRONOUS = "EXTRA"
 ADVICE = (
     "that it is a ledger, that it may be written, that its disk has room and that no other program holds it"
 )
@@ -77,7 +78,7 @@ def check_rebuilt(connection: Connection) -> None:
 
 def _configure(connection: SQLiteConnection, _record: object) -> None:
     connection.isolation_level = None  # the driver must not begin transactions of its own
-    connection.execute("PRAGMA synchronous = EXTRA")
+    connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
     connection.execute("PRAGMA foreign_keys = ON")
 
 

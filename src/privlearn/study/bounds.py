@@ -170,7 +170,7 @@ def _pinp_lines(case: Case) -> list[tuple[str, str, str]]:
         return f"{updates:,} updates; a sure answer is about 1"
 
     return [
-        ("largest answer there can be", f"{sizes.largest_answer:.3g}", "on any data, in any way out"),
+        ("largest answer there can be", f"{sizes.largest_answer:.3g}", "on any data, in any form of release"),
         (
             "PINP threshold, paper mode",
             f"{sizes.threshold:.3g}",
