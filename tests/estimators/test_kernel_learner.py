@@ -22,9 +22,10 @@ from privlearn.errors import DataError, InvalidParameter, SessionError
 from privlearn.estimators import kernel_learner
 from privlearn.estimators.kernel_learner import KernelLearner
 from privlearn.features import Kernel, kernel_from_name
+from privlearn.features.kernel import KERNEL_ROUNDING
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
-from privlearn.mechanisms.session.task import KERNEL_ROUNDING, kernel_rounding
+from privlearn.mechanisms.session.task import kernel_rounding
 from privlearn.sessions import InteractivePredictor
 
 PROMISE = Guarantee(2.0, 1e-5)

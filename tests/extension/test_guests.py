@@ -1,4 +1,4 @@
-"""A loss, a mechanism and a relation, each defined here and registered by one call, go through the whole product."""
+"""A loss, a mechanism, a kernel, a relation: each defined here, registered by one call, goes through the product."""
 
 from __future__ import annotations
 
@@ -12,10 +12,20 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from privlearn import PrivateLogisticRegression, PrivateSVC, Release, plan, verify
+from privlearn import (
+    Guarantee,
+    InteractivePredictor,
+    KernelLearner,
+    PrivateLogisticRegression,
+    PrivateSVC,
+    Release,
+    plan,
+    verify,
+)
 from privlearn.audit import audit_mechanism
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.erm.losses import LOSSES, HuberHinge, Sees, register_loss
+from privlearn.features.kernels import KERNELS, ProductKernel, register_kernel
 from privlearn.mechanisms import MECHANISMS, OutputPerturbation, register_mechanism
 from privlearn.relation import RELATIONS, Relation, register_relation
 from tests.support.cli_support import Run
@@ -58,6 +68,17 @@ class Cautious(OutputPerturbation):
         return dataclasses.replace(least, noise_scale=2.0 * least.noise_scale)
 
 
+@dataclass(frozen=True)
+class ExponentialKernel(ProductKernel):
+    """exp(<x, z> - 1): a sum of powers, whose slope on the unit ball is at most 1."""
+
+    name: ClassVar[str] = "exponential"  # type: ignore[misc]
+    bound: ClassVar[float] = 1.0  # type: ignore[misc]
+
+    def _of_products(self, products: Any) -> Any:
+        return np.exp(products - 1.0)
+
+
 FAMILY = Relation(
     name="replace_family",
     otherwise="and those of two relatives replaced by any others",
@@ -73,9 +94,11 @@ FAMILY = Relation(
 def _guests() -> Iterator[None]:
     register_loss(GentleHinge)
     register_mechanism(Cautious)
+    register_kernel(ExponentialKernel)
     register_relation(FAMILY)
     yield
-    del LOSSES[GentleHinge.name], MECHANISMS[Cautious.name], RELATIONS[FAMILY.name]
+    del LOSSES[GentleHinge.name], MECHANISMS[Cautious.name]
+    del KERNELS[ExponentialKernel.name], RELATIONS[FAMILY.name]
 
 
 def through(model: Any, path: Path) -> Any:
@@ -109,6 +132,18 @@ def test_a_mechanism(tmp_path: Path) -> None:
     assert audit_mechanism("cautious", runs=200).passed
 
 
+def test_a_kernel(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"kernel": "exponential", "schema": census_schema()}
+    points = simulated_census(40, seed=2).drop_columns(["income"])
+    model = PrivateSVC(**settings, epsilon=1.0, delta=1e-6, public_points=points)
+    assert "exponential" in str(through(model, tmp_path / "guest.privlearn"))
+    promise = Guarantee(1.0, 1e-6)
+    learner = KernelLearner(**settings, guarantee=promise).read(simulated_census(300, seed=1))
+    with InteractivePredictor(learner, promise, state=tmp_path / "guest.session") as session:
+        assert len(session.predict(points)) == 40
+        assert "exponential" in json.dumps(session.certificate.to_dict())
+
+
 def test_a_relation(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"epsilon": 6.0, "delta": 1e-6, "schema": census_schema()}
     model = PrivateLogisticRegression(**settings, neighbours="replace_family")
@@ -122,9 +157,13 @@ def test_in_the_shell(run: Run, tmp_path: Path) -> None:
     from privlearn.data import write_table
 
     write_table(simulated_census(1000, seed=1), tmp_path / "census.csv")
+    write_table(simulated_census(40, seed=2).drop_columns(["income"]), tmp_path / "points.csv")
     census_schema().save(tmp_path / "census.yaml")
+    kernel = ("--model", "svm", "--kernel", "exponential", "--public-points", tmp_path / "points.csv")
     for name, words in {
         "loss": ("--model", "svm", "--loss", "gentle_hinge"),
+        "mechanism": ("--mechanism", "cautious"),
+        "kernel": kernel,
         "relation": ("--neighbours", "replace_family"),
     }.items():
         out = tmp_path / f"{name}.privlearn"
@@ -135,3 +174,5 @@ def test_in_the_shell(run: Run, tmp_path: Path) -> None:
         assert trained.code == 0, trained.stderr
         assert "consistent and private" in run("verify", out).stdout
         assert json.loads(run("inspect", out, "--json").stdout)
+        assert run("audit", out).code == 0
+    assert run("audit", "cautious", "--runs", 200).code == 0

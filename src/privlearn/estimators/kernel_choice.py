@@ -18,7 +18,7 @@ from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.inputs import EncodedRows
 from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel, PrecomputedKernel, as_points
-from privlearn.features.kernels import LinearKernel, kernel_from_name
+from privlearn.features.kernels import LinearKernel, ShiftInvariantKernel, kernel_from_name, named_kernels
 from privlearn.features.landmarks import LandmarkFeatures
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
 from privlearn.release.encoders import FourierEncoder, KernelEncoder
@@ -29,7 +29,6 @@ Lifted = tuple[Rows, Callable[[Array], Array]]
 
 PUBLIC_POINTS = "public_points=... (in the shell --public-points FILE)"
 
-_FOURIER = ("rbf", "laplacian", "cauchy")
 _LARGE = 2**26  # features; above it they are kept in float32, half the memory
 
 
@@ -50,10 +49,10 @@ def _to_fourier(estimator: Any, kernel: Kernel, rows: Rows) -> Lifted[Rows]:
             "kernel='precomputed' needs the kernel values among public points: pass public_points=K, a square matrix, "
             "and to fit the values of each row against those points"
         )
-    if kernel.name not in _FOURIER:
+    if not isinstance(kernel, ShiftInvariantKernel):
         raise InvalidParameter(
             f"the kernel {kernel.name!r} needs public points: pass {PUBLIC_POINTS}, unlabelled points like "
-            f"those you will predict; or take one of {', '.join(_FOURIER)}"
+            f"those you will predict; or take one of {', '.join(named_kernels(ShiftInvariantKernel))}"
         )
     if base is None:
         raise InvalidParameter("Fourier features need rows of numbers: pass schema=... or norm_bound=...")

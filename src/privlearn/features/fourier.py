@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.features.feature_map import FeatureMap, Features, safe_norm
 from privlearn.features.kernel import Kernel, as_points
-from privlearn.features.kernels import ShiftInvariantKernel, kernel_from_dict
+from privlearn.features.kernels import ShiftInvariantKernel, kernel_from_dict, named_kernels
 
 MOST_FREQUENCIES = 2**27  # one gigabyte
-
-# Quantile functions of the law whose characteristic function is one coordinate of the kernel, at gamma as given.
-FREQUENCY_QUANTILES: dict[str, Callable[[Array, float], Array]] = {
-    "rbf": lambda u, gamma: math.sqrt(2.0 * gamma) * ndtri(u),
-    "laplacian": lambda u, gamma: gamma * np.tan(np.pi * (u - 0.5)),
-    "cauchy": lambda u, gamma: gamma * np.sign(u - 0.5) * -np.log(1.0 - np.abs(2.0 * u - 1.0)),
-}
 
 
 class FourierFeatures(FeatureMap):
@@ -61,7 +53,7 @@ class FourierFeatures(FeatureMap):
     def __init__(self, kernel: Kernel, n_inputs: int, n_pairs: int, seed: int) -> None:
         if not isinstance(kernel, ShiftInvariantKernel):
             raise InvalidParameter(
-                f"only the kernels {', '.join(FREQUENCY_QUANTILES)} have Fourier features: "
+                f"only the kernels {', '.join(named_kernels(ShiftInvariantKernel))} have Fourier features: "
                 "for any other use landmark features on public points"
             )
         self.kernel = kernel
@@ -125,7 +117,7 @@ def _frequencies(kernel: ShiftInvariantKernel, count: int, seed: int) -> Array:
         (bits >> np.uint64(12)) + np.float64(0.5)
     ) * 2.0**-52  # strictly between 0 and 1, and exact
     with np.errstate(over="ignore"):
-        frequencies = FREQUENCY_QUANTILES[kernel.name](uniform, kernel.gamma)
+        frequencies = kernel.frequencies(uniform)
     if not np.isfinite(frequencies).all():
         raise InvalidParameter(f"gamma = {kernel.gamma!r} is too large: choose a smaller one")
     return frequencies

@@ -82,6 +82,8 @@ def _refuse_non_finite(entries: Array) -> None:
 
 
 ROUNDING = 1e-9  # relative; by how much a computed k(x, x) may exceed the bound
+KERNEL_ROUNDING = 2.0**-38  # relative to the bound: no value of a session's kernel may err by more
+UNIT_ROUNDOFF = 2.0**-53
 
 Function = Callable[[Any, Any], Any]
 
@@ -109,6 +111,10 @@ class Kernel(ABC):
     @abstractmethod
     def diagonal(self, X: Any) -> Array:
         """k(x, x) for every x of X; a value above the bound is a DataError."""
+
+    @abstractmethod
+    def rounding(self, dimension: int) -> float:
+        """Bound on the error of a computed value, divided by the kernel's bound, at dense points of norm at most 1."""
 
     def check(self, X: Any) -> None:
         """Refuse points at which k(x, x) exceeds the bound."""
@@ -175,6 +181,10 @@ class CallableKernel(Kernel):
         values = [self(X[place : place + 1], X[place : place + 1])[0, 0] for place in range(row_count(X))]
         return self._bounded(np.array(values))
 
+    def rounding(self, dimension: int) -> float:
+        """Assumed: nobody can know it of a function."""
+        return KERNEL_ROUNDING
+
     def to_dict(self) -> dict[str, Any]:
         """Name and bound: the function itself is code, and has to be given again."""
         return super().to_dict() | {"kernel": "callable"}
@@ -210,6 +220,10 @@ class PrecomputedKernel(Kernel):
         if values.shape[0] != values.shape[1]:
             raise DataError("only the square matrix of the public points has k(x, x) on its diagonal")
         return np.diagonal(values).copy()
+
+    def rounding(self, dimension: int) -> float:
+        """Assumed, as of a function."""
+        return KERNEL_ROUNDING
 
     def check(self, X: Any) -> None:
         self._values(X)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
+from scipy.special import ndtri
 
 from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.features.kernel import (
+    UNIT_ROUNDOFF,
     Function,
     Kernel,
     Points,
@@ -79,8 +82,29 @@ class VectorKernel(Kernel):
     def _gram(self, X: Points, Z: Points) -> Array: ...
 
 
+KERNELS: dict[str, type[Any]] = {}
+
+Kind = TypeVar("Kind", bound=type[Kernel])
+
+
+def register_kernel(kind: Kind) -> Kind:
+    """Make a kernel known by its name, everywhere at once."""
+    if kind.name in KERNELS:
+        raise InvalidParameter(f"there is a kernel {kind.name!r} already: take another name")
+    KERNELS[kind.name] = kind
+    return kind
+
+
 class ProductKernel(VectorKernel):
-    """A non-decreasing function of <x, z>, so that its bound on the unit ball is its value at 1."""
+    """A non-decreasing function of <x, z>, so that its bound on the unit ball is its value at 1.
+
+    Rounding: an inner product of d terms errs by at most d u; a power multiplies that. Doubled.
+    """
+
+    degree: int = 1
+
+    def rounding(self, dimension: int) -> float:
+        return 2.0 * self.degree * (dimension + 4) * UNIT_ROUNDOFF
 
     def diagonal(self, X: Any) -> Array:
         with np.errstate(over="ignore"):
@@ -93,6 +117,7 @@ class ProductKernel(VectorKernel):
     def _of_products(self, products: Array) -> Array: ...
 
 
+@register_kernel
 @dataclass(frozen=True)
 class LinearKernel(ProductKernel):
     """<x, z>."""
@@ -104,6 +129,7 @@ class LinearKernel(ProductKernel):
         return products
 
 
+@register_kernel
 @dataclass(frozen=True)
 class PolynomialKernel(ProductKernel):
     """(gamma <x, z> + coef0)^degree; positive semidefinite because no coefficient is negative."""
@@ -138,7 +164,11 @@ class PolynomialKernel(ProductKernel):
 
 @dataclass(frozen=True)
 class ShiftInvariantKernel(VectorKernel):
-    """A function of x - z that is 1 at 0; each of them has random Fourier features."""
+    """A function of x - z that is 1 at 0; each of them has random Fourier features.
+
+    Rounding: sums s over coordinates of dense rows have no negative term, so they err by (d + 2) u of themselves and by
+    d u, and s exp(-s) < 1. Doubled.
+    """
 
     gamma: float = 1.0
     bound = 1.0
@@ -150,12 +180,27 @@ class ShiftInvariantKernel(VectorKernel):
     def diagonal(self, X: Any) -> Array:
         return np.ones(as_points(X).shape[0])
 
+    def rounding(self, dimension: int) -> float:
+        return 4.0 * (dimension + 4) * UNIT_ROUNDOFF
 
+    @abstractmethod
+    def frequencies(self, uniform: Array) -> Array:
+        """Quantiles of the law whose characteristic function is one coordinate of the kernel."""
+
+
+@register_kernel
 @dataclass(frozen=True)
 class RBFKernel(ShiftInvariantKernel):
-    """exp(-gamma |x - z|^2)."""
+    """exp(-gamma |x - z|^2). Rounding: a squared distance errs by (4 d + 12) u, doubled."""
 
     name = "rbf"
+
+    def rounding(self, dimension: int) -> float:
+        return 8.0 * (self.gamma + 1.0) * (dimension + 4) * UNIT_ROUNDOFF
+
+    def frequencies(self, uniform: Array) -> Array:
+        quantiles: Array = math.sqrt(2.0 * self.gamma) * ndtri(uniform)
+        return quantiles
 
     def _gram(self, X: Points, Z: Points) -> Array:
         squares = inner_products(X, Z)
@@ -167,21 +212,32 @@ class RBFKernel(ShiftInvariantKernel):
         return np.exp(squares, out=squares)
 
 
+@register_kernel
 @dataclass(frozen=True)
 class LaplacianKernel(ShiftInvariantKernel):
     """exp(-gamma |x - z|_1)."""
 
     name = "laplacian"
 
+    def frequencies(self, uniform: Array) -> Array:
+        quantiles: Array = self.gamma * np.tan(np.pi * (uniform - 0.5))
+        return quantiles
+
     def _gram(self, X: Points, Z: Points) -> Array:
         return np.exp(-self.gamma * coordinate_sums(X, Z, np.abs))
 
 
+@register_kernel
 @dataclass(frozen=True)
 class CauchyKernel(ShiftInvariantKernel):
     """The product over coordinates of 1 / (1 + gamma^2 (x_j - z_j)^2)."""
 
     name = "cauchy"
+
+    def frequencies(self, uniform: Array) -> Array:
+        size = -np.log(1.0 - np.abs(2.0 * uniform - 1.0))
+        quantiles: Array = self.gamma * np.sign(uniform - 0.5) * size
+        return quantiles
 
     def _gram(self, X: Points, Z: Points) -> Array:
         return np.exp(-coordinate_sums(X, Z, self._negative_log))
@@ -191,17 +247,14 @@ class CauchyKernel(ShiftInvariantKernel):
         return np.log(1.0 + scaled * scaled)
 
 
-KERNELS: dict[str, type[Any]] = {
-    kind.name: kind
-    for kind in (
-        LinearKernel,
-        PolynomialKernel,
-        RBFKernel,
-        LaplacianKernel,
-        CauchyKernel,
-        PrecomputedKernel,
-    )
-}
+register_kernel(PrecomputedKernel)
+
+
+def named_kernels(family: Any = Kernel) -> list[str]:
+    """Names of the listed kernels of a family that need no bound from the caller."""
+    return [
+        name for name, kind in KERNELS.items() if issubclass(kind, family) and "bound" not in kind.settings
+    ]
 
 
 def kernel_from_name(

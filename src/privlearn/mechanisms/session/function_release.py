@@ -14,9 +14,10 @@ from scipy.linalg import cholesky, solve_triangular
 from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
+from privlearn.features.kernel import KERNEL_ROUNDING
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
-from privlearn.mechanisms.session.task import KERNEL_ROUNDING, KernelTask, SessionMechanism
+from privlearn.mechanisms.session.task import KernelTask, SessionMechanism
 from privlearn.randomness import Randomness
 
 FACTOR_BITS = 40

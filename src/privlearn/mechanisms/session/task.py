@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from privlearn.errors import InvalidParameter, shown
-from privlearn.features.kernel import Kernel
+from privlearn.features.kernel import KERNEL_ROUNDING, Kernel
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import Mechanism, mechanisms_of
 from privlearn.mechanisms.release.answers import ball_radius
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
-
-KERNEL_ROUNDING = 2.0**-38
-"""Bound on the error of a computed kernel value, as a part of the kernel's bound."""
 
 EVALUATION_ROUNDING = 2.0**-34
 """Bound on the error of sum_i a_i k(x_i, z), as a part of sum_i |a_i|: up to `LARGEST_SUM` terms added in any order,
@@ -139,34 +136,19 @@ def session_mechanism(name: str, mode: str = "tight") -> Any:
     raise InvalidParameter(f"mechanism={name!r} has the modes {modes}, not {shown(mode)}: leave mode out")
 
 
-_UNIT = 2.0**-53
-
-
 def kernel_rounding(kernel: Kernel, dimension: int) -> float:
     """Bound on the error of a computed value, divided by the kernel's bound, at dense points of norm at most 1.
-
-    An inner product of d terms errs by at most d u, so the polynomial kernel by degree (d + 2) u of its bound, and a
-    squared distance by (4 d + 12) u. The other kernels' sums s, of dense rows, have no negative term, so they err by
-    (d + 2) u of themselves and by d u, and s exp(-s) < 1. Each is doubled. For a kernel of one's own
-    `KERNEL_ROUNDING` is assumed.
 
     Raises
     ------
     InvalidParameter
         If it exceeds `KERNEL_ROUNDING`, on which the guarantees rest.
     """
-    gamma, terms = float(getattr(kernel, "gamma", 1.0)), dimension + 4
-    bounds = {
-        "linear": 2.0 * terms * _UNIT,
-        "polynomial": 2.0 * getattr(kernel, "degree", 1) * terms * _UNIT,
-        "rbf": 8.0 * (gamma + 1.0) * terms * _UNIT,
-        "laplacian": 4.0 * terms * _UNIT,
-        "cauchy": 4.0 * terms * _UNIT,
-    }
-    bound = bounds.get(kernel.to_dict()["kernel"], KERNEL_ROUNDING)
+    bound = kernel.rounding(dimension)
     if bound > KERNEL_ROUNDING:
+        settings = "".join(f" {name}={getattr(kernel, name):g}" for name in kernel.settings)
         raise InvalidParameter(
-            f"the kernel {kernel.name!r} with gamma={gamma:g} on {dimension} features cannot be computed precisely "
-            "enough for the guarantee: take a smaller gamma"
+            f"the kernel {kernel.name!r} with{settings} on {dimension} features cannot be computed precisely enough "
+            "for the guarantee: take a smaller gamma or degree"
         )
     return bound
