@@ -37,7 +37,7 @@ bench: $(VENV)/ready
 	$(BIN)/python benchmarks/solver.py
 
 mutants: $(VENV)/ready
-	$(BIN)/python benchmarks/mutants.py
+	$(BIN)/python -m tools.mutants $(ARGS)
 
 house: $(VENV)/ready
 	$(BIN)/python tools/house.py

@@ -71,7 +71,7 @@ def exact_epsilon(norm: float, epsilon: float = 1.0, strength: float = 1.0) -> f
 
 
 def _fits(python: Path, parameters: dict[str, Any]) -> Any:
-    """Fit in the other environment, all seeds in one process: a row of coefficients a class."""
+    """Fit in the other environment, all seeds in one process: one row of coefficients per class."""
 
     def fits(X: Any, y: Any, seeds: Any) -> Any:
         with tempfile.TemporaryDirectory() as folder:

@@ -57,7 +57,7 @@ def error(table: Any, wanted: SchemaDraft | None, total: Guarantee, seed: int) -
     model = PrivateLogisticRegression(
         epsilon=promise.epsilon, delta=promise.delta, schema=schema, random_state=seed
     )
-    return 1.0 - model.fit(train).score(test)
+    return float(1.0 - model.fit(train).score(test))
 
 
 def main() -> None:

@@ -79,7 +79,7 @@ def measure(models: int) -> None:
                 labels,
                 shadows=models,
                 attacked=models,
-                progress=lambda done, total, task=task: bar.update(task, completed=done),
+                progress=lambda done, total: bar.update(task, completed=done),  # noqa: B023 - used before the next turn
             )
             found[name] = {
                 "models": models,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,17 +20,22 @@ from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.training import train_together
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+Loss = Literal["logistic", "huber_hinge"]
 DATA = {
     "adult": (load_adult, EXAMPLES / "adult.schema.yaml"),
     "bank": (load_bank_marketing, EXAMPLES / "bank_marketing.schema.yaml"),
 }
 DELTA = 1e-5
 FRACTIONS = (0.05, 0.25)
-SINGLE = {"logistic": PrivateLogisticRegression, "huber_hinge": PrivateSVC}
-JOINT = ("descent", "aggregation", "uniform_aggregation")
+SINGLE: dict[Loss, Any] = {"logistic": PrivateLogisticRegression, "huber_hinge": PrivateSVC}
+JOINT: tuple[Literal["descent", "aggregation", "uniform_aggregation"], ...] = (
+    "descent",
+    "aggregation",
+    "uniform_aggregation",
+)
 
 
-def errors(table: Any, schema: Schema, loss: str, epsilon: float, seed: int) -> tuple[dict[str, float], str]:
+def errors(table: Any, schema: Schema, loss: Loss, epsilon: float, seed: int) -> tuple[dict[str, float], str]:
     """Test error of one holder and of three parties by each algorithm, and the rounds of the default."""
     order = np.random.default_rng(seed).permutation(table.num_rows)
     train, test = np.split(order, [int(0.8 * len(order))])

@@ -5,7 +5,7 @@
     python benchmarks/peers.py --report                         # page and plot from the results that are there
 
 Each peer is installed into an environment of its own on the first run (peer_environments.py) and fitted there
-(peer_worker.py). Results are lines of benchmarks/peers.jsonl, one a fit, so a run that is stopped loses nothing.
+(peer_worker.py). Results are lines of benchmarks/peers.jsonl, one per fit, so a run that is stopped loses nothing.
 docs/benchmarks.md and docs/benchmarks.svg are written from them (peers_report.py).
 """
 

@@ -56,6 +56,7 @@ class Data:
 
 
 def described(table: pa.Table, schema: Schema) -> Data:
+    assert schema.target is not None
     return Data(table, np.array(table[schema.target.name].to_pylist()), {"schema": schema})
 
 

@@ -51,7 +51,7 @@ def landmark_features(rows: np.ndarray, points: int = 300) -> tuple[np.ndarray, 
 
 
 def errors(rows: Rows, model: str, settings: dict[str, Any], records: int, seeds: int) -> np.ndarray:
-    """Test errors, a line a seed: each value of the grid, and last the default's."""
+    """Test errors, one line per seed: each value of the grid, and last the default's."""
     features, labels = rows
     cut = int(0.8 * len(labels))
     found = []
@@ -59,8 +59,8 @@ def errors(rows: Rows, model: str, settings: dict[str, Any], records: int, seeds
         order = np.random.default_rng(seed).permutation(len(labels))
         train, test = order[:cut][:records], order[cut:]
         line = []
-        for value in (*GRID, "auto"):
-            regularization = value if isinstance(value, str) else value / len(train)
+        strengths: list[float | str] = [value / len(train) for value in GRID]
+        for regularization in [*strengths, "auto"]:
             fitted = MODELS[model](
                 regularization=regularization,
                 norm_bound=1.0,

@@ -263,6 +263,7 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
     port, bare_port = free_port(), free_port()
     (folder / "owner.toml").write_text(OWNER.format(port=port, schema=SCHEMA))
     key = create_key(open_store(Owner.load(folder / "owner.toml")), "analyst", "alice")
+    assert schema.target is not None
     target = schema.target.name
     joblib.dump(fit_bare(train.select([*features, target]), target), folder / "bare.joblib")
 
@@ -277,7 +278,7 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
         client = Client(base, key)
         session = client.open_session("adult", epsilon=1.0, delta=1e-5, public_points=points.select(features))
         url = f"{base}/v1/sessions/{session.id}/predictions"
-        print("| asked | connections | server | answers a second | ms: p50 / p95 / p99 | ratio |")
+        print("| asked | connections | server | answers per second | ms: p50 / p95 / p99 | ratio |")
         print("|---|---|---|---|---|---|")
         for rows in (1, BATCH):
             for kind, body in bodies(test.select(features).slice(0, rows)).items():

@@ -172,7 +172,7 @@ def newsgroups(share: int) -> tuple[Any, Any]:
     if folder is None:
         rng = np.random.default_rng(0)
         rows = 11_314 // share
-        random = sparse.random_array((rows, 2**20), density=150 / 2**20, format="csr", rng=rng)
+        random = sparse.csr_array(sparse.random_array((rows, 2**20), density=150 / 2**20, rng=rng))
         scales = 1.0 / np.maximum(np.sqrt(np.asarray(random.multiply(random).sum(axis=1)).ravel()), 1e-300)
         return sparse.csr_array(random.multiply(scales[:, np.newaxis])), rng.choice(
             [-1.0, 1.0], rows, p=[0.95, 0.05]

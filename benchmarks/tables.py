@@ -46,7 +46,8 @@ def plain(schema: Schema) -> Schema:
 def encoded(table: pa.Table, schema: Schema) -> Rows:
     """The records as the schema's encoder writes them, the intercept among the features."""
     encoder = SchemaEncoder(schema)
-    labels = encoder.encode_labels(table[encoder.schema.target.name])
+    assert schema.target is not None
+    labels = encoder.encode_labels(table[schema.target.name])
     return Rows(np.ascontiguousarray(encoder.encode(table)), labels)
 
 

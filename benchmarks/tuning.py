@@ -31,7 +31,7 @@ def errors(epsilon: float, seed: int) -> dict[str, Any]:
     cut = int(0.8 * table.num_rows)
     train, test = table.take(order[:cut]), table.take(order[cut:])
     public, rest = train.slice(0, PUBLIC_ROWS), train.slice(PUBLIC_ROWS)
-    promise = {"epsilon": epsilon, "delta": DELTA, "random_state": seed}
+    promise: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "random_state": seed}
 
     def search(rows: Any, **settings: Any) -> float:
         model = PrivateLogisticRegression(schema=schema)
@@ -40,7 +40,7 @@ def errors(epsilon: float, seed: int) -> dict[str, Any]:
 
     def fitted(regularization: str | float) -> float:
         model = PrivateLogisticRegression(schema=schema, regularization=regularization, **promise)
-        return 1.0 - model.fit(train).score(test)
+        return float(1.0 - model.fit(train).score(test))
 
     return {
         "default, no tuning": fitted("auto"),

@@ -5,17 +5,23 @@ Both kinds of store. PostgreSQL is started once, when the first test asks for it
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from tests.support.postgresql_cluster import Cluster
 
-settings.register_profile("repeatable", derandomize=True, deadline=None)
+# Here and in processes that tests start, before numpy is read: threads of small products wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("repeatable")
 
 

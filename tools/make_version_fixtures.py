@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -150,9 +150,9 @@ def write_releases(folder: Path) -> dict[str, Any]:
 def releases() -> dict[str, Any]:
     points = synthetic_table(SCHEMA, 12, seed=3).drop_columns(["outcome"])
     three = {"schema": schema_with(THREE)} | PRICE
-    kernel = {"kernel": "rbf", "gamma": 0.5, "schema": SCHEMA} | PRICE
+    kernel: dict[str, Any] = {"kernel": "rbf", "gamma": 0.5, "schema": SCHEMA} | PRICE
     logistic = PrivateLogisticRegression
-    learners = {
+    learners: dict[str, Any] = {
         "logistic": logistic(schema=SCHEMA, **PRICE),
         "zero_out": logistic(schema=SCHEMA, neighbours="zero_out", **PRICE),
         "pure_epsilon": logistic(schema=SCHEMA, epsilon=2.0),
@@ -185,8 +185,8 @@ def releases() -> dict[str, Any]:
     }
     made["signed"] = made["logistic"].signed(Ed25519PrivateKey.generate())
     made["bought"] = bought_release()
-    for algorithm in ("descent", "aggregation"):
-        made[f"parties_{algorithm}"] = joint_release(algorithm)
+    made["parties_descent"] = joint_release("descent")
+    made["parties_aggregation"] = joint_release("aggregation")
     return made
 
 
@@ -202,7 +202,7 @@ def bought_release() -> Any:
     return PrivateLogisticRegression(schema=schema, **PRICE).fit(rows).release_
 
 
-def joint_release(algorithm: str) -> Any:
+def joint_release(algorithm: Literal["descent", "aggregation"]) -> Any:
     sizes = {"north": 200, "south": 300}
     plan = MultipartyPlan(schema=SCHEMA, parties=sizes, algorithm=algorithm, epsilon=2.0, delta=1e-5)
     return simulate(plan, {name: synthetic_table(SCHEMA, size, seed=size) for name, size in sizes.items()})

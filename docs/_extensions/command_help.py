@@ -39,7 +39,7 @@ def _below(path: Command, command: Any) -> list[Command]:
 
 
 class CommandHelp(SphinxDirective):
-    """One section a command."""
+    """One section per command."""
 
     def run(self) -> list[nodes.Node]:
         return [self._section(command) for command in commands()]

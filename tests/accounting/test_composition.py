@@ -191,7 +191,7 @@ def test_renyi_divergence_of_a_gaussian(ratio: float, order: float) -> None:
 def test_renyi_divergence_of_a_response(pure: float, order: float) -> None:
     truth = 1.0 / (1.0 + math.exp(-pure))
     powers = [order * math.log(p) + (1.0 - order) * math.log(1.0 - p) for p in (truth, 1.0 - truth)]
-    exact = float(np.logaddexp(*powers)) / (order - 1.0)
+    exact = float(np.logaddexp(powers[0], powers[1])) / (order - 1.0)
     assert exact * (1.0 - 1e-12) <= renyi_divergence(PureCurve(pure), order) <= exact * (1.0 + 1e-6)
     assert renyi_divergence(PureCurve(pure), order) <= pure_renyi(pure, order) * (1.0 + 1e-6)
 

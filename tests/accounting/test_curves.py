@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -87,7 +88,9 @@ def test_no_digits_cancel(
     epsilon = 10.0**power if any_size else ratio * (deviations + beyond * ratio / 2.0)
     with mpmath.workdps(80):
         at, m = mpmath.mpf(epsilon), mpmath.mpf(ratio)
-        pairs = [(GaussianCurve(ratio), gaussian_in_eighty_digits(at, m))]
+        pairs: list[tuple[GaussianCurve | FreeGaussianCurve, Any]] = [
+            (GaussianCurve(ratio), gaussian_in_eighty_digits(at, m))
+        ]
         pairs += [(FreeGaussianCurve(ratio, k), free_in_eighty_digits(at, m, k)) for k in (1, 2)]
         for curve, true in pairs:
             if true > 1e-290:

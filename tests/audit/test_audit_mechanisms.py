@@ -63,11 +63,18 @@ def test_half_the_noise(name: str) -> None:
     found = failed(halved, case.probes, sampled=name in MECHANISMS)
     assert {"certificate"} <= found
     # TDDL's and TDIL's composition theorems are not tight: their exact curves survive half the noise here
-    assert MECHANISMS[name].answers_questions or {"exact curve", "empirical epsilon"} & found
+    kind: Any = MECHANISMS[name]
+    assert kind.answers_questions or {"exact curve", "empirical epsilon"} & found
 
 
 def task(**facts: Any) -> Task:
-    known = {"loss": HuberHinge(), "total": 3, "dimension": 1, "problems": 1, "regularization": 50.0}
+    known: dict[str, Any] = {
+        "loss": HuberHinge(),
+        "total": 3,
+        "dimension": 1,
+        "problems": 1,
+        "regularization": 50.0,
+    }
     return Task(**known | {"tolerance": 1e-10, "neighbours": "replace_one"} | facts)
 
 

@@ -17,7 +17,7 @@ BOUND = 5.0
 
 
 class NoisyMeans:
-    """One clipped sum a class, with Laplace noise: epsilon 1 for neighbours that exchange a row."""
+    """One clipped sum per class, with Laplace noise: epsilon 1 for neighbours that exchange a row."""
 
     scale = 2.0 * BOUND  # a row moves one class's sum by up to 2 bounds, or two classes' by one each
     classes: tuple[int, ...] = (0, 1)

@@ -70,9 +70,11 @@ def test_delta_is_not_overstated(direction: int) -> None:
     def tell(sample: Array, mark: float) -> Array:
         return np.where(RNG.random(sample.shape) < delta, mark, sample)
 
-    pair = (lambda: tell(coin(heads), 7.0)), (lambda: tell(coin(1.0 - heads), -7.0))
-    assert exceeds(*pair[::direction], epsilon, 0.8, delta) <= allowed(0.8)
-    one, other = (np.vstack([sample() for _ in range(10)]) for sample in pair[::direction])
+    one_sample, other_sample = [lambda: tell(coin(heads), 7.0), lambda: tell(coin(1.0 - heads), -7.0)][
+        ::direction
+    ]
+    assert exceeds(one_sample, other_sample, epsilon, 0.8, delta) <= allowed(0.8)
+    one, other = (np.vstack([sample() for _ in range(10)]) for sample in (one_sample, other_sample))
     assert epsilon_bound(one, other, delta=0.05).epsilon > epsilon  # but a smaller delta is refuted
 
 

@@ -46,7 +46,7 @@ def private(epsilon: float) -> Any:
 
 
 def attack(make: Any, **settings: int) -> MembershipAttack:
-    return membership_attack(make, ROWS, LABELS, **({"shadows": 96, "attacked": 96, "seed": 1} | settings))
+    return membership_attack(make, ROWS, LABELS, **dict[str, Any](shadows=96, attacked=96, seed=1) | settings)
 
 
 def test_a_plain_model_gives_its_records_away() -> None:

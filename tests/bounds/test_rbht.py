@@ -239,10 +239,10 @@ def test_no_lower_bound_exceeds_an_upper_bound(
 
 
 def test_bounds_move_the_right_way() -> None:
-    usual = {"accuracy": 0.1, "failure": 0.05, "rows": 1000, "regularization": 0.01}
+    usual: dict[str, Any] = {"accuracy": 0.1, "failure": 0.05, "rows": 1000, "regularization": 0.01}
     more = {"accuracy": 0.2, "failure": 0.1, "rows": 2000, "regularization": 0.02}
     for name, better in more.items():
-        changed = usual | {name: better}
+        changed: dict[str, Any] = usual | {name: better}
         assert finite_upper_bound(**changed, features=10) < finite_upper_bound(**usual, features=10)
         assert ball_upper_bound(**changed, features=10) < ball_upper_bound(**usual, features=10)
         assert fourier_upper_bound(**changed, dimension=3, moment=2.0) < fourier_upper_bound(

@@ -9,8 +9,9 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.support.demo_server import DemoServer
+from tests.support.visitors import PATIENCE
 
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")

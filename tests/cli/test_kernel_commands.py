@@ -22,7 +22,7 @@ from tests.support.cli_support import Census, Run
     ],
 )
 def test_a_kernel_is_trained_verified_and_predicts(
-    options: tuple, census: Census, train: Run, run: Run
+    options: tuple[Any, ...], census: Census, train: Run, run: Run
 ) -> None:
     points = (census.new_rows,) if options[-1] == "--public-points" else ()
     told = train("--model", "svm", "--epsilon", 5, "--delta", "1e-6", *options, *points)
@@ -42,7 +42,9 @@ def test_a_kernel_is_trained_verified_and_predicts(
         (("--model", "svm", "--kernel", "magic"), "kernel must be one of"),
     ],
 )
-def test_refusals_cost_nothing(options: tuple, says: str, budgeted: Census, train: Run, run: Run) -> None:
+def test_refusals_cost_nothing(
+    options: tuple[Any, ...], says: str, budgeted: Census, train: Run, run: Run
+) -> None:
     told = train("--epsilon", 1, "--delta", "1e-6", "--ledger", budgeted.ledger, *options)
     assert told.code == 2
     assert says in told.stderr

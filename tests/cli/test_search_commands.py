@@ -7,6 +7,7 @@ import pytest
 from privlearn import Ledger, Release
 from privlearn.data import write_table
 from privlearn.data.datasets import simulated_census
+from privlearn.mechanisms.search.search import Searched
 from tests.support.cli_support import Census, Run
 
 CANDIDATES = ("--search", "regularization=0.01,0.1,auto", "--mechanism", "output")
@@ -32,6 +33,7 @@ def test_a_search_is_one_charge_and_verifies(
     assert "own share" in told.stdout
     assert Ledger.open(budgeted.ledger, "census").statement().spent.epsilon == 1.0
     certificate = Release.load(budgeted / "income.privlearn").certificate
+    assert isinstance(certificate.mechanism, Searched)
     assert certificate.mechanism.search.name == name
     assert run("verify", budgeted / "income.privlearn").code == 0
     inspected = run("inspect", budgeted / "income.privlearn")
@@ -44,8 +46,9 @@ def test_several_names_make_a_grid(census: Census, train: Run) -> None:
         "--mechanism", "output",
     )  # fmt: skip
     assert told.code == 0, told.stderr
-    parameters = Release.load(census / "income.privlearn").certificate.mechanism.parameters
-    assert [p["fit_intercept"] for p in parameters] == [True, True, False, False]
+    mechanism = Release.load(census / "income.privlearn").certificate.mechanism
+    assert isinstance(mechanism, Searched)
+    assert [p["fit_intercept"] for p in mechanism.parameters] == [True, True, False, False]
 
 
 @pytest.mark.parametrize(

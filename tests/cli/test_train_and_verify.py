@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from privlearn import Ledger, Release
-from privlearn.data import write_table
+from privlearn.data import SchemaEncoder, write_table
 from privlearn.data.datasets import simulated_census
 from tests.support.cli_support import Census, Run
 
@@ -64,6 +64,7 @@ def test_options_reach_the_mechanism(census: Census, train: Run) -> None:
     assert mechanism.task.neighbours == "zero_out"
     assert mechanism.task.regularization == 0.25
     assert release.certificate.guarantee.epsilon == 0.5
+    assert isinstance(release.model.encoder, SchemaEncoder)
     assert release.model.encoder.fit_intercept is False
 
 
@@ -115,7 +116,7 @@ def test_inspect(census: Census, train: Run, run: Run) -> None:
     assert told.code == 0
     assert "objective perturbation" in told.stdout
     assert "capital_income: number from 0 to 1e+06, log scale" in told.stdout
-    assert told.stdout.count("high") == 1 + 5  # the schema's classes, a row a coefficient
+    assert told.stdout.count("high") == 1 + 5  # the schema's classes, one row per coefficient
     certificate = json.loads(run("inspect", census / "income.privlearn", "--json").stdout)
     assert certificate["claim"] == {"epsilon": 1.0, "delta": 0.0, "neighbours": "replace_one"}
 
@@ -242,7 +243,16 @@ def test_real_processes(census: Census) -> None:
     """The same through the operating system, where exit codes are for scripts."""
     model = census / "income.privlearn"
     privlearn = [sys.executable, "-m", "privlearn"]
-    arguments = ["train", census.table, "--schema", census.schema, "--epsilon", "inf", "--out", model]
+    arguments = [
+        "train",
+        str(census.table),
+        "--schema",
+        str(census.schema),
+        "--epsilon",
+        "inf",
+        "--out",
+        str(model),
+    ]
     assert subprocess.run([*privlearn, *arguments], check=False, capture_output=True).returncode == 0
     assert (
         subprocess.run([*privlearn, "verify", model], check=False, capture_output=True).returncode

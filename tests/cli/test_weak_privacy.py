@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import yaml
@@ -15,7 +16,9 @@ NOT_RECORDED = "Nothing was recorded"
 
 
 @pytest.mark.parametrize("promise", [("--epsilon", 30), ("--epsilon", 1, "--delta", 0.01)])
-def test_train_needs_a_word_and_verify_says_it(census: Census, train: Run, run: Run, promise) -> None:
+def test_train_needs_a_word_and_verify_says_it(
+    census: Census, train: Run, run: Run, promise: tuple[Any, ...]
+) -> None:
     refused = train(*promise)
     assert refused.code == 2
     assert "hardly private" in refused.stderr

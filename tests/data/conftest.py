@@ -71,8 +71,7 @@ def refused() -> Callable[..., AbstractContextManager[None]]:
 
 
 def _exact_squares(rows: Any) -> list[Fraction]:
-    if sparse.issparse(rows):
-        rows = rows.tocsr()
+    if isinstance(rows, sparse.csr_array):
         parts = [rows.data[start:stop] for start, stop in zip(rows.indptr, rows.indptr[1:], strict=False)]
     else:
         parts = list(rows)

@@ -19,6 +19,7 @@ from privlearn.data.encode.arrays import BLOCK
 from privlearn.data.encode.column_features import spline_basis
 from privlearn.data.encode.encoder import from_unit, to_unit
 from privlearn.errors import DataError, SchemaError
+from tests.support.rows import dense, filled
 
 
 def one_column(**settings: Any) -> Schema:
@@ -98,7 +99,7 @@ def test_the_rule_zero_makes_an_unknown_category_a_zero_vector() -> None:
 def test_rows_have_norm_one_unless_they_are_zero() -> None:
     schema = one_column(type="category", values=["a", "b"], unknown="zero")
     rows = SchemaEncoder(schema, fit_intercept=False).encode({"x": ["a", "z", "b"]})
-    assert_allclose(np.linalg.norm(rows, axis=1), [1, 0, 1], atol=1e-10)
+    assert_allclose(np.linalg.norm(dense(rows), axis=1), [1, 0, 1], atol=1e-10)
 
 
 def test_names_and_dimension(schema: Schema, columns: dict[str, list[Any]]) -> None:
@@ -128,7 +129,7 @@ def test_text_between_other_columns_keeps_the_order_of_the_schema() -> None:
 
 
 def test_dense_rows_are_ready_for_the_solver(schema: Schema, columns: dict[str, list[Any]]) -> None:
-    rows = SchemaEncoder(schema).encode(columns)
+    rows = dense(SchemaEncoder(schema).encode(columns))
     assert rows.dtype == np.float64
     assert rows.flags.c_contiguous
 
@@ -165,8 +166,8 @@ def test_the_order_of_rows_is_kept(schema: Schema, big_table: pa.Table, random: 
 @given(texts=st.lists(st.text(max_size=30) | st.none(), min_size=1, max_size=6))
 def test_a_text_s_encoding_depends_on_that_text_alone(texts: list[str | None]) -> None:
     encoder = SchemaEncoder(one_column(type="text", features=32, missing="zero"))
-    whole = encoder.encode({"x": texts}).toarray()
-    assert_array_equal(np.vstack([encoder.encode({"x": [text]}).toarray() for text in texts]), whole)
+    whole = filled(encoder.encode({"x": texts}))
+    assert_array_equal(np.vstack([filled(encoder.encode({"x": [text]})) for text in texts]), whole)
 
 
 @settings(max_examples=50, deadline=None)

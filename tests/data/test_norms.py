@@ -14,6 +14,7 @@ from scipy import sparse
 
 from privlearn.data import ArrayEncoder, CategoryColumn, NumberColumn, Schema, SchemaEncoder, TextColumn
 from privlearn.data.encode.arrays import margin, rescale_dense, rescale_sparse
+from tests.support.rows import dense, filled
 
 Squares = Callable[[Any], list[Fraction]]
 fixture_safe = settings(
@@ -81,7 +82,7 @@ def test_no_clipped_row_is_longer_than_one(
 ) -> None:
     X = sparse.csr_array(np.array(rows)) if is_sparse else np.array(rows)
     encoded = ArrayEncoder(bound, 3, fit_intercept).encode(X)
-    assert np.isfinite(encoded.data if is_sparse else encoded).all()
+    assert np.isfinite(filled(encoded) if is_sparse else dense(encoded)).all()
     assert all(square <= 1 for square in exact_squares(encoded))
 
 

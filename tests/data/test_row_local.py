@@ -30,6 +30,7 @@ from privlearn.data import ArrayEncoder, Schema, SchemaEncoder, as_table, read_t
 from privlearn.data.encode.column_cells import numbers, owners, tally
 from privlearn.data.sources.files import parse_csv
 from privlearn.errors import DataError
+from tests.support.rows import dense
 
 A_DAY = datetime.datetime(2001, 2, 3, 4, 5, 6)
 
@@ -226,7 +227,7 @@ READERS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
     "text persons": (_shared, SPELLED),
     "float persons": (_shared, [1.0, 2.0, 1.0, 3.0, 2.0]),
 }
-COUNTED = {
+COUNTED: dict[str, list[Any]] = {
     "integers": INTEGERS,
     "large": BIG,
     "gaps": GAPS,
@@ -312,14 +313,20 @@ def test_a_table_is_accepted_if_each_of_its_rows_is(name: str) -> None:
 
 
 def test_the_rows_of_a_csv_file_are_read_by_themselves() -> None:
-    columns = {
+    columns: dict[str, dict[str, Any]] = {
         "number": {"type": "number", "lower": -3, "upper": 3},
         "whole": {"type": "category", "values": [0, 1, 2], "unknown": "zero"},
         "text": {"type": "category", "values": ["a", "1"], "unknown": "zero"},
         "truth": {"type": "category", "values": [True, False]},
         "note": {"type": "text", "features": 8},
     }
-    cells = {"number": INTEGERS, "whole": INTEGERS, "text": SPELLED, "truth": TRUTHS, "note": WORDS}
+    cells: dict[str, list[Any]] = {
+        "number": INTEGERS,
+        "whole": INTEGERS,
+        "text": SPELLED,
+        "truth": TRUTHS,
+        "note": WORDS,
+    }
     for name, settings in columns.items():
         schema = _schema(missing="zero", **settings)
 
@@ -364,7 +371,7 @@ MATRICES: dict[str, Callable[[list[list[Any]]], Any]] = {
 @pytest.mark.parametrize("make", MATRICES.values(), ids=MATRICES)
 def test_the_rows_of_an_array_are_clipped_by_themselves(make: Callable[[Any], Any]) -> None:
     def clipped(rows: Any) -> list[bytes]:
-        return [row.tobytes() for row in ArrayEncoder(2.0, 2).encode(rows)]
+        return [row.tobytes() for row in dense(ArrayEncoder(2.0, 2).encode(rows))]
 
     def matrix(cells: list[Any]) -> Any:
         return make([[cell, 1.25] for cell in cells])

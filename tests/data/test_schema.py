@@ -80,7 +80,7 @@ SCHEMA_PROBLEMS = {
         {"target": {"name": "y", "classes": [0, 2**53]}},
         "write them as text",
     ),
-    "no rows a person": ({"rows_per_person": 0}, "rows_per_person"),
+    "no rows per person": ({"rows_per_person": 0}, "rows_per_person"),
     "one class": ({"target": {"name": "y", "classes": ["ill"]}}, "target: classes: needs at least two"),
     "equal classes": ({"target": {"name": "y", "classes": [1, 1]}}, "target: classes: must all be different"),
     "mixed classes": (
@@ -151,7 +151,7 @@ def test_parts_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="frozen"):
         schema.name = "other"
     with pytest.raises(ValueError, match="frozen"):
-        schema.columns["age"].upper = 1e9
+        schema.columns["age"].upper = 1e9  # type: ignore[union-attr]
 
 
 names = st.text(min_size=1, max_size=8)

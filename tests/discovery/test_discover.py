@@ -79,7 +79,7 @@ def test_rows_whose_label_is_not_listed_weigh_nothing() -> None:
     odd = CENSUS.slice(0, 400)
     strange = odd.set_column(7, "income", [["rare"] * 400])
     shifted = strange.set_column(0, "age", [[90] * 400])
-    settings = {"epsilon": np.inf, "schema": schema, "regularization": 0.01}
+    settings: dict[str, Any] = {"epsilon": np.inf, "schema": schema, "regularization": 0.01}
     fits = [
         PrivateLogisticRegression(**settings).fit(pa.concat_tables([CENSUS, more])).coefficients_
         for more in (strange, shifted)

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from tests.support.doc_pages import Block, blocks, page_name, pages
-from tests.support.shell_blocks import check_printed, run_console
+from tests.support.ports import free_port
+from tests.support.shell_blocks import check_printed, on_port, run_console
 
 RUNNABLE = {"python", "console"}
 FEW_PEOPLE = "200"
@@ -59,13 +60,15 @@ def workplace(
 @pytest.mark.parametrize("page", EXAMPLES, ids=page_name)
 def test_the_page_s_examples_run(page: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shared: dict[str, Any] = {"__name__": "example"}
+    port = free_port()
     for block in blocks(page):
+        text = on_port(block.text, port)
         if block.caption is not None:
-            (workplace / block.caption).write_text(block.text, encoding="utf-8")
+            (workplace / block.caption).write_text(text, encoding="utf-8")
         if _is_run(block) and block.language == "console":
-            run_console(block.text, workplace)
+            run_console(text, workplace, port)
         elif _is_run(block):
-            exec(compile(block.text, page_name(page), "exec"), shared)
+            exec(compile(text, page_name(page), "exec"), shared)
         elif block.language == "text":
             check_printed(capsys.readouterr().out, block.text.splitlines(), page_name(page))
 

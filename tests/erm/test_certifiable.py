@@ -43,7 +43,7 @@ from privlearn.erm.certifiable import (
 from privlearn.erm.objective import Objective
 from privlearn.erm.problem import Rows, pairwise_sum, row_products
 
-LOSSES: list[Loss] = [
+LOSSES: list[Any] = [
     Logistic(), HuberHinge(), SmoothedHinge(), Hinge(), Huber(0.01), ClippedSquare(),
 ]  # fmt: skip
 STRENGTHS = [10.0**exponent for exponent in range(-12, 2)]
@@ -244,8 +244,8 @@ def test_a_linear_term_may_lengthen_the_minimiser_by_its_norm_over_lambda() -> N
 
 def _long_rows(columns: int) -> Any:
     rng = np.random.default_rng(5)
-    rows = sparse.random_array((6, columns), density=0.9, format="csr", rng=rng)
-    return sparse.vstack([rows, sparse.csr_array((1, columns)), rows[:2]], format="csr")
+    rows = sparse.csr_array(sparse.random_array((6, columns), density=0.9, rng=rng))
+    return sparse.csr_array(sparse.vstack([rows, sparse.csr_array((1, columns)), rows[:2]]))
 
 
 @pytest.mark.parametrize("columns", [PIECE - 1, PIECE, PIECE + 1, 5 * PIECE + 3])

@@ -309,7 +309,13 @@ def test_what_cannot_be_certified_is_refused() -> None:
     ],
 )
 def test_refuses_what_is_no_problem(change: dict[str, Any], advice: str) -> None:
-    usual = {"gram": np.eye(3), "signs": np.ones(3), "loss": Hinge(), "regularization": 1.0, "total": 3}
+    usual: dict[str, Any] = {
+        "gram": np.eye(3),
+        "signs": np.ones(3),
+        "loss": Hinge(),
+        "regularization": 1.0,
+        "total": 3,
+    }
     with pytest.raises(InvalidParameter, match=advice):
         KernelProblem(**(usual | change))
 

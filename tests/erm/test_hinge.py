@@ -36,16 +36,24 @@ def by_slsqp(problem: Problem) -> NDArray[Any]:
     signed = problem.signs[:, np.newaxis] * problem.features
     costs = np.concatenate([linear, weights / problem.total])
     ridge = np.concatenate([np.full(columns, problem.regularization), np.zeros(rows)])
+
+    def with_gradient(v: NDArray[Any]) -> tuple[float, NDArray[Any]]:
+        return float(costs @ v + 0.5 * ridge @ v**2), costs + ridge * v
+
+    margins: Any = {
+        "type": "ineq",
+        "fun": lambda v: signed @ v[:columns] + v[columns:] - 1,
+        "jac": lambda v: np.hstack([signed, np.eye(rows)]),
+    }
     found = optimize.minimize(
-        lambda v: costs @ v + 0.5 * ridge @ v**2,
+        with_gradient,
         np.concatenate([np.zeros(columns), np.full(rows, 1.5)]),
-        jac=lambda v: costs + ridge * v,
-        bounds=[(None, None)] * columns + [(0, None)] * rows,
-        constraints={"type": "ineq", "fun": lambda v: signed @ v[:columns] + v[columns:] - 1,
-                     "jac": lambda v: np.hstack([signed, np.eye(rows)])},
+        jac=True,
+        bounds=[*[(None, None)] * columns, *[(0, None)] * rows],
+        constraints=margins,
         method="SLSQP",
         options={"ftol": 1e-15, "maxiter": 500},
-    )  # fmt: skip
+    )
     return np.asarray(found.x[:columns])
 
 

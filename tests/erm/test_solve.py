@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +35,7 @@ LOSSES = losses_of("margin")
 
 SMOOTH = [loss_from_name(name) for name in LOSSES if math.isfinite(loss_from_name(name).smoothness)]
 SMOOTH_IDS = [loss.name for loss in SMOOTH]
-KINDS = {
+KINDS: dict[str, Callable[[Any], Any]] = {
     "dense": np.asarray,
     "csr": sparse.csr_array,
     "csr_matrix": sparse.csr_matrix,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,19 +38,19 @@ from privlearn import (
     PrivateRegressor,
 )
 
+Tool = Callable[[Any], Any]
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 3))
 Y = (X @ [1.0, -2.0, 0.5] > 0).astype(int)
 GRID = {"regularization": [0.01, 0.1]}
 
 
-def private(**changed) -> PrivateLogisticRegression:
-    return PrivateLogisticRegression(
-        **{"epsilon": 2.0, "delta": 1e-4, "norm_bound": 3.0, "classes": [0, 1]} | changed
-    )
+def private(**changed: Any) -> PrivateLogisticRegression:
+    usual: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-4, "norm_bound": 3.0, "classes": [0, 1]}
+    return PrivateLogisticRegression(**usual | changed)
 
 
-TOOLS = {
+TOOLS: dict[str, Tool] = {
     "GridSearchCV": lambda model: GridSearchCV(model, GRID, cv=2),
     "GridSearchCV of a pipeline": lambda model: GridSearchCV(
         make_pipeline(Normalizer(), model), {"privatelogisticregression__regularization": [0.01, 0.1]}, cv=2
@@ -73,7 +76,7 @@ TOOLS = {
     ),
     "a union": lambda model: make_pipeline(FeatureUnion([("scaled", StandardScaler())]), model),
 }
-IN_WORKERS = {
+IN_WORKERS: dict[str, Tool] = {
     "GridSearchCV in workers": lambda model: GridSearchCV(model, GRID, cv=2, n_jobs=2),
     "CalibratedClassifierCV in workers": lambda model: CalibratedClassifierCV(model, cv=2, n_jobs=2),
 }
@@ -81,7 +84,7 @@ IN_WORKERS = {
 
 @pytest.mark.filterwarnings("ignore")  # of scikit-learn, about fits that failed
 @pytest.mark.parametrize("tool", (TOOLS | IN_WORKERS).values(), ids=TOOLS | IN_WORKERS)
-def test_refused(tool, tmp_path) -> None:
+def test_refused(tool: Tool, tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "budgets.db", "people", Guarantee(100.0, 0.1))
     with pytest.raises(ValueError, match=r"fit is called by sklearn\.|is fitted on the rows"):
         tool(private(ledger=ledger)).fit(X, Y)
@@ -109,10 +112,10 @@ def test_a_tool_may_not_seed_the_noise() -> None:
 class Untagged:
     """A transformer that knows nothing of scikit-learn's tags."""
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Untagged:
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         return X
 
 
@@ -128,11 +131,11 @@ def test_a_step_that_says_nothing_is_taken_for_fitted() -> None:
 @pytest.mark.parametrize(
     "changed", [{"random_state": 0}, {"epsilon": math.inf}], ids=["seeded", "no promise"]
 )
-def test_experiments_on_public_data_may_use_everything(tool, changed) -> None:
+def test_experiments_on_public_data_may_use_everything(tool: Tool, changed: dict[str, Any]) -> None:
     tool(private(**changed)).fit(X, Y)
 
 
-SOUND = {
+SOUND: dict[str, Tool] = {
     "alone": lambda model: model,
     "rows by themselves": lambda model: make_pipeline(FunctionTransformer(np.tanh), Normalizer(), model),
     "passthrough": lambda model: make_pipeline("passthrough", model),
@@ -143,7 +146,7 @@ SOUND = {
 
 
 @pytest.mark.parametrize("wrap", SOUND.values(), ids=SOUND)
-def test_what_keeps_its_promise_is_fitted_and_charged(wrap, tmp_path) -> None:
+def test_what_keeps_its_promise_is_fitted_and_charged(wrap: Tool, tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "budgets.db", "people", Guarantee(100.0, 0.1))
     wrap(private(ledger=ledger)).fit(X, Y)
     assert len(ledger.statement().entries) == 1

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from privlearn.arrays import Array
 from privlearn.data import Schema
 from privlearn.data.datasets import census_schema
-from privlearn.erm import HuberHinge
+from privlearn.erm import HuberHinge, minimise_kernel
 from privlearn.errors import DataError, InvalidParameter, SessionError
 from privlearn.estimators import kernel_learner
 from privlearn.estimators.kernel_learner import KernelLearner
@@ -37,7 +37,7 @@ def ring(count: int = 300, seed: int = 0) -> tuple[Array, NDArray[np.int64]]:
 
 
 def learner(**settings: Any) -> KernelLearner:
-    plain = {"gamma": 4.0, "regularization": 0.05, "norm_bound": 1.5, "classes": [0, 1]}
+    plain: dict[str, Any] = {"gamma": 4.0, "regularization": 0.05, "norm_bound": 1.5, "classes": [0, 1]}
     return KernelLearner(**(plain | settings))
 
 
@@ -62,7 +62,7 @@ def test_one_record_moves_every_answer_by_no_more_than_the_sensitivity(
     probes = np.vstack([X[:1], ring(200, seed=9)[0]])
     for scale in (0.005, 0.3):
         fitted = learner(regularization=scale, **kernel).fit(X, y)
-        facts = fitted.facts(neighbours)  # type: ignore[arg-type]
+        facts = fitted.facts(neighbours)
         before = fitted.decision_function(probes)
         if neighbours == "replace_one":
             other = learner(regularization=scale, **kernel).fit(X, np.where(np.arange(60) == 0, 1 - y, y))
@@ -84,7 +84,12 @@ def _without_first(fitted: KernelLearner, X: Array, y: NDArray[np.int64]) -> Ker
 def test_the_sensitivity_is_nearly_reached() -> None:
     """A lone record, replaced by its opposite under strong regularization, moves the function by 2 L / (N Lambda)."""
     X = np.array([[1.0, 0.0]])
-    settings = {"kernel": "linear", "fit_intercept": False, "norm_bound": 1.0, "regularization": 10.0}
+    settings: dict[str, Any] = {
+        "kernel": "linear",
+        "fit_intercept": False,
+        "norm_bound": 1.0,
+        "regularization": 10.0,
+    }
     one, two = (learner(**settings).fit(X, [label]) for label in (0, 1))
     moved = abs(two.decision_function(X) - one.decision_function(X))[0, 0]
     assert 0.999 * one.facts("replace_one").sensitivity < moved <= one.facts("replace_one").sensitivity
@@ -97,12 +102,13 @@ def test_the_function_is_that_of_a_support_vector_machine() -> None:
     theirs = SVC(C=1 / (0.01 * len(y)), kernel="precomputed", tol=1e-8).fit(ours.similarity(rows, rows), y)
 
     # SVC has a free intercept, ours none: compare the objective at our function and at theirs without it
-    def objective(values: Array, norm: float) -> float:
+    def objective(values: Array, norm: Any) -> float:
         return float(np.mean(np.maximum(0, 1 - (2 * y - 1) * values)) + 0.005 * norm)
 
     gram = ours.similarity(rows, rows)
     dual = np.zeros(len(y))
     dual[theirs.support_] = theirs.dual_coef_[0]
+    assert ours._dual is not None
     ours_value = objective(gram @ ours._dual[0], ours._dual[0] @ gram @ ours._dual[0])
     assert ours_value <= objective(gram @ dual, dual @ gram @ dual) + 1e-9
     assert np.mean((ours.decision_function(X)[:, 0] > 0) == y) > 0.9
@@ -134,7 +140,7 @@ def test_a_learner_that_only_read_is_solved_after_the_charge(
     X, y = ring(100)
     ledger = Ledger.create(tmp_path / "budgets.db", "ring", Guarantee(8.0, 1e-5))
     promise, seen = Guarantee(4.0, 1e-6), []
-    solve = kernel_learner.minimise_kernel
+    solve = minimise_kernel
 
     def solve_and_look(*given: Any, **settings: Any) -> Any:
         seen.append(ledger.statement().reserved.epsilon)
@@ -169,7 +175,7 @@ def test_twins_with_opposite_labels_do_not_stop_the_solver() -> None:
     twins[0], labels[0] = X[1], 1 - y[1]
     for regularization in (1e-6, 1e-7):
         for rows, answers in ((X, y), (twins, labels)):
-            settings = {"gamma": 1.0, "norm_bound": 2.0, "classes": [0, 1]}
+            settings: dict[str, Any] = {"gamma": 1.0, "norm_bound": 2.0, "classes": [0, 1]}
             KernelLearner(regularization=regularization, **settings).fit(rows, answers)
 
 
@@ -246,7 +252,7 @@ def test_one_record_moves_a_regression_by_no_more_than_the_sensitivity(
     X[0] = [0.05, 0.05]
     probes = np.vstack([X[:1], wave(200, seed=9)[0]])
     for scale in (0.005, 0.3):
-        settings = NUMBER | kernel | {"regularization": scale, "loss": loss}
+        settings: dict[str, Any] = NUMBER | kernel | {"regularization": scale, "loss": loss}
         low, high = (
             learner(**settings).fit(X, np.where(np.arange(60) == 0, bound, y)) for bound in (0.0, 100.0)
         )
@@ -258,7 +264,12 @@ def test_one_record_moves_a_regression_by_no_more_than_the_sensitivity(
 
 def test_the_sensitivity_of_a_regression_is_nearly_reached() -> None:
     X = np.array([[1.0, 0.0]])
-    settings = {"kernel": "linear", "fit_intercept": False, "norm_bound": 1.0, "regularization": 10.0}
+    settings: dict[str, Any] = {
+        "kernel": "linear",
+        "fit_intercept": False,
+        "norm_bound": 1.0,
+        "regularization": 10.0,
+    }
     low, high = (learner(**NUMBER | settings).fit(X, [number]) for number in (0.0, 100.0))
     moved = abs(high.decision_function(X) - low.decision_function(X))[0, 0]
     assert 0.999 * low.facts("replace_one").sensitivity < moved <= low.facts("replace_one").sensitivity
@@ -281,7 +292,12 @@ def test_one_record_moves_each_of_several_functions_by_no_more_than_the_sensitiv
 def test_one_record_can_move_all_functions_at_once() -> None:
     """A lone record, replaced by its mirror image: hence the root of the number of classes in the noise."""
     X = np.array([[1.0, 0.0]])
-    settings = {"kernel": "linear", "fit_intercept": False, "norm_bound": 1.0, "regularization": 10.0}
+    settings: dict[str, Any] = {
+        "kernel": "linear",
+        "fit_intercept": False,
+        "norm_bound": 1.0,
+        "regularization": 10.0,
+    }
     one, two = (learner(**THREE, **settings).fit(sign * X, ["mid"]) for sign in (1.0, -1.0))
     moved = np.abs(one.decision_function(X) - two.decision_function(X))[0]
     allowed = one.facts("replace_one").sensitivity
@@ -292,7 +308,7 @@ def test_one_record_can_move_all_functions_at_once() -> None:
 def test_a_session_answers_with_numbers(tmp_path: Path) -> None:
     X, y = wave(1500)
     path, promise = tmp_path / "wave.session", Guarantee(8.0, 1e-5)
-    settings = NUMBER | {"regularization": "auto", "guarantee": promise, "gamma": 2.0}
+    settings: dict[str, Any] = NUMBER | {"regularization": "auto", "guarantee": promise, "gamma": 2.0}
     session = InteractivePredictor(learner(**settings).fit(X, y), promise, state=path, random_state=0)
     test, truth = wave(200, seed=5)
     answers = session.decide(test)
@@ -313,8 +329,9 @@ def test_a_session_answers_with_numbers(tmp_path: Path) -> None:
 def test_a_session_tells_several_classes_apart(tmp_path: Path) -> None:
     X, y = thirds(1500)
     path, promise = tmp_path / "thirds.session", Guarantee(8.0, 1e-5)
-    settings = THREE | {"regularization": "auto", "guarantee": promise}
-    session = InteractivePredictor(learner(**settings).fit(X, y), promise, state=path, random_state=0)
+    settings: dict[str, Any] = THREE | {"regularization": "auto", "guarantee": promise}
+    fitted = learner(**settings).fit(X, y)
+    session = InteractivePredictor(fitted, promise, state=path, random_state=0)
     test, truth = thirds(200, seed=5)
     answers = session.decide(test)
     assert np.mean(answers.predictions == truth) > 0.6
@@ -322,7 +339,7 @@ def test_a_session_tells_several_classes_apart(tmp_path: Path) -> None:
     assert session.decide(test[0]).scores.shape == (3,)
     assert session.predict(test[0]) == answers.predictions[0]
     session.close()
-    again = InteractivePredictor.reopen(path, learner(**settings).fit(X, y), random_state=1)
+    again = InteractivePredictor.reopen(path, fitted, random_state=1)
     assert np.array_equal(again.decide(test[::-1]).scores, answers.scores[::-1])
     again.close()
 
@@ -373,7 +390,7 @@ def test_a_foreign_loss_is_refused() -> None:
 
 def test_auto_regularization_looks_at_public_numbers_only() -> None:
     X, y = ring()
-    settings = {"regularization": "auto", "guarantee": PROMISE}
+    settings: dict[str, Any] = {"regularization": "auto", "guarantee": PROMISE}
     one, two = learner(**settings).fit(X, y), learner(**settings).fit(X / 2, 1 - y)
     assert one.facts("replace_one") == two.facts("replace_one")
     for guarantee, says in ((None, "guarantee="), (1.0, "Guarantee"), (Guarantee(1.0), "delta > 0")):
@@ -386,7 +403,7 @@ def test_refusals() -> None:
     for settings in ({"kernel": "precomputed", "kernel_bound": 1.0}, {"loss": "squared"}, {"regularization": 0.0},
                      {"classes": None}, {"norm_bound": None}, {"gamma": 1e6}):  # fmt: skip
         with pytest.raises(InvalidParameter):
-            learner(**settings).fit(X, y)  # type: ignore[arg-type]
+            learner(**settings).fit(X, y)
     long = learner(kernel=lambda A, B: 9.0 * A @ B.T, kernel_bound=1.0)
     with pytest.raises(DataError, match="bound"):
         long.fit(X, y)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,12 +30,19 @@ rng = np.random.default_rng(3)
 X = rng.uniform(-1, 1, size=(4000, 2))
 Y = (np.abs(np.linalg.norm(X, axis=1) - 0.7) < 0.3).astype(int)  # a ring: no line separates it
 Z = rng.uniform(-1, 1, size=(60, 2))
-RING = {"epsilon": 4.0, "delta": 1e-5, "norm_bound": 1.5, "classes": [0, 1], "gamma": 6.0, "random_state": 0}
+RING: dict[str, Any] = {
+    "epsilon": 4.0,
+    "delta": 1e-5,
+    "norm_bound": 1.5,
+    "classes": [0, 1],
+    "gamma": 6.0,
+    "random_state": 0,
+}
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
 @pytest.mark.parametrize("points", [None, Z])
-def test_a_ring_is_learnt(kernel: str, points: np.ndarray | None, tmp_path) -> None:
+def test_a_ring_is_learnt(kernel: str, points: np.ndarray | None, tmp_path: Path) -> None:
     model = PrivateSVC(**RING, kernel=kernel, public_points=points, fourier_pairs=100).fit(X, Y)
     assert model.score(X, Y) > 0.8 > max(Y.mean(), 1 - Y.mean()) + 0.1
     model.release_.save(tmp_path / "ring.privlearn")
@@ -58,7 +68,7 @@ def test_polynomial_needs_public_points_and_takes_them() -> None:
         {"calibration": "ra12"},
     ],
 )
-def test_the_papers_modes_run_on_fourier_features(mode: dict) -> None:
+def test_the_papers_modes_run_on_fourier_features(mode: dict[str, Any]) -> None:
     model = PrivateSVC(**RING | {"epsilon": 1e4}, kernel="rbf", fourier_pairs=50, **mode).fit(X, Y)
     assert model.certificate_.mechanism.calibration == mode["calibration"]
     assert model.score(X, Y) > 0.75
@@ -69,7 +79,7 @@ def test_precomputed_kernel_equals_the_named_one() -> None:
     labels = (np.linalg.norm(inside, axis=1) < 0.7).astype(int)
     points = Z[np.linalg.norm(Z, axis=1) <= 1]
     rbf = kernel_from_name("rbf", gamma=6.0)
-    plain = {"epsilon": math.inf, "classes": [0, 1], "regularization": 1e-3}
+    plain: dict[str, Any] = {"epsilon": math.inf, "classes": [0, 1], "regularization": 1e-3}
     named = PrivateSVC(
         **plain, kernel="rbf", gamma=6.0, norm_bound=1.0, fit_intercept=False, public_points=points
     )
@@ -89,8 +99,13 @@ class TestFunctionRelease:
     def test_noise_at_the_points_is_the_gaussian_process(self) -> None:
         """Joint law N(0, sigma^2 K_ZZ): fails for independent noise, and for half or twice the scale."""
         points, rows, labels = Z[:3] / 2, X[:50], Y[:50]
-        settings = RING | {"epsilon": 1.0, "regularization": 0.1, "fit_intercept": False, "gamma": 2.0}
-        shared = {"kernel": "rbf", "mechanism": "function_release", "public_points": points}
+        settings: dict[str, Any] = RING | {
+            "epsilon": 1.0,
+            "regularization": 0.1,
+            "fit_intercept": False,
+            "gamma": 2.0,
+        }
+        shared: dict[str, Any] = {"kernel": "rbf", "mechanism": "function_release", "public_points": points}
         plain = (
             PrivateSVC(**settings | {"epsilon": math.inf}, **shared)
             .fit(rows, labels)
@@ -106,10 +121,10 @@ class TestFunctionRelease:
         assert stats.kstest(distances, stats.chi2(3).cdf).pvalue > 1e-6
 
 
-def spectrum_kernel(texts, others):
+def spectrum_kernel(texts: list[str], others: list[str]) -> np.ndarray:
     """Shared pairs of letters, cosine-normalised: a user's own kernel over texts."""
 
-    def spectra(strings):
+    def spectra(strings: list[str]) -> tuple[list[Counter[str]], list[float]]:
         counts = [Counter(s[i : i + 2] for i in range(len(s) - 1)) for s in strings]
         return counts, [math.sqrt(sum(v * v for v in c.values())) or 1.0 for c in counts]
 
@@ -134,7 +149,7 @@ class TestOwnKernel:
         labels = pick.choice(list(words), count).tolist()
         return [" ".join(pick.choice(words[label], 3)) for label in labels], labels
 
-    def test_end_to_end(self, tmp_path) -> None:
+    def test_end_to_end(self, tmp_path: Path) -> None:
         texts, labels = self.texts(1500, 0)
         public, _ = self.texts(20, 1)
         model = PrivateSVC(
@@ -176,7 +191,9 @@ class TestOwnKernel:
     @pytest.mark.parametrize(
         "form", [list, tuple, np.array, lambda texts: np.array(texts, dtype=object), pd.Series]
     )
-    def test_public_points_are_written_down_whatever_holds_them(self, form, tmp_path) -> None:
+    def test_public_points_are_written_down_whatever_holds_them(
+        self, form: Callable[[Any], Any], tmp_path: Path
+    ) -> None:
         texts, labels = self.texts(60, 0)
         model = PrivateSVC(
             epsilon=1.0,
@@ -191,7 +208,7 @@ class TestOwnKernel:
 
     @pytest.mark.parametrize("points", [[object()] * 3, [{1}], {"a": ["x"]}, pd.DataFrame({"t": ["x", "y"]})])
     def test_points_that_no_release_can_hold_are_refused_before_anything_is_paid(
-        self, points, tmp_path
+        self, points: Any, tmp_path: Path
     ) -> None:
         texts, labels = self.texts(60, 0)
         ledger = Ledger.create(tmp_path / "budget.db", "texts", Guarantee(3.0, 1e-4))
@@ -206,7 +223,7 @@ class TestOwnKernel:
             ).fit(texts, labels)
         assert ledger.statement().spent.epsilon == 0
 
-    def test_a_release_takes_no_kernel_that_is_no_function(self, tmp_path) -> None:
+    def test_a_release_takes_no_kernel_that_is_no_function(self, tmp_path: Path) -> None:
         texts, labels = self.texts(60, 0)
         model = PrivateSVC(
             epsilon=1.0,
@@ -217,21 +234,21 @@ class TestOwnKernel:
         ).fit(texts, labels)
         model.release_.save(tmp_path / "words.privlearn")
         with pytest.raises(InvalidParameter, match="function"):
-            Release.load(tmp_path / "words.privlearn", kernel="rbf")
+            Release.load(tmp_path / "words.privlearn", kernel="rbf")  # type: ignore[arg-type]
 
 
 def test_a_function_called_linear_is_not_the_linear_kernel() -> None:
-    def linear(A, B):
+    def linear(A: Any, B: Any) -> Any:
         return (A @ B.T) ** 2
 
     with pytest.raises(InvalidParameter, match="needs public points"):
         PrivateSVC(**RING, kernel=linear, kernel_bound=1.0).fit(X, Y)
 
 
-def test_precomputed_values_in_a_data_frame(tmp_path) -> None:
+def test_precomputed_values_in_a_data_frame(tmp_path: Path) -> None:
     values = kernel_from_name("rbf", gamma=2.0)(X[:200], Z)
     among = pd.DataFrame(kernel_from_name("rbf", gamma=2.0)(Z, Z))
-    settings = {
+    settings: dict[str, Any] = {
         "kernel": "precomputed",
         "kernel_bound": 1.0,
         "classes": [0, 1],
@@ -269,20 +286,26 @@ def test_precomputed_values_in_a_data_frame(tmp_path) -> None:
         ({"kernel": "rbf", "fourier_seed": -1}, "fourier_seed"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_what_to_type(settings: dict, says: str) -> None:
+def test_what_makes_no_sense_is_refused_with_what_to_type(settings: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidParameter, match=says):
         PrivateSVC(**RING | settings).fit(X, Y)
 
 
 @pytest.mark.parametrize("points", [Z[:0], np.ones((4, 3)), np.ones(2), np.full((2, 2), np.nan), ["a", "b"]])
-def test_a_complaint_about_public_points_says_so(points) -> None:
+def test_a_complaint_about_public_points_says_so(points: Any) -> None:
     with pytest.raises(DataError, match="public_points: "):
         PrivateSVC(**RING, kernel="rbf", public_points=points).fit(X, Y)
 
 
 def test_public_points_under_a_schema_are_any_table() -> None:
     people, survey = simulated_census(300, seed=1), simulated_census(20, seed=2)
-    settings = {"kernel": "rbf", "epsilon": 1.0, "delta": 1e-6, "schema": census_schema(), "random_state": 0}
+    settings: dict[str, Any] = {
+        "kernel": "rbf",
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "schema": census_schema(),
+        "random_state": 0,
+    }
     frames = [
         survey,
         survey.drop_columns(["income"]),
@@ -306,7 +329,7 @@ class TestQuestions:
     """JT13's learners: TDDL at public points, TDIL over a net or over the unit ball of the linear kernel."""
 
     @pytest.mark.parametrize("mechanism", ["tddl", "tdil"])
-    def test_they_learn_release_and_verify(self, mechanism: str, tmp_path) -> None:
+    def test_they_learn_release_and_verify(self, mechanism: str, tmp_path: Path) -> None:
         model = PrivateSVC(**RING | {"epsilon": 1e3}, kernel="rbf", public_points=Z, mechanism=mechanism).fit(
             X, Y
         )
@@ -329,6 +352,6 @@ class TestQuestions:
             ({"mechanism": "tddl", "public_points": Z, "delta": 0.0}, "delta > 0"),
         ],
     )
-    def test_what_they_cannot_do_is_refused(self, settings: dict, says: str) -> None:
+    def test_what_they_cannot_do_is_refused(self, settings: dict[str, Any], says: str) -> None:
         with pytest.raises(InvalidParameter, match=says):
             PrivateSVC(**RING | settings).fit(X, Y)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import pickle
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,20 +25,26 @@ from privlearn import (
     Release,
     Schema,
 )
+from privlearn.release import LinearModel
 
 rng = np.random.default_rng(7)
 X = rng.normal(size=(400, 4))
 X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0)
 Y = (X[:, 0] + 0.2 * rng.normal(size=400) > 0).astype(int)
 Y3 = np.digitize(X[:, 0], [-0.3, 0.3])
-PLAIN = {"epsilon": math.inf, "norm_bound": 1.0, "fit_intercept": False, "regularization": 1e-2}
-FEW = {"epsilon": 1.0, "delta": 1e-5, "norm_bound": 1.0, "classes": [0, 1]}
+PLAIN: dict[str, Any] = {
+    "epsilon": math.inf,
+    "norm_bound": 1.0,
+    "fit_intercept": False,
+    "regularization": 1e-2,
+}
+FEW: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5, "norm_bound": 1.0, "classes": [0, 1]}
 
 
 class TestPlainMinimiser:
     """epsilon = inf is the plain model, to 1e-8."""
 
-    def peer(self, **parameters) -> LogisticRegression:
+    def peer(self, **parameters: Any) -> LogisticRegression:
         return LogisticRegression(
             C=1 / (len(X) * 1e-2),
             fit_intercept=False,
@@ -110,7 +118,7 @@ class TestPlainMinimiser:
         ({"classes": [1, 1]}, "distinct"),
     ],
 )
-def test_bad_parameters_are_refused_with_what_to_type(parameters: dict, says: str) -> None:
+def test_bad_parameters_are_refused_with_what_to_type(parameters: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidParameter, match=says):
         PrivateLogisticRegression(**FEW | parameters).fit(X, Y)
 
@@ -167,7 +175,7 @@ CLINIC = {
 ALONE = {"one_row_per_person": True}
 
 
-def clinic(rows: int = 300) -> dict[str, list]:
+def clinic(rows: int = 300) -> dict[str, list[Any]]:
     ages = rng.uniform(0, 100, rows)
     return {
         "age": ages.tolist(),
@@ -195,7 +203,7 @@ class TestSchema:
         assert mechanism.task.total == len(set(table["patient"]))
         assert mechanism.task.averaged
         assert mechanism.name == "output"
-        with pytest.raises(InvalidParameter, match="one row a person"):
+        with pytest.raises(InvalidParameter, match="one row per person"):
             PrivateSVC(epsilon=1.0, delta=1e-5, schema=schema, mechanism="objective").fit(table)
 
     def test_rows_per_person_multiply_the_sensitivity(self) -> None:
@@ -207,21 +215,22 @@ class TestSchema:
         )
         assert thrice.task.gradient_sensitivity == 3 * once.task.gradient_sensitivity
 
-    def test_release_predicts_like_the_model(self, tmp_path) -> None:
+    def test_release_predicts_like_the_model(self, tmp_path: Path) -> None:
         table = clinic()
         schema = Schema.from_dict(CLINIC | ALONE)
         model = PrivateLogisticRegression(epsilon=1.0, schema=schema, fit_intercept=False).fit(table)
         model.release_.save(tmp_path / "m.privlearn")
         loaded = Release.load(tmp_path / "m.privlearn").model
+        assert isinstance(loaded, LinearModel)
         assert np.array_equal(loaded.predict_proba(table), model.predict_proba(table))
         assert np.array_equal(loaded.predict(table), model.predict(table))
 
 
 class TestLedger:
-    def ledger(self, tmp_path, epsilon: float = 1.0) -> Ledger:
+    def ledger(self, tmp_path: Path, epsilon: float = 1.0) -> Ledger:
         return Ledger.create(tmp_path / "budget.sqlite", "clinic", Guarantee(epsilon, 1e-5))
 
-    def test_the_whole_budget_can_be_spent_once(self, tmp_path) -> None:
+    def test_the_whole_budget_can_be_spent_once(self, tmp_path: Path) -> None:
         ledger = self.ledger(tmp_path)
         model = PrivateLogisticRegression(**FEW, ledger=ledger)
         model.fit(X, Y)
@@ -229,7 +238,7 @@ class TestLedger:
         with pytest.raises(BudgetExceeded):
             model.fit(X, Y)
 
-    def test_bad_input_costs_nothing(self, tmp_path) -> None:
+    def test_bad_input_costs_nothing(self, tmp_path: Path) -> None:
         ledger = self.ledger(tmp_path)
         bad = X.copy()
         bad[3, 2] = np.nan
@@ -239,12 +248,12 @@ class TestLedger:
             PrivateLogisticRegression(**FEW, ledger=ledger).fit(X, Y + 1)
         assert ledger.statement().entries == ()
 
-    def test_pure_noise_is_charged_without_delta(self, tmp_path) -> None:
+    def test_pure_noise_is_charged_without_delta(self, tmp_path: Path) -> None:
         ledger = self.ledger(tmp_path)
         PrivateLogisticRegression(**FEW, noise="norm_gamma", ledger=ledger).fit(X, Y)
         assert ledger.statement().spent.delta == 0
 
-    def test_no_promise_cannot_be_paid_for(self, tmp_path) -> None:
+    def test_no_promise_cannot_be_paid_for(self, tmp_path: Path) -> None:
         with pytest.raises(Exception, match="epsilon"):
             PrivateLogisticRegression(epsilon=math.inf, ledger=self.ledger(tmp_path)).fit(X, Y)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from privlearn import PrivateLogisticRegression, PrivateSVC
 
+Data = tuple[np.ndarray, np.ndarray]
 DECLARED = "labels are declared as public, never read from y; this check brings labels of its own"
 QUIET = "the conversion error that scikit-learn expects would quote the offending cell; ours never does"
 
@@ -46,42 +48,41 @@ OF_PRIVATE = dict.fromkeys(
     DECLARED,
 )
 
-PLAIN = [
+PLAIN: list[PrivateLogisticRegression | PrivateSVC] = [
     PrivateLogisticRegression(epsilon=math.inf),
     PrivateLogisticRegression(epsilon=math.inf, loss="multinomial"),
     PrivateSVC(epsilon=math.inf),
     PrivateSVC(epsilon=math.inf, loss="hinge"),
 ]
-PRIVATE = [
+PRIVATE: list[PrivateLogisticRegression | PrivateSVC] = [
     PrivateLogisticRegression(epsilon=50.0, delta=1e-3, norm_bound=10.0, classes=[0, 1], random_state=0),
     PrivateSVC(epsilon=50.0, delta=1e-3, norm_bound=10.0, classes=[0, 1], random_state=0),
 ]
 
 
-def expected_failures(estimator) -> dict[str, str]:
+def expected_failures(estimator: PrivateLogisticRegression | PrivateSVC) -> dict[str, str]:
+    assert estimator.epsilon is not None
     return OF_ALL if math.isinf(estimator.epsilon) else OF_ALL | OF_PRIVATE
 
 
 @parametrize_with_checks(PLAIN + PRIVATE, expected_failed_checks=expected_failures)
-def test_scikit_learns_own_checks(estimator, check) -> None:
+def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
 @pytest.fixture
-def data() -> tuple[np.ndarray, np.ndarray]:
+def data() -> Data:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
     return X, (X @ [1.0, -2.0, 0.5] > 0).astype(int)
 
 
-def private(**parameters) -> PrivateLogisticRegression:
-    return PrivateLogisticRegression(
-        **{"epsilon": 2.0, "delta": 1e-4, "norm_bound": 3.0, "classes": [0, 1], "random_state": 0}
-        | parameters
-    )
+def private(**parameters: Any) -> PrivateLogisticRegression:
+    usual: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-4, "norm_bound": 3.0, "classes": [0, 1]}
+    return PrivateLogisticRegression(**usual | {"random_state": 0} | parameters)
 
 
-def test_pipeline_cross_validation_and_grid(data) -> None:
+def test_pipeline_cross_validation_and_grid(data: Data) -> None:
     X, y = data
     pipeline = make_pipeline(FunctionTransformer(np.tanh), private())
     assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.8
@@ -89,14 +90,14 @@ def test_pipeline_cross_validation_and_grid(data) -> None:
     assert search.best_params_["regularization"] in (0.01, 0.1)
 
 
-def test_clone_keeps_every_parameter_and_no_result(data) -> None:
+def test_clone_keeps_every_parameter_and_no_result(data: Data) -> None:
     model = private(class_weight={1: 2.0}).fit(*data)
     twin = clone(model)
     assert twin.get_params() == model.get_params()
     assert not hasattr(twin, "release_")
 
 
-def test_seeded_fits_repeat_and_secure_ones_do_not(data) -> None:
+def test_seeded_fits_repeat_and_secure_ones_do_not(data: Data) -> None:
     assert np.array_equal(private().fit(*data).coefficients_, private().fit(*data).coefficients_)
     first, second = (private(random_state=None).fit(*data).coefficients_ for _ in range(2))
     assert (first != second).all()

@@ -6,6 +6,7 @@ import importlib.util
 import os
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("estimator", "neighbours", "epsilon", "wanted"), CELLS)
-def test_default_error(estimator, neighbours: str, epsilon: float, wanted: float) -> None:
+def test_default_error(estimator: Any, neighbours: str, epsilon: float, wanted: float) -> None:
     # Three splits of the ten that the benchmark takes; their mean is off by about 0.002 at epsilon 0.1.
     slack = 0.003 if epsilon < 0.5 else 0.001
     assert adult.mean_error(estimator, epsilon, neighbours, seeds=3) <= wanted + slack

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -48,10 +48,11 @@ def test_the_error_is_that_of_an_average_over_the_pairs(kernel: Any, pairs: int)
 @over_kernels
 def test_rows_have_norm_one_up_to_the_margin(kernel: Any) -> None:
     features = FourierFeatures(kernel, COLUMNS, 500, 0)
-    for dtype, short in (("float64", 2**-38), ("float32", 2**-19)):
+    short: dict[Literal["float64", "float32"], float] = {"float64": 2**-38, "float32": 2**-19}
+    for dtype, missing in short.items():
         squares = np.sum(features.transform(ball(50), dtype).astype(np.longdouble) ** 2, axis=1)
         assert np.all(squares <= 1)
-        assert np.all(squares > 1 - short)
+        assert np.all(squares > 1 - missing)
 
 
 def test_the_seed_fixes_the_frequencies_for_ever() -> None:

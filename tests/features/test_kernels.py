@@ -101,7 +101,7 @@ def test_described_in_json_and_made_again(kernel: Kernel) -> None:
     assert again == kernel
     assert again.bound == kernel.bound
     with pytest.raises(AttributeError):
-        kernel.bound = 0.0  # type: ignore[misc]
+        kernel.bound = 0.0
 
 
 def test_parameters_of_numpy_types_are_described_in_json_too() -> None:
@@ -178,7 +178,8 @@ def test_unknown_kernels_are_refused_with_the_list(kernel: Any) -> None:
 def test_who_cannot_know_the_bound_asks_for_it(kernel: Any) -> None:
     with pytest.raises(InvalidParameter, match=r"bound=1\.0"):
         kernel_from_name(kernel)
-    for bound in (0.0, -1.0, np.inf, np.nan, "1"):
+    bounds: tuple[Any, ...] = (0.0, -1.0, np.inf, np.nan, "1")
+    for bound in bounds:
         with pytest.raises(InvalidParameter, match="bound"):
             kernel_from_name(kernel, bound=bound)
 
@@ -281,7 +282,8 @@ class TestCallable:
 
     def test_one_text_is_no_list_and_no_points_are_none(self) -> None:
         kernel = Kernel.from_callable(spectrum, bound=1.0)
-        for points in ("fever", [], 3):
+        nothing: tuple[Any, ...] = ("fever", [], 3)
+        for points in nothing:
             with pytest.raises(DataError):
                 kernel(points, WORDS)
 

@@ -7,9 +7,12 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
+from typing import Any
 
 import pytest
 
@@ -38,7 +41,7 @@ def spend_all(ledger: Ledger, worker: int) -> int:
     return committed
 
 
-def race(ledger: Ledger, rivals: list[Ledger], start: object, worker: int, results: object) -> None:
+def race(ledger: Ledger, rivals: list[Ledger], start: Barrier, worker: int, results: Any) -> None:
     for rival in rivals:
         start.wait()
         with suppress(BudgetExceeded):
@@ -111,7 +114,9 @@ def compute_for_ever(ledger: Ledger, outside: Connection) -> None:
         time.sleep(3600)
 
 
-def start_child(target: object, ledger: Ledger) -> tuple[multiprocessing.Process, Connection]:
+def start_child(
+    target: Callable[[Ledger, Connection], None], ledger: Ledger
+) -> tuple[multiprocessing.Process, Connection]:
     context = child_context()
     here, there = context.Pipe(duplex=False)
     child = context.Process(target=target, args=(ledger, there))
@@ -121,7 +126,7 @@ def start_child(target: object, ledger: Ledger) -> tuple[multiprocessing.Process
 
 
 def kill(child: multiprocessing.Process) -> None:
-    os.kill(child.pid, signal.SIGKILL)
+    child.kill()
     child.join()
     assert child.exitcode == -signal.SIGKILL
 

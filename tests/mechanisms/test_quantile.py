@@ -199,7 +199,7 @@ def test_two_bounds_together_keep_their_promise(law: Law, delta: float) -> None:
 def _levels(mine: Array, theirs: Array) -> tuple[Array, Array]:
     """Probabilities of the sets of candidates with one ratio each: few, because the losses are."""
     _, places = np.unique(np.round(np.log(mine) - np.log(theirs), 9), return_inverse=True)
-    return np.bincount(places, mine), np.bincount(places, theirs)
+    return np.asarray(np.bincount(places, mine), float), np.asarray(np.bincount(places, theirs), float)
 
 
 FEW = np.array([0.0, 1.0, 1.5, 2.0, 30.0])

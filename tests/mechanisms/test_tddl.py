@@ -34,7 +34,13 @@ ALARM = 1e-6
 
 
 def task(**facts: Any) -> Task:
-    known = {"loss": Logistic(), "total": 1000, "dimension": 2, "problems": 1, "regularization": 0.05}
+    known: dict[str, Any] = {
+        "loss": Logistic(),
+        "total": 1000,
+        "dimension": 2,
+        "problems": 1,
+        "regularization": 0.05,
+    }
     return Task(**(known | {"tolerance": 1e-10, "neighbours": "replace_one"} | facts))
 
 
@@ -121,11 +127,16 @@ def test_the_regularization_reaches_the_solver() -> None:
 
 
 def brute_force(points: Array, answers: Array, radius: float) -> Array:
+    def with_gradient(w: Array) -> tuple[float, Array]:
+        errors = points @ w - answers
+        return float(np.sum(errors**2)), np.asarray(2 * points.T @ errors)
+
+    inside: Any = {"type": "ineq", "fun": lambda w: radius**2 - w @ w, "jac": lambda w: -2 * w}
     found = minimize(
-        lambda w: np.sum((points @ w - answers) ** 2),
+        with_gradient,
         np.zeros(points.shape[1]),
-        jac=lambda w: 2 * points.T @ (points @ w - answers),
-        constraints={"type": "ineq", "fun": lambda w: radius**2 - w @ w, "jac": lambda w: -2 * w},
+        jac=True,
+        constraints=inside,
         method="SLSQP",
         options={"maxiter": 1000, "ftol": 1e-15},
     )
@@ -229,7 +240,8 @@ def test_no_promise_no_noise() -> None:
 def test_it_can_be_rebuilt_from_its_constants() -> None:
     mechanism = plan()
     chosen = {name: float(mechanism.constants()[name]) for name in Tddl.chosen_constants}
-    again = MECHANISMS["tddl"](mechanism.task, mechanism.guarantee, "laplace", "jt13", **chosen)  # type: ignore[call-arg]
+    kind: Any = MECHANISMS["tddl"]
+    again = kind(mechanism.task, mechanism.guarantee, "laplace", "jt13", **chosen)
     assert again == mechanism
     assert again.constants() == mechanism.constants()
 
@@ -262,7 +274,7 @@ def test_refusals() -> None:
         plan(delta=0.0)
     for count in (0, 1.5, math.inf, True):
         with pytest.raises(InvalidParameter, match="probes_count"):
-            plan(probes_count=count)  # type: ignore[call-arg]
+            plan(probes_count=count)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="calibration"):
         Tddl.calibrate(task(), Guarantee(1.0, 1e-5), "laplace", "tight", points=3)
     with pytest.raises(InvalidParameter, match="noise"):

@@ -29,7 +29,13 @@ NET = np.array([[0.999, 0.04], [-0.999, 0.04], [0.0, 0.001]])
 
 
 def plan(epsilon: float = 1.0, delta: float = 1e-3, rounds: int | None = 2, **facts: Any) -> Tdil:
-    known = {"loss": Logistic(), "total": 1000, "dimension": 2, "problems": 1, "regularization": 0.01}
+    known: dict[str, Any] = {
+        "loss": Logistic(),
+        "total": 1000,
+        "dimension": 2,
+        "problems": 1,
+        "regularization": 0.01,
+    }
     task = Task(**(known | {"tolerance": 1e-10, "neighbours": "replace_one"} | facts))
     guarantee = Guarantee(epsilon, delta, task.neighbours)
     return Tdil.calibrate(task, guarantee, "gaussian", "tight", rounds=rounds)
@@ -228,8 +234,9 @@ def test_the_promise_is_kept_and_used_up(facts: dict[str, Any], rounds: int | No
 
 def test_every_problem_and_every_round_counts() -> None:
     one = plan(rounds=1)
-    for facts in ({"problems": 4, "rounds": 1}, {"rounds": 4}):
-        four = plan(**facts)  # type: ignore[call-arg]
+    more: list[dict[str, Any]] = [{"problems": 4, "rounds": 1}, {"rounds": 4}]
+    for facts in more:
+        four = plan(**facts)
         assert four.zcdp == pytest.approx(one.zcdp, rel=1e-8)
         assert four.noise_scale == pytest.approx(2.0 * one.noise_scale, rel=1e-8)
         assert four.selection_epsilon == pytest.approx(one.selection_epsilon / 2.0, rel=1e-6)
@@ -285,10 +292,10 @@ def test_refusals() -> None:
     with pytest.raises(InvalidParameter, match="delta"):
         plan(delta=0.0)
     with pytest.raises(InvalidParameter, match="rounds"):
-        plan(rounds=1.5)  # type: ignore[call-arg]
+        plan(rounds=1.5)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="calibration"):
         Tdil.calibrate(plan().task, Guarantee(1.0, 1e-5), "gaussian", "jt13")
     with pytest.raises(DataError, match="norm"):
-        plan().run(DataOracle(lambda *_: np.zeros((1, 2)), [[1.0, 0.1]]), SeededRandomness(0))
+        plan().run(DataOracle(lambda *_: np.zeros((1, 2)), np.array([[1.0, 0.1]])), SeededRandomness(0))
     assert "multinomial" in str(Tdil.explain_refusal(plan(loss=Multinomial()).task, "gaussian"))
     assert Tdil.explain_refusal(plan().task, "gaussian") is None

@@ -42,7 +42,7 @@ FAILURES: dict[str, tuple[Tamper, str]] = {
     "garbage": (west(lambda reply: [b"garbage" * 100]), "not a message of the secure sum"),
     "empty": (west(lambda reply: []), "wrong number of parts"),
     "too short": (west(lambda reply: [reply[0][:-8]]), "signature"),  # type: ignore[list-item]
-    "changed": (west(lambda reply: [bytes([reply[0][0]]) + b"x" * (len(reply[0]) - 1)]), "version"),  # type: ignore[list-item, arg-type]
+    "changed": (west(lambda reply: [bytes([reply[0][0]]) + b"x" * (len(reply[0]) - 1)]), "version"),  # type: ignore[list-item]
     "an old round": (old_message(), "this is round 1"),
     "a refusal": (west(lambda reply: "no more"), "west refused: no more"),
 }
@@ -136,7 +136,7 @@ def test_neither_messages_nor_screens_hold_a_row_or_an_unmasked_vector() -> None
     wire = Wire(STRICT)
     questions: list[Question] = []
     sealed = wire.coordinator._sealed_question
-    wire.coordinator._sealed_question = lambda question: (questions.append(question), sealed(question))[1]  # type: ignore[method-assign, func-returns-value]
+    wire.coordinator._sealed_question = lambda question: (questions.append(question), sealed(question))[1]  # type: ignore[method-assign]
     wire.coordinator.train()
     traffic = b"".join(wire.traffic)
     screens = "\n".join([*wire.told, *(line for lines in wire.heard.values() for line in lines)])

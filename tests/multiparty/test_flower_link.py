@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import socket
 import ssl
 import threading
 import urllib.error
@@ -17,6 +16,7 @@ import pytest
 from privlearn.errors import InvalidParameter, ProtocolError, TooFewParties
 from privlearn.multiparty.run.conversation import Parts, Stage
 from privlearn.multiparty.run.identity import Identity, write_certificate
+from tests.support.ports import free_port
 from tests.support.run_cases import IDENTITIES, SIZES, Wire, plan_of
 
 pytest.importorskip("flwr", reason="the extra `multiparty` is not installed")
@@ -34,8 +34,7 @@ class Link:
 
         self.certificate, self.key = folder / "link.crt", folder / "link.key"
         write_certificate(self.certificate, self.key, ["127.0.0.1"])
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            self.port = server.getsockname()[1]
+        self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.flower = FlowerLink(PLAN)
         self.told: list[str] = []
@@ -205,10 +204,8 @@ def test_a_party_whose_coordinator_is_silent_or_away_stops(link: Link, tmp_path:
 
     north = Wire(PLAN).parties["north"]
     node = FlowerNode(link.address, link.certificate, IDENTITIES["north"])
-    with node.connected(wait=10.0), pytest.raises(ProtocolError, match="silent for"):
+    with node.connected(wait=60.0), pytest.raises(ProtocolError, match="silent for"):
         node.serve(client_app(north), lambda: north.finished, patience=0.3)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        free = server.getsockname()[1]
-    away = FlowerNode(f"127.0.0.1:{free}", link.certificate, IDENTITIES["north"])
+    away = FlowerNode(f"127.0.0.1:{free_port()}", link.certificate, IDENTITIES["north"])
     with pytest.raises(ProtocolError, match="cannot be reached"), away.connected(wait=0.0):
         pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def _words(parties: int, seed: int = 0) -> dict[int, np.ndarray]:
 
 
 def _sum(words: dict[int, np.ndarray]) -> np.ndarray:
-    return np.sum(list(words.values()), axis=0, dtype=np.uint64)
+    return np.asarray(np.sum(list(words.values()), axis=0, dtype=np.uint64))
 
 
 @pytest.mark.parametrize("parties", [2, 3, 10])
@@ -91,6 +92,6 @@ def test_real_vectors_with_noise_through_one_call() -> None:
 
 
 @pytest.mark.parametrize("fields", [{"dimension": 0}, {"rounds": 0}], ids=str)
-def test_an_empty_session_is_refused(fields: dict[str, int]) -> None:
+def test_an_empty_session_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter):
         SecureSum(Cohort(3), **({"dimension": 2} | fields))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -317,8 +318,15 @@ def test_identities_must_be_those_of_the_plan() -> None:
 
 def test_every_fact_of_the_session_is_in_its_digest() -> None:
     steps = _steps()
-    facts = (COHORT, 2, 1, steps.session.identities, steps.session.coordinator, b"")
-    others = (Cohort(4, dropouts=0), 3, 2, steps.session.identities[::-1], bytes(32), b"plan")
+    facts: tuple[Any, ...] = (COHORT, 2, 1, steps.session.identities, steps.session.coordinator, b"")
+    others: tuple[Any, ...] = (
+        Cohort(4, dropouts=0),
+        3,
+        2,
+        steps.session.identities[::-1],
+        bytes(32),
+        b"plan",
+    )
     variants = [(*facts[:place], other, *facts[place + 1 :]) for place, other in enumerate(others)]
     assert len({SumSession(*variant).digest for variant in [facts, *variants]}) == 7
 

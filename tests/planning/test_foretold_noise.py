@@ -38,13 +38,14 @@ class TestTheWorstCase:
         """Of the prediction for a row, over many runs of what fit runs."""
         estimator = PrivateLogisticRegression(**self.settings | settings)
         work = estimator.prepare(rows, np.arange(len(rows)) % 2, private=True)
+        assert estimator.epsilon is not None
         mechanism = work.plan(Guarantee(estimator.epsilon, estimator.delta))
         runs = [work.run(mechanism, randomness_from(seed)) for seed in range(DRAWS)]
         return float(np.std([coefficients[0] @ row for coefficients in runs], ddof=1))
 
     @pytest.mark.parametrize("mechanism", ["objective", "output"])
     def test_gaussian_noise_reaches_it(self, mechanism: str) -> None:
-        settings = {"epsilon": 1.0, "delta": 1e-5, "mechanism": mechanism}
+        settings: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5, "mechanism": mechanism}
         seen = self.deviation([0.0, 1.0], np.eye(2)[np.zeros(40, dtype=int)], **settings)
         bound = plan(PrivateLogisticRegression(**self.settings | settings), 40, 2).worst_case
         assert seen == pytest.approx(bound, rel=0.12)  # 3.5 % is one standard error
@@ -106,7 +107,7 @@ def test_verdicts_mean_errors(rows: int, epsilon: float, verdict: str, least: fl
     """By how much privacy raises the error; always guessing the most frequent class would raise it by 0.12."""
     train, test = simulated_census(rows, seed=6), simulated_census(5000, seed=7)
     plain = PrivateLogisticRegression(schema=census_schema(), epsilon=math.inf).fit(train)
-    settings = {"schema": census_schema(), "epsilon": epsilon, "delta": 1e-6}
+    settings: dict[str, Any] = {"schema": census_schema(), "epsilon": epsilon, "delta": 1e-6}
     private = [PrivateLogisticRegression(**settings, random_state=seed).fit(train) for seed in range(4)]
     raised = plain.score(test) - np.mean([model.score(test) for model in private])
     assert plan(PrivateLogisticRegression(**settings), rows).verdict == verdict

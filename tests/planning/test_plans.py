@@ -29,8 +29,8 @@ from privlearn.planning.estimate import reference_problem
 from privlearn.planning.forecast import LARGEST_RATIO, table
 from privlearn.planning.stand_in import stand_in_table
 
-PROMISE = {"epsilon": 1.0, "delta": 1e-6}
-ARRAYS = {"norm_bound": 2.0, "classes": [0, 1]}
+PROMISE: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+ARRAYS: dict[str, Any] = {"norm_bound": 2.0, "classes": [0, 1]}
 EVERYTHING = Schema.from_dict(
     {
         "name": "everything",
@@ -214,7 +214,7 @@ class TestRefusals:
         with pytest.raises(InvalidParameter, match="finite epsilon"):
             census_plan(epsilon=math.inf)
         with pytest.raises(InvalidParameter, match="takes an estimator"):
-            plan(KernelLearner(), 100, 5)  # type: ignore[arg-type]
+            plan(KernelLearner(), 100, 5)
         with pytest.raises(InvalidParameter, match="no plan for mechanism='tdil'"):
             plan(PrivateSVC(**PROMISE, mechanism="tdil", **ARRAYS), 100, 5)
 

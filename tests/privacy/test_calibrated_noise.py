@@ -53,7 +53,7 @@ FACTS = {
     "slack takes a third": {"total": 10, "regularization": 0.05},
     "heavy class": {"weight_bound": 3.0},
     "steep corner": {"loss": HuberHinge(0.1)},
-    "several rows a person": {"rows_per_person": 3},
+    "several rows per person": {"rows_per_person": 3},
     "averaged persons": {"averaged": True},
     "loose solver": {"tolerance": 1e-3},
     "many coefficients": {"dimension": 1000},
@@ -101,7 +101,7 @@ def test_regularization_is_raised_until_the_slack_takes_half(
 
 
 def statistic(noise: str, sample: Array, scale: float) -> tuple[float, Any]:
-    """A sufficient statistic for the scale, one row a vector, and its law."""
+    """A sufficient statistic for the scale, one row per vector, and its law."""
     if noise == "gaussian":
         return float(np.sum((sample / scale) ** 2)), stats.chi2(sample.size)
     if noise == "laplace":
@@ -160,7 +160,7 @@ def test_noise_for_the_solvers_tolerance_is_added(plan: Plan, problems: int) -> 
 
 
 def test_multinomial_noise_is_one_vector_over_all_classes() -> None:
-    """Norm-Gamma noise a class would be too little by up to sqrt(classes): sensitivities add, not their squares."""
+    """Norm-Gamma noise per class would be too little by up to sqrt(classes): sensitivities add, not their squares."""
     classes, d = 4, 100
     mechanism = Plan("output", "norm_gamma", "tight", "replace_one").calibrate(
         EPSILON, loss=Multinomial(), dimension=classes * d

@@ -18,6 +18,7 @@ from privlearn.errors import InvalidParameter
 from privlearn.estimators import ESTIMATORS
 from privlearn.guarantee import Guarantee
 from tests.support.combinations import PLANS, Plan, every_plan
+from tests.support.rows import dense
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(80, 3))
@@ -55,7 +56,7 @@ def test_infinite_epsilon_is_the_plain_minimiser(
         classes=list(range(n_classes)),
         regularization=strength,
     ).fit(X, y)
-    rows = ArrayEncoder(3.0, 3).encode(X)
+    rows = dense(ArrayEncoder(3.0, 3).encode(X))
     positives = [1] if n_classes == 2 else range(n_classes)
     for w, positive in zip(model.coefficients_, positives, strict=True):
         signs = np.where(y == positive, 1.0, -1.0)
@@ -165,7 +166,7 @@ def test_gaussian_objective_refuses_persons_with_several_rows() -> None:
     plan = Plan("objective", "gaussian", "tight", "replace_one")
     for facts in ({"rows_per_person": 2}, {"averaged": True}):
         mechanism = plan.calibrate(1.0, **facts)
-        assert "one row a person" in str(mechanism.explain_refusal(mechanism.task, "gaussian"))
+        assert "one row per person" in str(mechanism.explain_refusal(mechanism.task, "gaussian"))
         assert mechanism.explain_refusal(mechanism.task, "norm_gamma") is None
 
 

@@ -24,6 +24,7 @@ from privlearn.erm import Logistic, Problem, minimise
 from privlearn.errors import BudgetExceeded, SchemaError
 from privlearn.estimators import fitting
 from tests.support.combinations import PLANS, Plan, every_plan, hockey_stick
+from tests.support.rows import dense
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(60, 3))
@@ -31,7 +32,7 @@ Y = np.arange(60) % 3
 
 
 def model(**parameters: Any) -> PrivateLogisticRegression:
-    given = {"epsilon": 1.0, "norm_bound": 3.0, "classes": [0, 1, 2]} | parameters
+    given: dict[str, Any] = {"epsilon": 1.0, "norm_bound": 3.0, "classes": [0, 1, 2]} | parameters
     return PrivateLogisticRegression(**given)
 
 
@@ -63,7 +64,7 @@ def test_slack_does_not_grow_with_the_norm_bound(delta: float) -> None:
     for bound in (1.0, 100.0):
         fit = model(delta=delta, norm_bound=bound, classes=[0, 1], random_state=3, regularization=0.01)
         fit.fit(np.vstack([X, 50.0 * X]) * bound, np.arange(120) % 2)
-        rows = fit.release_.model.encoder.encode(np.vstack([X, 50.0 * X]) * bound)
+        rows = dense(fit.release_.model.encoder.encode(np.vstack([X, 50.0 * X]) * bound))
         assert np.linalg.norm(rows, axis=1).max() <= 1.0
         constants = fit.certificate_.mechanism.constants()
         assert constants["slack"] == pytest.approx(
@@ -75,7 +76,7 @@ def test_slack_does_not_grow_with_the_norm_bound(delta: float) -> None:
 def test_intercept_is_penalised_and_inside_the_norm_bound() -> None:
     """Defect: an unpenalised intercept, with which the privacy loss grows without bound in the weight."""
     encoder = ArrayEncoder(3.0, 3)
-    rows = encoder.encode(1e6 * X)
+    rows = dense(encoder.encode(1e6 * X))
     assert rows.shape[1] == 4
     assert np.linalg.norm(rows, axis=1).max() <= 1.0
     assert (rows[:, 3] > 0.7).all()
@@ -90,7 +91,7 @@ def test_schema_keeps_the_intercept_inside_the_norm_bound() -> None:
     schema = Schema.from_dict(
         {"name": "t", "columns": {c: {"type": "number", "lower": -1, "upper": 1} for c in "abc"}}
     )
-    rows = SchemaEncoder(schema).encode({c: [1e9, -1.0, 0.3] for c in "abc"})
+    rows = dense(SchemaEncoder(schema).encode({c: [1e9, -1.0, 0.3] for c in "abc"}))
     assert np.linalg.norm(rows, axis=1).max() <= 1.0
 
 
@@ -256,7 +257,7 @@ def test_bad_input_costs_nothing(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "budgets.db", "census", Guarantee(1.0))
     bad = X.copy()
     bad[0, 0] = math.nan
-    attempts = [
+    attempts: list[tuple[Any, Any, dict[str, Any]]] = [
         (bad, Y, {}),
         (X, Y + 5, {}),
         (X, Y[:-1], {}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -76,11 +77,11 @@ def test_table_1_is_met() -> None:
     assert best["huber", DEFAULT_DELTA] < best["huber", DEFAULT] < 0.22
 
 
-def made_up_table(objective: float, output: float) -> tuple[dict[str, object], ...]:
+def made_up_table(objective: float, output: float) -> tuple[dict[str, Any], ...]:
     """The printed table, its best private errors replaced."""
     study = cms11_study.ADULT
     changed = {"objective": objective, "output": output}
-    rows: list[dict[str, object]] = [
+    rows: list[dict[str, Any]] = [
         {
             "loss": loss,
             "algorithm": algorithm,

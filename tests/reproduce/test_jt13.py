@@ -14,9 +14,9 @@ from privlearn.reproduce.learners import TargetSplit
 @pytest.fixture
 def bench() -> Bench:
     random = np.random.default_rng(0)
-    rows = sparse.random_array((120, 400), density=0.05, format="csr", rng=random)
-    rows = sparse.csr_array(rows.multiply(0.9 / np.sqrt(rows.multiply(rows).sum(axis=1))[:, np.newaxis]))
-    targets = np.clip(rows @ random.normal(size=400), -1.0, 1.0)
+    drawn = sparse.csr_array(sparse.random_array((120, 400), density=0.05, rng=random))
+    rows = sparse.csr_array(drawn.multiply(0.9 / np.sqrt(drawn.multiply(drawn).sum(axis=1))[:, np.newaxis]))
+    targets = np.clip(np.asarray(rows @ random.normal(size=400)), -1.0, 1.0)
     split = TargetSplit(rows[:80], targets[:80], rows[100:], targets[100:])
     return Bench(split, rows[80:100])
 

@@ -30,6 +30,7 @@ from privlearn import (
 )
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.estimators.fitting import Fitting
+from privlearn.estimators.inputs import TrainingSet
 from privlearn.randomness import SeededRandomness
 from privlearn.release.certificate import SearchCertificate, read_certificate
 from privlearn.selection import methods
@@ -51,15 +52,15 @@ def records(count: int = 600, seed: int = 0) -> tuple[Any, Any]:
 
 
 def classifier(**parameters: Any) -> PrivateLogisticRegression:
-    settings = {"norm_bound": 1.5, "classes": [0, 1], "mechanism": "output"} | parameters
+    settings: dict[str, Any] = {"norm_bound": 1.5, "classes": [0, 1], "mechanism": "output"} | parameters
     return PrivateLogisticRegression(**settings)
 
 
 def search(grid: Any = GRID, estimator: Any = None, **settings: Any) -> PrivateGridSearch:
     if settings.get("public_validation") is True:
         settings["public_validation"] = records(60, seed=1)
-    settings = {"epsilon": 4.0, "delta": 1e-4, "random_state": 0} | settings
-    return PrivateGridSearch(classifier() if estimator is None else estimator, grid, **settings)
+    usual: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-4, "random_state": 0}
+    return PrivateGridSearch(classifier() if estimator is None else estimator, grid, **usual | settings)
 
 
 @pytest.fixture
@@ -216,7 +217,7 @@ def test_the_validation_part_is_used_once(monkeypatch: pytest.MonkeyPatch) -> No
     def seen(work: Fitting) -> set[float]:
         return set(np.round(np.asarray(work.rows.features)[:, 0], 9).tolist())
 
-    run, count = Fitting.run, methods.count_mistakes
+    run, count = Fitting.run, count_mistakes
     monkeypatch.setattr(Fitting, "run", lambda self, *a: (trained.append(seen(self)), run(self, *a))[1])
     monkeypatch.setattr(
         methods, "count_mistakes", lambda work, c: (scored.append(seen(work)), count(work, c))[1]
@@ -234,7 +235,7 @@ def test_persons_with_several_rows() -> None:
     table = simulated_census(400, seed=0)
     schema = Schema.from_dict(census_schema().to_dict() | {"rows_per_person": 2})
     model = PrivateLogisticRegression(schema=schema)
-    with pytest.raises(InvalidParameter, match="one row a person"):
+    with pytest.raises(InvalidParameter, match="one row per person"):
         search(estimator=model, method="partition").fit(table)
     tuned = search(estimator=model).fit(table)
     mechanism = tuned.certificate_.mechanism.search
@@ -243,7 +244,7 @@ def test_persons_with_several_rows() -> None:
 
 class TestMistakes:
     def work(self, estimator: Any, X: Any, y: Any) -> Fitting:
-        return estimator.prepare(X, y, private=True)  # type: ignore[no-any-return]
+        return estimator.prepare(X, y, private=True)
 
     def test_they_are_those_of_the_released_model(self) -> None:
         X, y = records(300)
@@ -275,12 +276,10 @@ class TestMistakes:
         weighted = work.on(dataclasses.replace(work.rows, person_weights=np.full(rows, 1.0 / rows), total=1))
         always_wrong = np.zeros((1, 3))
         always_wrong[0, -1] = 1.0
-        negative = weighted.on(dataclasses.replace(weighted.rows, labels=np.zeros(rows, dtype=np.int64)))
-        assert 0.999 < count_mistakes(negative, always_wrong) <= 1.0
-        assert (
-            count_mistakes(work.on(dataclasses.replace(work.rows, labels=negative.rows.labels)), always_wrong)
-            == rows
-        )  # type: ignore[attr-defined]
+        for each, most in ((weighted, 1.0), (work, float(rows))):
+            assert isinstance(each.rows, TrainingSet)
+            negative = each.on(dataclasses.replace(each.rows, labels=np.zeros(rows, dtype=np.int64)))
+            assert 0.999 * most < count_mistakes(negative, always_wrong) <= most
 
 
 class TestReading:
@@ -340,6 +339,7 @@ class TestEstimators:
         model = search({"regularization": [0.01, 0.3]}, estimator, epsilon=10.0).fit(X, y)
         assert is_regressor(model)
         assert model.score(X, y) > 0.2
+        assert model.best_score_ is not None
         assert 0.6 < model.best_score_ < 1.1
 
     def test_tables(self) -> None:

@@ -113,7 +113,7 @@ def test_a_body_that_is_too_large_is_not_waited_for(served: Served, announced: b
         f"Authorization: {served.alice.headers['Authorization']}\r\n{framing}\r\n\r\n"
     )
     piece = b"x" * 65_536
-    with socket.create_connection((where.hostname, where.port), timeout=30) as line:
+    with socket.create_connection((where.hostname, where.port), timeout=60) as line:
         line.sendall(head.encode())
         if not announced:
             for _ in range(17):  # one more than a megabyte
@@ -139,7 +139,7 @@ def test_a_body_that_never_comes_is_given_up(served: Served, monkeypatch: pytest
         f"POST /v1/releases HTTP/1.1\r\nHost: {where.netloc}\r\nContent-Type: application/json\r\n"
         f"Authorization: {served.alice.headers['Authorization']}\r\nContent-Length: 10\r\n\r\n{{"
     )
-    with socket.create_connection((where.hostname, where.port), timeout=30) as line:
+    with socket.create_connection((where.hostname, where.port), timeout=60) as line:
         line.sendall(head.encode())
         assert line.recv(100).startswith(b"HTTP/1.1 408 ")
 
@@ -147,7 +147,7 @@ def test_a_body_that_never_comes_is_given_up(served: Served, monkeypatch: pytest
 def test_strangers_are_refused_before_their_body_is_read(served: Served) -> None:
     where = urlsplit(served.url)
     head = f"POST /v1/releases HTTP/1.1\r\nHost: {where.netloc}\r\nContent-Length: 1000\r\n\r\n"
-    with socket.create_connection((where.hostname, where.port), timeout=30) as line:
+    with socket.create_connection((where.hostname, where.port), timeout=60) as line:
         line.sendall(head.encode())
         assert line.recv(100).startswith(b"HTTP/1.1 401 ")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from privlearn.guarantee import Guarantee
 from privlearn.service import timing
 from privlearn.service.jobs import queue
-from privlearn.service.jobs.requests import TrainingRequest, points_from_bytes
+from privlearn.service.jobs.requests import Job, TrainingRequest, points_from_bytes
 from privlearn.service.refusals import Conflict, NotFound, TooMany
 from privlearn.service.store.store import open_store
 from tests.support.service_support import load_clinic
@@ -28,7 +28,7 @@ def place(store: str, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Seconds that have passed, for jobs alone."""
     passed = [0.0]
     start = timing.now()
@@ -36,9 +36,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     return passed
 
 
-def submit(
-    place: str, analyst: str = "alice", key: str = "", request: TrainingRequest = REQUEST
-) -> queue.Job:
+def submit(place: str, analyst: str = "alice", key: str = "", request: TrainingRequest = REQUEST) -> Job:
     return queue.submit(place, analyst, request, PROMISE, key)
 
 
@@ -51,7 +49,7 @@ def test_the_same_key_is_the_same_job(place: str) -> None:
 
 
 @pytest.mark.parametrize("changed", [{"epsilon": 0.6}, {"trial": True}, {"points": pa.table({"age": [1.0]})}])
-def test_a_key_for_another_request_is_refused(place: str, changed: dict[str, object]) -> None:
+def test_a_key_for_another_request_is_refused(place: str, changed: dict[str, Any]) -> None:
     submit(place, key="k1")
     with pytest.raises(Conflict, match="another request"):
         submit(place, key="k1", request=replace(REQUEST, **changed))

@@ -19,7 +19,7 @@ from privlearn.planning.stand_in import synthetic_table
 from privlearn.release import Release
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.settings import Owner
-from privlearn.service.jobs import workers
+from privlearn.service.jobs import queue
 from privlearn.service.jobs.requests import Job, TrainingRequest
 from privlearn.service.refusals import Conflict, Forbidden, NotFound, TooLarge
 from privlearn.service.service import Service
@@ -102,7 +102,9 @@ def test_what_is_anothers_does_not_exist(
         with pytest.raises(NotFound) as foreign:
             question()
         assert "list yours" in str(foreign.value)
-    assert service.sessions(caller) == service.releases(caller) == service.jobs(caller) == []
+    assert service.sessions(caller) == []
+    assert service.releases(caller) == []
+    assert service.jobs(caller) == []
 
 
 def test_what_is_foreign_and_what_is_not_there_are_answered_alike(service: Service, session_id: str) -> None:
@@ -262,7 +264,7 @@ def test_a_server_that_stops_leaves_its_training_for_the_next(tmp_path: Path) ->
 def test_the_worker_waits_out_a_store_that_cannot_be_used(
     service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    claim = workers.jobs.claim
+    claim = queue.claim
     failed: list[int] = []
 
     def lost(store: str) -> Any:
@@ -271,6 +273,6 @@ def test_the_worker_waits_out_a_store_that_cannot_be_used(
             raise LedgerError("no connection")
         return claim(store)
 
-    monkeypatch.setattr(workers.jobs, "claim", lost)
+    monkeypatch.setattr(queue, "claim", lost)
     done(service, service.ask(ALICE, replace(RELEASE, trial=True)))
     assert len(failed) == 2

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from sqlalchemy import select
 
 from privlearn.errors import DataError, SolverError
 from privlearn.estimators import KernelLearner
@@ -22,6 +24,7 @@ from privlearn.service.holder.datasets import Catalog
 from privlearn.service.jobs import queue, results, training
 from privlearn.service.jobs.requests import Job, TrainingRequest
 from privlearn.service.store.store import open_store
+from privlearn.service.store.tables import releases
 from privlearn.sessions.shared import SharedStore
 from tests.support.service_support import SCHEMA, load_clinic
 
@@ -72,9 +75,12 @@ def job(request: pytest.FixtureRequest, place: Place) -> Job:
     return place.submit(*request.param)
 
 
+def shown(place: Place) -> list[Any]:
+    return [*results.find_releases(place.store, "alice"), *results.find_sessions(place.store, "alice")]
+
+
 def found(place: Place) -> list[str]:
-    everything = [*results.find_releases(place.store, "alice"), *results.find_sessions(place.store, "alice")]
-    return [result.id for result in everything]
+    return [result.id for result in shown(place)]
 
 
 def test_a_training_is_paid_and_found(place: Place, job: Job) -> None:
@@ -106,8 +112,8 @@ DEATHS = {
     "after the charge": dying(Ledger, "reserve", after=True),
     "before the result is stored": dying(results, "_store", after=False),
     "after the result is stored": dying(results, "_store", after=True),
-    "before the commit": dying(training.Reservation, "commit", after=False),
-    "after the commit": dying(training.Reservation, "commit", after=True),
+    "before the commit": dying(charge.Reservation, "commit", after=False),
+    "after the commit": dying(charge.Reservation, "commit", after=True),
     "before the end": dying(queue, "finish", after=False),
 }
 
@@ -137,12 +143,12 @@ def test_two_that_run_one_job_make_one_result(place: Place, monkeypatch: pytest.
         monkeypatch.setattr(results, "store_release", stored)
         queue.expire_leases(place.store)
         assert place.run() == ""
-        first.append(results._content(place.store, results.releases, results.releases.c.file, job.id))
+        first.append(results._content(place.store, releases, releases.c.file, job.id))
         stored(*args)
 
     first: list[bytes] = []
     monkeypatch.setattr(results, "store_release", overtaken)
-    monkeypatch.setattr(results, "_visible", lambda table, columns, _: results.select(*columns))
+    monkeypatch.setattr(results, "_visible", lambda table, columns, _: select(*columns))
     place.run()
     assert place.spent() == (1.0, 0.0)
     assert results.release_file(place.store, job.id) == first[0]
@@ -184,7 +190,7 @@ def test_no_room_is_said_and_nothing_spent(place: Place) -> None:
 
 
 @pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Exception], None]]:
+def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
     """Rows about which reading says something."""
 
     def plant(error: Exception) -> None:
@@ -273,24 +279,25 @@ def test_public_points_become_landmarks(place: Place) -> None:
 def test_a_training_ends_with_its_slot(place: Place, monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
     """Until then nothing moves: not the job, not the budget."""
     slept: list[float] = []
+    asked: list[Job] = []
 
     def sleep(seconds: float) -> None:
         slept.append(seconds)
-        assert place.see(job).state == "running"
+        assert place.see(asked[0]).state == "running"
         assert place.spent()[0] == 0.0
         assert found(place) == []
 
-    monkeypatch.setattr(timing.time, "sleep", sleep)
+    monkeypatch.setattr(time, "sleep", sleep)
     if fails:
         monkeypatch.setattr(results, "store_release", lambda *_: 1 / 0)
     offered = place.catalog.named("clinic")
     slow = offered.settings.model_copy(update={"training_seconds": 3600.0})
     monkeypatch.setattr(place.catalog, "named", lambda _: replace(offered, settings=slow))
-    job = place.submit()
+    asked.append(place.submit())
     place.run()
     assert len(slept) == 1
     assert 3500.0 < slept[0] <= 3600.0
-    assert place.see(job).state == ("failed" if fails else "done")
+    assert place.see(asked[0]).state == ("failed" if fails else "done")
 
 
 def test_no_time_that_is_shown_lies_inside_a_slot(
@@ -313,7 +320,7 @@ def test_no_time_that_is_shown_lies_inside_a_slot(
         def now(cls, tz: Any = None) -> Any:
             return now()
 
-    monkeypatch.setattr(timing.time, "sleep", sleep)
+    monkeypatch.setattr(time, "sleep", sleep)
     for module in (queue, timing):
         monkeypatch.setattr(module, "now", now)
     monkeypatch.setattr(charge, "datetime", Clock)
@@ -321,10 +328,9 @@ def test_no_time_that_is_shown_lies_inside_a_slot(
     monkeypatch.setitem(clinic.settings.__dict__, "training_seconds", 8.0)
     place.run()
     ended = place.see(job)
-    shown = [*results.find_releases(place.store, "alice"), *results.find_sessions(place.store, "alice")]
     (entry,) = Ledger.open(place.store, "clinic").statement().entries
     start = datetime.fromisoformat(ended.started)
-    for text, seconds in ((entry.settled_at, 8.0), (shown[0].created, 8.0)):
+    for text, seconds in ((entry.settled_at, 8.0), (shown(place)[0].created, 8.0)):
         assert 0.0 <= (datetime.fromisoformat(text) - start).total_seconds() - seconds < 0.01
 
 

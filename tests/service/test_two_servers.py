@@ -14,7 +14,7 @@ from privlearn.client import Client, TrainingFailed, Unreachable
 from privlearn.errors import BudgetExceeded
 from tests.support.postgresql_cluster import Cluster
 from tests.support.raw_store import execute
-from tests.support.real_server import Clinic, RealServer
+from tests.support.real_server import READY_SECONDS, Clinic, RealServer
 
 CLIENTS = 50
 POINTS = {"age": [20.0, 70.0], "dose": [1.0, 9.0], "sex": ["male", "female"]}
@@ -83,7 +83,7 @@ def let_them_ask(
 
 
 def await_results(clinic: Clinic, count: int) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + READY_SECONDS
     while len(execute(clinic.store, "SELECT id FROM jobs WHERE state = 'done'")) < count:
         assert time.monotonic() < deadline, "no results"
         time.sleep(0.02)

@@ -13,6 +13,7 @@ import pytest
 
 from privlearn.errors import SessionError
 from privlearn.sessions import InteractivePredictor
+from privlearn.sessions.machines import Learner
 from tests.support.forked import fork
 from tests.support.session_support import open_session, points_in_ball, written_learner
 
@@ -30,7 +31,7 @@ def _ask_forever(path: Path, round_number: int, pipe: int) -> None:
         os.write(pipe, b"".join(LINE.pack(place, score) for place, score in zip(chosen, scores, strict=True)))
 
 
-def learner() -> object:
+def learner() -> Learner:
     return written_learner(total=10**8, regularization=0.1)
 
 
@@ -56,7 +57,7 @@ def _kill(path: Path, times: int, mechanism: str) -> None:
         for place, score in _interrupted(path, round_number):
             said.setdefault(place, set()).add(score)
     assert all(len(scores) == 1 for scores in said.values())
-    session = InteractivePredictor.reopen(path, learner())  # type: ignore[arg-type]
+    session = InteractivePredictor.reopen(path, learner())
     again = session.decide(POOL[list(said)]).scores
     assert again.tolist() == [score for scores in said.values() for score in scores]
     session.close()

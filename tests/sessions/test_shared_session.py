@@ -1,4 +1,4 @@
-"""A session that several processes answer: one answer a point, and one noise for all of them."""
+"""A session that several processes answer: one answer per point, and one noise for all of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from privlearn.sessions.durable import Turn
 from tests.support.forked import fork
 from tests.support.postgresql_cluster import Cluster
 from tests.support.raw_store import Refused, execute, is_file
-from tests.support.session_support import PROMISE, open_session, points_in_ball, written_learner
+from tests.support.session_support import PROMISE, noise_scale, open_session, points_in_ball, written_learner
 
 POINTS = points_in_ball(24, 3, 8)
 POOL = points_in_ball(60, 3, 21)
@@ -79,7 +79,7 @@ def test_secure_draws_are_those_of_one_path(place: SharedStore) -> None:
     """At points that are nearly the same, two processes' noises are nearly the same."""
     first = open_session(place, random_state=None)
     second = reopened_plain(place)
-    scale = first.certificate.mechanism.noise_scale  # type: ignore[union-attr]
+    scale = noise_scale(first)
     for point in POINTS:
         difference = first.decide(point).scores - second.decide(np.nextafter(point, 1.0)).scores
         assert 0 < abs(difference) < 0.1 * scale
@@ -142,7 +142,7 @@ def test_a_refused_row_is_not_quoted(place: SharedStore) -> None:
     session.predict(POINTS[:1])
     known = session._state.records()[0]  # type: ignore[index]
     with pytest.raises(LedgerError) as refusal, session._state.turn() as turn:
-        turn.append([dataclasses.replace(known, memory=b"noise drawn", source=None)])  # type: ignore[arg-type]
+        turn.append([dataclasses.replace(known, memory=b"noise drawn", source=None)])
     shown = "".join(traceback.format_exception(refusal.value))
     for private in ("noise drawn", b"noise drawn".hex(), known.point.hex()):
         assert private not in shown
@@ -264,19 +264,20 @@ def _heard(reader: int) -> dict[int, set[float]]:
     return said
 
 
-def _started(child: Callable[[int], None], count: int) -> tuple[list[int], int]:
+def _started(child: Callable[[int, int], None], count: int) -> tuple[list[int], int]:
     reader, writer = os.pipe()
-    children = [fork(lambda number=number: child(number, writer)) for number in range(count)]  # type: ignore[misc,call-arg]
+    children = [fork(lambda number=number: child(number, writer)) for number in range(count)]  # type: ignore[misc]
     os.close(writer)
     return children, reader
 
 
 @pytest.mark.parametrize("mechanism", ["function_release", "pinp"])
-def test_processes_that_ask_at_once_hear_one_answer_a_point(place: SharedStore, mechanism: str) -> None:
+def test_processes_that_ask_at_once_hear_one_answer_per_point(place: SharedStore, mechanism: str) -> None:
     """One of them is killed on the way; a line has 16 bytes, so that lines of several processes do not mix."""
     open_session(place, learner(), mechanism=mechanism, random_state=None)
     children, reader = _started(lambda number, pipe: _ask(place, number, pipe, 40), 3)
-    time.sleep(0.3)
+    while len(execute(place.store, "SELECT 1 FROM session_answers")) < 5:
+        time.sleep(0.01)
     os.kill(children[0], signal.SIGKILL)
     ends = [os.waitpid(child, 0)[1] for child in children]
     assert ends[1:] == [0, 0]

@@ -29,10 +29,12 @@ class Plan:
         return Guarantee(epsilon, delta if self.noise == "gaussian" else 0.0, self.neighbours)
 
     def calibrate(self, epsilon: float, delta: float = 1e-4, **task: Any) -> Any:
-        facts = {"loss": Logistic(), "total": 1000, "dimension": 2, "problems": 1} | task
-        facts = {"regularization": 0.05, "tolerance": 1e-10, "neighbours": self.neighbours} | facts
+        usual: dict[str, Any] = {"loss": Logistic(), "total": 1000, "dimension": 2, "problems": 1}
+        usual |= {"regularization": 0.05, "tolerance": 1e-10, "neighbours": self.neighbours}
         kind = mechanisms_of(ReleaseMechanism)[self.mechanism]
-        return kind.calibrate(Task(**facts), self.guarantee(epsilon, delta), self.noise, self.calibration)
+        return kind.calibrate(
+            Task(**usual | task), self.guarantee(epsilon, delta), self.noise, self.calibration
+        )
 
     def parameters(self, epsilon: float, delta: float = 1e-4) -> dict[str, Any]:
         """The same as parameters of an estimator."""

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from privlearn.erm import Loss, Problem
+from privlearn.erm import Problem
 
 
 def simulate(rows: int, columns: int, seed: int = 0, noise: float = 1.0) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -23,8 +22,9 @@ def simulate(rows: int, columns: int, seed: int = 0, noise: float = 1.0) -> tupl
 def exact_gradient_norm(problem: Problem, coefficients: NDArray[Any]) -> float:
     """Extended precision: some thousand times more exact than the solver's."""
     long = np.longdouble
-    features = problem.features.toarray() if sparse.issparse(problem.features) else problem.features
-    features, signs, w = features.astype(long), problem.signs.astype(long), coefficients.astype(long)
+    plain: Any = problem.features
+    plain = plain.toarray() if hasattr(plain, "toarray") else plain
+    features, signs, w = plain.astype(long), problem.signs.astype(long), coefficients.astype(long)
     weights = np.ones(len(signs), long) if problem.row_weights is None else problem.row_weights.astype(long)
     slopes = slope(problem.loss, signs * (features @ w))
     gradient = (
@@ -35,9 +35,9 @@ def exact_gradient_norm(problem: Problem, coefficients: NDArray[Any]) -> float:
     return float(np.sqrt(np.sum(gradient**2)))
 
 
-def slope(loss: Loss, z: NDArray[Any]) -> NDArray[Any]:
+def slope(loss: Any, z: NDArray[Any]) -> NDArray[Any]:
     if loss.name == "logistic":
         small = np.exp(-np.abs(z))
         return -np.where(z > 0, small, 1) / (1 + small)
-    t = np.clip((1 - z) / np.longdouble(loss.width), -1, 1)
+    t: Any = np.clip((1 - z) / np.asarray(loss.width, np.longdouble), -1, 1)
     return -(1 + t) / 2 if loss.name == "huber_hinge" else -(2 + 3 * t - t**3) / 4

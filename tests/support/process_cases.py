@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
@@ -14,10 +13,11 @@ import pyarrow.csv
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
 from privlearn.multiparty.run.identity import write_certificate
+from tests.support.ports import free_port
 from tests.support.run_cases import IDENTITIES, KEYS, SCHEMA, SIZES, TABLES
 
 DEADLINE_SECONDS = 240.0
-PATIENCE_SECONDS = 15
+PATIENCE_SECONDS = 30
 
 
 class Site:
@@ -26,8 +26,7 @@ class Site:
     def __init__(self, folder: Path, **plan: Any) -> None:
         self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            self.port = server.getsockname()[1]
+        self.port = free_port()
         SCHEMA.save(folder / "census.schema.yaml")
         write_certificate(folder / "coordinator.crt", folder / "coordinator.tls.key", ["127.0.0.1"])
         for name, identity in IDENTITIES.items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,10 +21,11 @@ from privlearn.planning.stand_in import synthetic_table
 from privlearn.service.access.keys import create_key
 from privlearn.service.holder.settings import Owner
 from privlearn.service.store.store import open_store
+from tests.support.ports import free_port
 from tests.support.raw_store import counted, execute
 from tests.support.service_support import SCHEMA, write_clinic
 
-READY_SECONDS = 60.0
+READY_SECONDS = 240.0
 
 
 class RealServer:
@@ -50,7 +51,7 @@ class RealServer:
     def stop(self) -> None:
         """As an operator stops it."""
         self._process.terminate()
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=READY_SECONDS)
 
     @property
     def runs(self) -> bool:
@@ -61,7 +62,7 @@ class RealServer:
         while time.monotonic() < deadline:
             assert self.runs, "the server ended before it was ready"
             try:
-                with urllib.request.urlopen(f"{self.url}/readyz", timeout=5):
+                with urllib.request.urlopen(f"{self.url}/readyz", timeout=30):
                     return
             except (urllib.error.URLError, OSError):
                 time.sleep(0.05)
@@ -72,13 +73,14 @@ class Clinic:
     """A holder's folder with a key for alice, and servers on it."""
 
     def __init__(self, folder: Path, store: str | None = None, epsilon: float = 4.0, rows: int = 300) -> None:
-        self._folder, self._place, self._options = folder, store, {"epsilon": epsilon, "rows": rows}
+        self._folder, self._place = folder, store
+        self._options: dict[str, Any] = {"epsilon": epsilon, "rows": rows}
         self.store = open_store(Owner.load(self._owner(0)))
         self.key = create_key(self.store, "analyst", "alice")
 
     @contextmanager
     def servers(self, count: int = 1, largest_file: int | None = None) -> Iterator[list[RealServer]]:
-        ports = [_free_port() for _ in range(count)]
+        ports = [free_port() for _ in range(count)]
         running = [RealServer(self._owner(port), port, largest_file) for port in ports]
         try:
             for each in running:
@@ -114,12 +116,6 @@ class Clinic:
         folder.mkdir(exist_ok=True)
         state = f'folder = "{self._folder / "state"}"\nport = {port}'
         return write_clinic(folder, store=self._place, server=state, **self._options)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _limit_files(size: int) -> None:

@@ -15,6 +15,7 @@ from privlearn.erm import HuberHinge
 from privlearn.errors import DataError
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms import FunctionRelease
 from privlearn.mechanisms.session.task import KernelTask
 from privlearn.mechanisms.task import Task
 from privlearn.sessions import InteractivePredictor, SharedStore
@@ -90,11 +91,18 @@ def written_learner(functions: int = 1, **settings: Any) -> WrittenLearner:
 
 def open_session(path: Path | SharedStore, learner: Any = None, **settings: Any) -> InteractivePredictor:
     # Some learners say that they had 10^8 records, so that the noise is small.
-    settings = {"guarantee": PROMISE, "random_state": 0, "accept_weak_privacy": True} | settings
-    return InteractivePredictor(learner or written_learner(), state=path, **settings)
+    usual: dict[str, Any] = {"guarantee": PROMISE, "random_state": 0, "accept_weak_privacy": True}
+    return InteractivePredictor(learner or written_learner(), state=path, **usual | settings)
 
 
-def least_p_value(noises: Array, covariance: Array) -> float:
+def noise_scale(session: InteractivePredictor) -> float:
+    """Of a session that releases functions."""
+    mechanism = session.certificate.mechanism
+    assert isinstance(mechanism, FunctionRelease)
+    return mechanism.noise_scale
+
+
+def least_p_value(noises: NDArray[Any], covariance: NDArray[Any]) -> float:
     """Of three tests that rows are independent N(0, covariance): total length, pairs of coordinates, single rows."""
     count, dimension = noises.shape
     white = np.linalg.solve(np.linalg.cholesky(covariance), noises.T).T

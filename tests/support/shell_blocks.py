@@ -8,17 +8,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+DOCUMENTED_PORT = 8383
+
 _NUMBER = re.compile(r"[0-9a-f]{32,}|\d+(\.\d+)?(e[+-]?\d+)?")
 _DRAWING = re.compile(r"[^\x00-\x7f]+")
 
 
-def run_console(block: str, folder: Path) -> None:
+def run_console(block: str, folder: Path, port: int = DOCUMENTED_PORT) -> None:
     """Run each command in turn; it must succeed, and print the lines that the page shows."""
     for command, shown in _commands(block):
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=folder,
-            env=_environment(),
+            env=_environment(port),
             capture_output=True,
             text=True,
             check=False,
@@ -26,6 +28,12 @@ def run_console(block: str, folder: Path) -> None:
         printed = done.stdout + done.stderr
         assert done.returncode == 0, f"$ {command}\n{printed}"
         check_printed(printed, shown, f"$ {command}")
+
+
+def on_port(text: str, port: int) -> str:
+    """An example that serves and asks on another port than the page says: that one may be taken."""
+    text = text.replace("privlearn serve --demo", f"privlearn serve --demo --port {port}")
+    return text.replace(str(DOCUMENTED_PORT), str(port))
 
 
 def check_printed(printed: str, shown: list[str], example: str) -> None:
@@ -56,7 +64,7 @@ def _masked(line: str) -> str:
     return " ".join(_DRAWING.sub(" ", _NUMBER.sub("#", line)).split())
 
 
-def _environment() -> dict[str, str]:
+def _environment(port: int) -> dict[str, str]:
     """As in a terminal where the project's environment is active."""
     tools = Path(sys.executable).parent
     return {
@@ -64,4 +72,5 @@ def _environment() -> dict[str, str]:
         "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "80",
         "OMP_NUM_THREADS": "1",
+        "PRIVLEARN_SERVER": f"http://127.0.0.1:{port}",
     }

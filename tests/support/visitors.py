@@ -12,6 +12,8 @@ from tests.support.demo_server import DemoServer
 
 PHONE = {"width": 360, "height": 740}
 DESKTOP = {"width": 1100, "height": 800}
+PATIENCE = 120_000
+"""Milliseconds, for a machine that has other things to do."""
 
 
 @contextmanager
@@ -24,7 +26,7 @@ def visiting(browser: Browser, server: DemoServer, key: str = "", **options: Any
             complaints.append(message.text)
 
     with browser.new_context(**{"viewport": DESKTOP, **options}) as context:
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.on("console", note)
         page.on("pageerror", lambda error: complaints.append(str(error)))

@@ -19,7 +19,7 @@ from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 
 Fits = Callable[[Array, NDArray[Any], Sequence[int]], Array]
-"""Fits once for each seed and returns the released numbers, of shape (fits, rows, columns): one row a class."""
+"""Fits once for each seed and returns the released numbers, of shape (fits, rows, columns): one row per class."""
 
 SCREENING = 8
 """An eighth of the runs goes into choosing the pair of neighbours."""
@@ -90,7 +90,7 @@ def audit_fits(
     ----------
     fits : callable
         ``fits(X, y, seeds)`` fits once for each seed and returns the released numbers, of shape
-        (fits, rows, columns): one row a class.
+        (fits, rows, columns): one row per class.
     guarantee : Guarantee
         What is promised. A promise for ``zero_out`` (or add-remove) neighbours is tested as what it implies for
         ``replace_one``: twice the epsilon.
@@ -155,7 +155,7 @@ def worst_tables(norm_bound: float, n_features: int, labels: Sequence[Any]) -> l
 
 
 def released_numbers(estimator: Any, probes: Array) -> Array:
-    """What a fitted estimator gives away, one row a class: its coefficients, or its scores at the probes."""
+    """What a fitted estimator gives away, one row per class: its coefficients, or its scores at the probes."""
     for name in ("coef_", "coefficients_"):
         if hasattr(estimator, name):
             coefficients = np.atleast_2d(np.asarray(getattr(estimator, name), dtype=float))

@@ -162,7 +162,7 @@ def epsilon_bound(one: Array, other: Array, *, delta: float = 0.0, confidence: f
     Parameters
     ----------
     one, other : array of shape (runs, k)
-        What left, a row a run, on an input and on its neighbour; runs independent.
+        What left, one row per run, on an input and on its neighbour; runs independent.
     delta : float, default=0.0
         Probability mass that the promise leaves open.
     confidence : float, default=0.999
@@ -253,7 +253,7 @@ def _limits(trials: int, risk: float) -> tuple[Array, Array]:
 
 def _check(one: Array, other: Array, delta: float, confidence: float) -> None:
     if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
-        raise InvalidParameter("outputs must be two matrices with a row a run and the same columns")
+        raise InvalidParameter("outputs must be two matrices with one row per run and the same columns")
     if min(len(one), len(other)) < FEWEST_RUNS:
         raise InvalidParameter(f"a bound needs at least {FEWEST_RUNS} runs on each input")
     if not (np.isfinite(one).all() and np.isfinite(other).all()):

@@ -134,7 +134,7 @@ def audit_case(case: Case, *, runs: int, confidence: float, seed: int) -> Iterat
 def released(
     mechanism: Any, records: Records, randomness: Randomness, runs: int, probes: Array | None = None
 ) -> Array:
-    """What leaves, a row a run."""
+    """What leaves, one row per run."""
     fit = fit_on(mechanism.task, records)
     if mechanism.perturbs != "objective":  # the others solve the same problem in every run
         fit = _solved_once(fit, mechanism.effective_regularization)

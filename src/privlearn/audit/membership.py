@@ -147,7 +147,7 @@ def _margins(model: Any, X: Array, y: NDArray[Any]) -> Array:
 
 
 def _log_ratio(margins: Array, members: Flags) -> Callable[[Array], Array]:
-    """Of two Gaussians a record, fitted to the shadow models with it and to those without it."""
+    """Of two Gaussians per record, fitted to the shadow models with it and to those without it."""
 
     def fitted(chosen: Flags) -> tuple[Array, Array]:
         some = np.where(chosen, margins, np.nan)

@@ -79,7 +79,7 @@ def judge_p_values(check: str, what: str, p_values: PValues, level: float) -> Fi
 
 
 def noise_p_values(noise: str, sample: Array, scale: float) -> PValues:
-    """Of vectors, one a row, that should be noise of a kind at a scale; the sum is sufficient for the scale."""
+    """Of vectors, one per row, that should be noise of a kind at a scale; the sum is sufficient for the scale."""
     if noise == "gaussian":
         found = {"values": _follows(sample.ravel(), stats.norm(scale=scale))}
         found["scale"] = _two_sided(float(np.sum((sample / scale) ** 2)), stats.chi2(sample.size))

@@ -56,7 +56,7 @@ class WholeRun:
     probe
         Data on which the law of what leaves is known.
     law : callable
-        ``law(outputs)`` returns p-values of what left on the probe, a row a run, under the theorem's constants.
+        ``law(outputs)`` returns p-values of what left on the probe, one row per run, under the theorem's constants.
     draws_follow_answers : bool, default=False
         How much is drawn depends on answers, which leave.
     """

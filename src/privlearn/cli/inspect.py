@@ -102,7 +102,7 @@ def _show(model: Model, largest: int) -> None:
 
 
 def _description(model: Model) -> list[str]:
-    """What the model reads: the schema, a line a column; plain arrays; or what only its kernel reads."""
+    """What the model reads: the schema, one line per column; plain arrays; or what only its kernel reads."""
     from privlearn.data import ArrayEncoder
     from privlearn.release.encoders import base_of
 

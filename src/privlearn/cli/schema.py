@@ -115,7 +115,7 @@ def discover(
 
 
 def show_purchase(draft: SchemaDraft, schema: Schema) -> None:
-    """A line a column: what was bought; then the price."""
+    """One line per column: what was bought; then the price."""
     from privlearn.guarantee import weakness
 
     receipt = schema.bought[-1]

@@ -31,7 +31,7 @@ def rows_of(data: Any) -> tuple[pa.Table, bool]:
         return as_table({name: [value] for name, value in data.items()}), True
     if isinstance(data, list):
         if not all(isinstance(row, Mapping) for row in data):
-            raise DataError("a list must hold one mapping a row, from columns to values")
+            raise DataError("a list must hold one mapping per row, from columns to values")
         names = dict.fromkeys(name for row in data for name in row)
         return as_table({name: [row.get(name) for row in data] for name in names}), False
     return as_table(data), False

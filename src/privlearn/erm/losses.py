@@ -48,8 +48,10 @@ class LossFacts(Protocol):
     name: ClassVar[str]
     sees: ClassVar[Sees]
     link: ClassVar[str]
-    lipschitz: ClassVar[float]
     monotone: ClassVar[bool]
+
+    @property
+    def lipschitz(self) -> float: ...
 
     @property
     def smoothness(self) -> float: ...

@@ -175,7 +175,7 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
         return self._goal.predicted(scores)
 
     def values(self, points: Array) -> Array:
-        """PRIVATE: the functions at encoded points; a row a point, a column a function."""
+        """PRIVATE: the functions at encoded points; one row per point, one column per function."""
         check_is_fitted(self, "kernel_")
         return np.asarray(self.similarity(points, self._features) @ self._function().T)
 

@@ -57,7 +57,7 @@ class Goal(Protocol):
         """Public: what may be predicted."""
 
     def predicted(self, scores: Array) -> NDArray[Any]:
-        """Public: what scores stand for; a row a point, a column a function."""
+        """Public: what scores stand for; one row per point, one column per function."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,7 +71,7 @@ class FourierFeatures(FeatureMap):
 
     @property
     def frequencies(self) -> Array:
-        """The w_j, one a column."""
+        """The w_j, one per column."""
         return self._turns * (2.0 * np.pi)
 
     def to_dict(self) -> dict[str, Any]:

@@ -211,7 +211,7 @@ class PrecomputedKernel(Kernel):
         if values.shape[1] != row_count(Z):
             raise DataError(
                 f"the precomputed matrix has {values.shape[1]} columns, there are {row_count(Z)} public points: "
-                "give one column a public point"
+                "give one column per public point"
             )
         return values
 

@@ -76,7 +76,7 @@ def table(plan: Forecast) -> str:
 
 
 def advice(plan: Forecast) -> list[str]:
-    """How strong the promise is if it is weak, the verdict, and what would change it: one sentence a line."""
+    """How strong the promise is if it is weak, the verdict, and what would change it: one sentence per line."""
     weak = [f"WEAK: this promise is {plan.weakness}."] if plan.weakness else []
     return [
         *weak,

@@ -130,7 +130,7 @@ def _check_agreement(model: Model, certificate: Certificate) -> None:
     """The certificate must speak of this model."""
     task = certificate.task
     size = task.problems * task.dimension
-    # A landmark model keeps a coefficient a public point; its task counts the independent ones among them.
+    # A landmark model keeps one coefficient per public point; its task counts the independent ones among them.
     fits = (
         model.coefficients.size >= size
         if isinstance(model.encoder, KernelEncoder)

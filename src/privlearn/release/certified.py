@@ -227,7 +227,7 @@ class Certified(ABC):
 
     @abstractmethod
     def _described(self) -> dict[str, str]:
-        """The subject in words, a line a fact."""
+        """The subject in words, one line per fact."""
 
     def _covered(self) -> str:
         return self._covers + (_BOUGHT if self.bought else "")

@@ -19,7 +19,7 @@ from privlearn.release.encoders import Encoder, base_of, encoder_from_dict, enco
 
 @dataclass(frozen=True, eq=False)
 class ScoredFeatures:
-    """What every released model is: public features, and coefficients over them with one row a score."""
+    """What every released model is: public features, and coefficients over them with one row per score."""
 
     encoder: Encoder
     coefficients: Array
@@ -42,7 +42,7 @@ class LinearModel(ScoredFeatures):
     ----------
     encoder : SchemaEncoder, ArrayEncoder, FourierEncoder or KernelEncoder
     coefficients : array of shape (problems, dimension)
-        One row for two classes (positive score: the second class), one row a class otherwise.
+        One row for two classes (positive score: the second class), one row per class otherwise.
     classes : array
         The declared labels, in the order that decides ties.
     link : {"none", "logistic", "softmax"}

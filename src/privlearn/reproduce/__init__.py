@@ -1,4 +1,4 @@
-"""The papers' tables and figures, run again: one file an experiment, and the list of all of them."""
+"""The papers' tables and figures, run again: one file per experiment, and the list of all of them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Result:
     title : str
         Paper, figure or table, and setting.
     table : tuple of dict
-        One row a measured number, with the same keys in every row.
+        One row per measured number, with the same keys in every row.
     figure : callable
         Given the module matplotlib, returns a `matplotlib.figure.Figure` with the paper's axes.
     agreement : str

@@ -139,7 +139,7 @@ class Candidates:
     Parameters
     ----------
     estimators : sequence
-        One a candidate.
+        One per candidate.
     parameters : sequence of dict
         What tells them apart.
     X, y

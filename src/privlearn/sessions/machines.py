@@ -42,10 +42,10 @@ class Learner(Protocol):
         """Public: the kernel, divided by its bound."""
 
     def predicted(self, scores: Array) -> NDArray[Any]:
-        """Public: the labels or numbers that scores stand for; a row a point, a column a function."""
+        """Public: the labels or numbers that scores stand for; one row per point, one column per function."""
 
     def values(self, points: Array) -> Array:
-        """PRIVATE: the functions at encoded points; a row a point, a column a function."""
+        """PRIVATE: the functions at encoded points; one row per point, one column per function."""
 
     def solve(self) -> None:
         """PRIVATE: find the functions, unless they are known."""

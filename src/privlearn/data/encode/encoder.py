@@ -53,7 +53,7 @@ class SchemaEncoder:
     dimension : int
         Number of features.
     feature_names : list of str
-        One name a feature.
+        One name per feature.
     norm_bound : float
         1.0: no row is longer, in exact arithmetic.
 

@@ -45,7 +45,7 @@ class PublicModel(BaseModel):
 
 
 def _problems(error: ValidationError) -> Iterator[str]:
-    """One readable line a problem; a part's own lines get the part's place put before them."""
+    """One readable line per problem; a part's own lines get the part's place put before them."""
     for item in error.errors(include_url=False, include_input=False):
         where = _place(item["loc"])
         for line in _message(item).splitlines():

@@ -140,7 +140,7 @@ def as_table(data: Any, columns: Sequence[str] | None = None) -> pa.Table:
     places = {name: place for place, name in enumerate(names)}
     arrays = [_converted(partial(read, places[name]), f"column {name!r}") for name in wanted]
     if len({len(array) for array in arrays}) > 1:
-        raise DataError("the columns differ in length: give every column one value a row")
+        raise DataError("the columns differ in length: give every column one value per row")
     return pa.table(arrays, names=wanted)
 
 

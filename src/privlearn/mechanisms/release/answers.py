@@ -51,7 +51,7 @@ def answer_sensitivity(task: Task) -> float:
 
 
 def check_probes(probes: Any, dimension: int) -> Array:
-    """The public points' features, one a row, copied; rows that rounding made longer than 1 are shortened."""
+    """The public points' features, one per row, copied; rows that rounding made longer than 1 are shortened."""
     points = np.array(probes, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != dimension or not len(points):
         raise DataError(f"probes must be a matrix with {dimension} columns and at least one row")

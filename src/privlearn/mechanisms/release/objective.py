@@ -113,7 +113,7 @@ class ObjectivePerturbation(ReleaseMechanism):
         if task.loss.sees == "classes":
             return f"it has no proof for the {task.loss.name} loss"
         if noise == "gaussian" and task.free_directions is None:
-            return "its Gaussian noise is proven for tables with one row a person only"
+            return "its Gaussian noise is proven for tables with one row per person only"
         return None
 
     @property

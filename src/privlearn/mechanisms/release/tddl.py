@@ -148,7 +148,9 @@ class TestDataDependentLearner(ReleaseMechanism):
 
     def _check(self, probes: Any) -> Array:
         if probes is None:
-            raise DataError("tddl answers public probes: pass probes=, features of public points, one a row")
+            raise DataError(
+                "tddl answers public probes: pass probes=, features of public points, one per row"
+            )
         points = check_probes(probes, self.task.dimension)
         if len(points) != self.probes_count:
             raise DataError(f"the noise was calibrated for {self.probes_count} probes, not {len(points)}")

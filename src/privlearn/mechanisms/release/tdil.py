@@ -159,7 +159,7 @@ class TestDataIndependentLearner(ReleaseMechanism):
         return np.array([self.refit(*self.interrogate(w, randomness, net)) for w in minimisers])
 
     def interrogate(self, minimiser: Array, randomness: Randomness, net: Array | None) -> tuple[Array, Array]:
-        """Points, one a row, and noisy answers <z, w>: all that leaves. Each choice sees what left before it."""
+        """Points, one per row, and noisy answers <z, w>: all that leaves. Each choice sees what left before it."""
         points, answers = np.empty((self.rounds, minimiser.size)), np.empty(self.rounds)
         guess = np.zeros_like(minimiser)
         for round_ in range(self.rounds):

@@ -58,7 +58,7 @@ class Partition(Search):
         tasks = [candidate.task for candidate in self.candidates]
         if any(task.rows_per_person > 1 or task.averaged for task in tasks):
             raise InvalidParameter(
-                "method='partition' needs one row a person: a person with several would be in several parts. "
+                "method='partition' needs one row per person: a person with several would be in several parts. "
                 "Take method='random_stopping'"
             )
 

@@ -122,7 +122,7 @@ def rounding_bound(points: int) -> float:
 
 
 def _integers(scale: float, shape: tuple[int, int], randomness: Randomness) -> list[list[int]]:
-    """Exact draws, a row a point and a column a path."""
+    """Exact draws, one row per point and one column per path."""
     drawn: list[list[int]] = randomness.discrete_gaussian(scale, shape[0] * shape[1]).reshape(shape).tolist()
     return drawn
 

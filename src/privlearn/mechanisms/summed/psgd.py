@@ -33,7 +33,7 @@ class PrivateSGD(SummedMechanism):
     2 log(1 + c / (N Lam)) leaves of epsilon.
 
     **What the coordinator sees** is not the limit but T sums, and in the difference of two of them eta cancels. What is
-    left is the noise drawn anew, of density exp(-epsilon |b| / (2 L)): epsilon a round, T epsilon for T rounds (RA12
+    left is the noise drawn anew, of density exp(-epsilon |b| / (2 L)): epsilon per round, T epsilon for T rounds (RA12
     section 3.2 says so itself), or at delta the optimal composition of T pure mechanisms (Kairouz, Oh and
     Viswanath 2015). That is this mechanism's ``guarantee``; a certificate states both.
 
@@ -83,7 +83,7 @@ class PrivateSGD(SummedMechanism):
         if not (math.isfinite(task.loss.smoothness) and task.loss.monotone):
             return f"RA12's theorem needs a smooth margin loss, and the {task.loss.name} is not"
         if task.problems > 1 or task.free_directions is None:
-            return "RA12's theorem is about two classes and one record a person"
+            return "RA12's theorem is about two classes and one record per person"
         return None
 
     @property

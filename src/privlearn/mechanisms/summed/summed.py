@@ -195,7 +195,7 @@ class SummedMechanism(Mechanism):
 
     @abstractmethod
     def run(self, ask: Ask) -> Array:
-        """From noisy sums to coefficients, one row a problem; sees no record. What is returned may leave."""
+        """From noisy sums to coefficients, one row per problem; sees no record. What is returned may leave."""
 
     @property
     def rounded_sensitivity(self) -> float:

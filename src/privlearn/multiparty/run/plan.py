@@ -165,7 +165,7 @@ class MultipartyPlan(PublicModel):
         needs them; a simulation makes its own.
     """
 
-    table_schema: Annotated[Schema, Field(alias="schema")]
+    table_schema: Schema = Field(alias="schema")
     parties: Annotated[dict[Name, Annotated[StrictInt, Field(ge=1)]], Field(min_length=2)]
     epsilon: Annotated[float, Field(gt=0)]
     delta: Annotated[float, Field(ge=0, lt=1)]

@@ -42,7 +42,7 @@ NUMBER = struct.Struct(">H")
 
 
 def box_size(rounds: int) -> int:
-    """Bytes of one party's shares for another: of two secrets a round."""
+    """Bytes of one party's shares for another: of two secrets per round."""
     return 2 * rounds * SHARE_BYTES + TAG_BYTES
 
 

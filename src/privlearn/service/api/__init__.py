@@ -1,4 +1,4 @@
-"""The HTTP interface, version 1: one router a noun."""
+"""The HTTP interface, version 1: one router per noun."""
 
 from privlearn.service.api.routes import add_api
 

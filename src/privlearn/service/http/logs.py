@@ -1,4 +1,4 @@
-"""The log: one JSON object a line. That of a request says who asked for what kind of thing and how it ended."""
+"""The log: one JSON object per line. That of a request says who asked for what kind of thing and how it ended."""
 
 from __future__ import annotations
 

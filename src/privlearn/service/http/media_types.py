@@ -248,7 +248,7 @@ def read_rows(content: bytes, kind: Kind, schema: Schema, most_rows: int) -> pa.
 
 
 def rows_from_objects(rows: Sequence[Any], schema: Schema, most_rows: int) -> pa.Table:
-    """A table from one object a row; columns that the schema does not list are not read."""
+    """A table from one object per row; columns that the schema does not list are not read."""
     _check_count(len(rows), most_rows)
     names = list(schema.columns)
     pick = itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)

@@ -116,7 +116,7 @@ class ReleaseInfo:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Answers at points: labels or numbers, scores (a column a class if there are several), where each comes from."""
+    """Answers at points: labels or numbers, scores (one column per class if there are several), and their sources."""
 
     predictions: NDArray[Any]
     scores: NDArray[Any]

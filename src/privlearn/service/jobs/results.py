@@ -1,4 +1,4 @@
-"""What trainings have made: releases to be fetched and sessions to be asked. One result a job, under the job's id.
+"""What trainings have made: releases to be fetched and sessions to be asked. One result per job, under the job's id.
 
 A result is written before its cost is committed, so whoever lists results looks at the job too: they are seen once it
 is done, and bear the time of that. When a result was written depends on the records.

@@ -24,7 +24,7 @@ EPSILON, DELTA = 1.3, 1e-4
 def certificate(plan: Plan, **task: Any) -> dict[str, Any]:
     mechanism = plan.calibrate(EPSILON, DELTA, **task)
     issued = Certificate.issue(mechanism, SecureRandomness(), ENCODING).to_dict()
-    return json.loads(json.dumps(issued))  # type: ignore[no-any-return]
+    return json.loads(json.dumps(issued))
 
 
 def numbers(record: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -109,7 +109,7 @@ def test_every_party_draws_anew_and_once(factor: float) -> None:
     parties = parties_of(mechanism, np.zeros((12, 3)), np.ones(12), [1, 4, 7])
     answers: list[list[np.ndarray]] = []
     for seed in range(250):
-        ask, seen = TrustedSum(mechanism, parties, SeededRandomness(seed)), []
+        ask, seen = TrustedSum(mechanism, parties, SeededRandomness(seed)), list[np.ndarray]()
 
         def record(question: Question, ask: TrustedSum = ask, seen: list[np.ndarray] = seen) -> NoisySum:
             answer = ask(question)

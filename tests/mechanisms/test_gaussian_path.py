@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from privlearn.arrays import Array
 from privlearn.features import kernel_from_name
 from privlearn.mechanisms.session.function_release import (
     BLOCK,
@@ -20,7 +21,7 @@ from privlearn.mechanisms.session.function_release import (
     rounding_bound,
 )
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
-from tests.support.session_support import SURPRISE, Array, least_p_value, points_in_ball
+from tests.support.session_support import SURPRISE, least_p_value, points_in_ball
 
 
 class ScriptedRandomness(SeededRandomness):

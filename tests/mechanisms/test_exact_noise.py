@@ -109,7 +109,7 @@ def exact_mass(value: float, scale: float, cell: int) -> mpmath.mpf:
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.01, 0.001])
 def test_no_cell_tells_more_than_epsilon_in_one_dimension(epsilon: float) -> None:
-    """Version 0.1 had 8 to 16 atoms a cell: ratios far above epsilon, total variation 0.0187 at epsilon 0.01."""
+    """Version 0.1 had 8 to 16 atoms per cell: ratios far above epsilon, total variation 0.0187 at epsilon 0.01."""
     task = Task(
         loss=loss_from_name("logistic"), total=1000, dimension=1, problems=1, regularization=0.01,
         tolerance=1e-10, neighbours="replace_one",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -29,7 +30,7 @@ from privlearn.service.access.keys import create_key
 from privlearn.service.refusals import AccessRefused, Conflict, Forbidden, NotFound
 from tests.support.real_server import Clinic
 
-PROMISE = {"epsilon": 0.01, "delta": 1e-9}
+PROMISE: dict[str, Any] = {"epsilon": 0.01, "delta": 1e-9}
 Ask = Callable[..., str]
 
 
@@ -88,7 +89,7 @@ def test_what_there_is(client: Client) -> None:
 
 
 def test_a_release_is_verified_and_costs_what_it_says(client: Client) -> None:
-    before, stages = client.budget("clinic")["spent"]["epsilon"], []
+    before, stages = client.budget("clinic")["spent"]["epsilon"], list[str]()
     release = client.release(
         "clinic", learner="kernel", public_points=points(), progress=stages.append, **PROMISE
     )

@@ -10,7 +10,7 @@ import pytest
 from privlearn.service.http.problems import PROBLEM_JSON
 from privlearn.service.server import bare_app
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DESCRIPTION = bare_app().openapi()
 OPERATIONS = {
     f"{method.upper()} {path}": operation

@@ -27,6 +27,7 @@ from tests.support.session_support import (
     PROMISE,
     SURPRISE,
     least_p_value,
+    noise_scale,
     open_session,
     points_in_ball,
     written_learner,
@@ -47,7 +48,7 @@ def test_the_noise_is_the_least_that_keeps_the_promise(
 ) -> None:
     """Written out anew: 2 L / (N Lambda) or half of it, twice the solver's distance, and the rounding of T values, for
     each function."""
-    guarantee = Guarantee(epsilon, 1e-6, neighbours)  # type: ignore[arg-type]
+    guarantee = Guarantee(epsilon, 1e-6, neighbours)
     facts = written_learner(functions, total=500, regularization=0.02).facts(guarantee.neighbours)
     moved = (2.0 if neighbours == "replace_one" else 1.0) / (500 * 0.02) + 2e-8
     rounding = 2.0 * (1.0 / 0.02) * 2.0**-34
@@ -79,7 +80,7 @@ def test_no_change_of_the_function_is_seen_better_than_the_theorem_says(
 
 @pytest.mark.usefixtures("no_sync")
 def test_the_answers_of_a_session_have_the_claimed_law(tmp_path: Path) -> None:
-    """Over many sessions, asked in pieces and again: covariance noise_scale^2 K, and one draw a point."""
+    """Over many sessions, asked in pieces and again: covariance noise_scale^2 K, and one draw per point."""
     learner = written_learner()
     points = points_in_ball(8, 3, 1)
     points[3] = points[2] + 1e-3
@@ -92,7 +93,7 @@ def test_the_answers_of_a_session_have_the_claimed_law(tmp_path: Path) -> None:
         assert np.array_equal(again, [*first, *rest])
         noises.append(again - learner.values(points)[:, 0])
         session.close()
-    scale = session.certificate.mechanism.noise_scale  # type: ignore[union-attr]
+    scale = noise_scale(session)
     covariance = scale**2 * (learner.similarity(points, points) + (FACTOR_JITTER + VALUE_JITTER) * np.eye(8))
     assert least_p_value(np.array(noises), covariance) > SURPRISE
     shuffled = np.random.default_rng(0).permuted(np.array(noises), axis=0)  # right variances, no dependence
@@ -113,7 +114,7 @@ def test_several_functions_have_independent_paths(tmp_path: Path) -> None:
         )
         noises.append((session.decide(points).scores - learner.values(points)).T.ravel())
         session.close()
-    scale = session.certificate.mechanism.noise_scale  # type: ignore[union-attr]
+    scale = noise_scale(session)
     one = learner.similarity(points, points) + (FACTOR_JITTER + VALUE_JITTER) * np.eye(3)
     covariance = scale**2 * np.kron(np.eye(2), one)
     assert least_p_value(np.array(noises), covariance) > SURPRISE
@@ -132,7 +133,7 @@ def _errors_of_adaptive_queries(path: Path, count: int) -> np.ndarray:
         step = rng.normal(size=3) * 0.5 + 0.05 * np.sign(score)
         point = (point + step) / max(1.0, 1.01 * float(np.linalg.norm(point + step)))
     session.close()
-    return errors / session.certificate.mechanism.noise_scale  # type: ignore[union-attr]
+    return errors / noise_scale(session)
 
 
 def _error_does_not_grow(errors: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Shared by the tests of sessions."""
+"""Shared by the tests of mechanisms that answer in sessions."""
 
 from __future__ import annotations
 

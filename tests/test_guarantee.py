@@ -6,7 +6,9 @@ import math
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,8 +42,8 @@ ROWS = 400
 rng = np.random.default_rng(0)
 X = rng.normal(size=(ROWS, 2)) / 2.0
 Y = (X[:, 0] > 0).astype(int)
-ARRAYS = {"norm_bound": 1.0, "classes": [0, 1]}
-WEAK = {
+ARRAYS: dict[str, Any] = {"norm_bound": 1.0, "classes": [0, 1]}
+WEAK: dict[str, dict[str, Any]] = {
     "large epsilon": {"epsilon": 20.5, "delta": 1e-6},
     "large delta": {"epsilon": 1.0, "delta": 1.0 / ROWS},
 }
@@ -77,43 +79,44 @@ def test_the_word_is_a_word() -> None:
         check_strength(Guarantee(1.0), 100, accepted="no")  # type: ignore[arg-type]
 
 
-def made_by_estimator(tmp_path: Path, **promise):
+def made_by_estimator(tmp_path: Path, **promise: Any) -> Any:
     return PrivateLogisticRegression(**ARRAYS, **promise).fit(X, Y).certificate_
 
 
-def made_by_machine(tmp_path: Path, **promise):
+def made_by_machine(tmp_path: Path, **promise: Any) -> Any:
     return PrivateSVC(**ARRAYS, **promise).fit(X, Y).certificate_
 
 
-def made_by_regression(tmp_path: Path, **promise):
+def made_by_regression(tmp_path: Path, **promise: Any) -> Any:
     return PrivateRegressor(norm_bound=1.0, target_bounds=(0, 1), **promise).fit(X, Y).certificate_
 
 
-def made_by_search(tmp_path: Path, method: str = "auto", **promise):
+def made_by_search(tmp_path: Path, method: str = "auto", **promise: Any) -> Any:
     model = PrivateLogisticRegression(**ARRAYS, mechanism="output")
     search = PrivateGridSearch(model, {"regularization": [0.1, 0.2]}, method=method, **promise)
     return search.fit(X, Y).certificate_
 
 
-def made_by_partition(tmp_path: Path, **promise):
+def made_by_partition(tmp_path: Path, **promise: Any) -> Any:
     return made_by_search(tmp_path, "partition", **promise)
 
 
-def made_by_session(tmp_path: Path, epsilon: float, delta: float, **words):
+def made_by_session(tmp_path: Path, epsilon: float, delta: float, **words: Any) -> Any:
     guarantee = Guarantee(epsilon, delta)
     learner = KernelLearner(guarantee=guarantee, **ARRAYS).fit(X, Y)
     with InteractivePredictor(learner, guarantee, state=tmp_path / "state", **words) as session:
         return session.certificate
 
 
-def made_by_discovery(tmp_path: Path, **promise):
+def made_by_discovery(tmp_path: Path, **promise: Any) -> Any:
     draft = SchemaDraft.from_dict(
         {"name": "census", "columns": {"age": {"type": "number", "lower": "buy", "upper": "buy"}}}
     )
     return discover(simulated_census(ROWS, seed=1), draft, **promise).bought[-1]
 
 
-MAKERS = [
+Maker = Callable[..., Any]
+MAKERS: list[Maker] = [
     made_by_estimator,
     made_by_machine,
     made_by_regression,
@@ -126,7 +129,7 @@ MAKERS = [
 
 @weak_promises
 @pytest.mark.parametrize("make", MAKERS)
-def test_a_weak_promise_needs_a_word(make, promise, tmp_path: Path) -> None:
+def test_a_weak_promise_needs_a_word(make: Maker, promise: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="hardly private"):
         make(tmp_path, **promise)
     made = make(tmp_path, **promise, accept_weak_privacy=True)
@@ -152,7 +155,7 @@ def test_the_noise_decides_what_delta_is() -> None:
 
 
 @weak_promises
-def test_what_promises_nothing_needs_no_word(promise) -> None:
+def test_what_promises_nothing_needs_no_word(promise: dict[str, Any]) -> None:
     seeded = PrivateLogisticRegression(**ARRAYS, **promise, random_state=0).fit(X, Y)
     assert not seeded.certificate_.is_private
     assert (
@@ -176,8 +179,13 @@ def test_persons_count_not_rows() -> None:
         PrivateLogisticRegression(schema=schema, epsilon=1.0, delta=1.0 / (ROWS / 4)).fit(table)
 
 
-def receipt(epsilon: float, **changed) -> Purchase:
-    facts = {"bounds": ("age lower",), "quantile_epsilon": epsilon / 2, "records": ROWS, "rows_per_person": 1}
+def receipt(epsilon: float, **changed: Any) -> Purchase:
+    facts: dict[str, Any] = {
+        "bounds": ("age lower",),
+        "quantile_epsilon": epsilon / 2,
+        "records": ROWS,
+        "rows_per_person": 1,
+    }
     facts |= {"delta": 0.0, "neighbours": "replace_one", "randomness": "secure", "secure": True}
     return Purchase(epsilon=epsilon, **facts | changed)
 
@@ -186,7 +194,7 @@ def test_what_was_bought_counts() -> None:
     assert with_purchases(Guarantee(12.0), [receipt(9.0)]) == Guarantee(21.0)
     assert with_purchases(Guarantee(12.0), [receipt(9.0, neighbours="zero_out")]) == Guarantee(12.0)
     schema = census_schema().model_copy(update={"bought": (receipt(9.0),)})
-    settings = {"schema": schema, "delta": 1e-6}
+    settings: dict[str, Any] = {"schema": schema, "delta": 1e-6}
     people = simulated_census(ROWS, seed=1)
     with pytest.raises(InvalidParameter, match="epsilon 21 is above 20"):
         PrivateLogisticRegression(**settings, epsilon=12.0).fit(people)
@@ -207,7 +215,7 @@ def test_a_partition_is_about_all_its_records(tmp_path: Path) -> None:
 
 
 @weak_promises
-def test_a_release_says_it_to_strangers(promise, tmp_path: Path) -> None:
+def test_a_release_says_it_to_strangers(promise: dict[str, Any], tmp_path: Path) -> None:
     model = PrivateLogisticRegression(**ARRAYS, **promise, accept_weak_privacy=True).fit(X, Y)
     model.release_.save(tmp_path / "weak.privlearn")
     proven = verify(tmp_path / "weak.privlearn")
@@ -222,7 +230,7 @@ def test_a_release_says_it_to_strangers(promise, tmp_path: Path) -> None:
 
 
 @weak_promises
-def test_a_plan_says_it_and_refuses_nothing(promise) -> None:
+def test_a_plan_says_it_and_refuses_nothing(promise: dict[str, Any]) -> None:
     made = plan(PrivateLogisticRegression(**ARRAYS, **promise), ROWS, columns=2)
     assert "WEAK: this promise is hardly private" in str(made)
     assert made.to_dict()["weakness"] == made.weakness
@@ -231,12 +239,12 @@ def test_a_plan_says_it_and_refuses_nothing(promise) -> None:
     assert "WEAK" not in str(strong)
 
 
-PARTIES = {"schema": census_schema(), "parties": {"a": 500, "b": 1500}}
+PARTIES: dict[str, Any] = {"schema": census_schema(), "parties": {"a": 500, "b": 1500}}
 
 
 @pytest.mark.parametrize("promise", [(20.5, 1e-6), (1.0, 1.0 / 2000)])
-def test_parties_sign_the_word(promise) -> None:
-    asked = {"epsilon": promise[0], "delta": promise[1]}
+def test_parties_sign_the_word(promise: tuple[float, float]) -> None:
+    asked: dict[str, Any] = {"epsilon": promise[0], "delta": promise[1]}
     with pytest.raises(ValueError, match="hardly private"):
         MultipartyPlan(**PARTIES, **asked)
     accepted = MultipartyPlan(**PARTIES, **asked, accept_weak_privacy=True)
@@ -255,7 +263,7 @@ class TestEpsilonMustBeStated:
         ],
         ids=lambda estimator: type(estimator).__name__,
     )
-    def test_in_fit_and_in_plan(self, estimator) -> None:
+    def test_in_fit_and_in_plan(self, estimator: Any) -> None:
         with pytest.raises(InvalidParameter, match=r"epsilon is not stated: .*epsilon=1\.0"):
             estimator.fit(X, Y)
         with pytest.raises(InvalidParameter, match="epsilon is not stated"):
@@ -264,19 +272,21 @@ class TestEpsilonMustBeStated:
     def test_in_a_search(self) -> None:
         with pytest.raises(InvalidParameter, match="epsilon is not stated"):
             PrivateGridSearch(
-                PrivateLogisticRegression(**ARRAYS), {"regularization": [0.1, 0.2]}, epsilon=None
+                PrivateLogisticRegression(**ARRAYS),
+                {"regularization": [0.1, 0.2]},
+                epsilon=None,  # type: ignore[arg-type]
             ).fit(X, Y)
 
 
 class TestNothingRecorded:
     @pytest.fixture(autouse=True)
-    def _not_yet_said(self):
+    def _not_yet_said(self) -> Iterator[None]:
         _say_that_nothing_is_recorded.cache_clear()
         yield
         _say_that_nothing_is_recorded.cache_clear()
 
     @pytest.mark.parametrize("make", MAKERS)
-    def test_said_once(self, make, tmp_path: Path) -> None:
+    def test_said_once(self, make: Maker, tmp_path: Path) -> None:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             make(tmp_path, epsilon=1.0, delta=1e-6)

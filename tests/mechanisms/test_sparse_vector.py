@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.pinp import FAILURE, QUERIES, AboveThreshold, PaperPINP, TightPINP
@@ -18,7 +19,6 @@ from privlearn.mechanisms.session.task import KernelTask
 from privlearn.randomness import SeededRandomness
 from tests.support.session_support import (
     PROMISE,
-    Array,
     WrittenLearner,
     open_session,
     points_in_ball,
@@ -210,11 +210,11 @@ def test_tight_calibration_spends_what_was_promised(epsilon: float) -> None:
     moved = 2.0 / (10**6 * 0.1) + 2e-8 + 2.0 * 10.0 * 2.0**-34
     rho = mechanism.updates * (mechanism.test_epsilon**2 / 2 + (moved / mechanism.answer_scale) ** 2 / 2)
     assert mechanism.renyi(3.0) == pytest.approx(3.0 * rho)
-    for halved in (
-        {"answer_scale": mechanism.answer_scale / 2},
-        {"test_epsilon": mechanism.test_epsilon * 2},
+    for worse in (
+        dataclasses.replace(mechanism, answer_scale=mechanism.answer_scale / 2),
+        dataclasses.replace(mechanism, test_epsilon=mechanism.test_epsilon * 2),
     ):
-        assert not dataclasses.replace(mechanism, **halved).spends() <= guarantee
+        assert not worse.spends() <= guarantee
 
 
 def test_paper_mode_has_the_papers_constants() -> None:
@@ -285,9 +285,8 @@ def test_after_exhaustion_the_private_function_is_not_read(
     learner = plentiful()
     path = tmp_path / "a.session"
     session = open_session(path, learner, mechanism="pinp", mode=mode)
-    monkeypatch.setattr(
-        session._session, "_mechanism", dataclasses.replace(session.certificate.mechanism, updates=2)
-    )
+    mechanism: Any = session.certificate.mechanism
+    monkeypatch.setattr(session._session, "_mechanism", dataclasses.replace(mechanism, updates=2))
     points = points_in_ball(60, 3, 4)
     sources = session.decide(points).sources.tolist()
     assert session.exhausted

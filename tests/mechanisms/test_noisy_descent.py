@@ -131,7 +131,7 @@ def test_exact_law_of_a_transcript_on_a_line(factor: float) -> None:
 
     def law(records: list[float]) -> Any:
         loss = HuberHinge()
-        sums = [sum(x * loss.derivative(x * w) for x in records) for w in (np.zeros(1), points)]
+        sums = [np.sum([x * loss.derivative(x * w) for x in records], axis=0) for w in (np.zeros(1), points)]
         first = stats.norm.pdf(axis, sums[0], scale)
         second = stats.norm.pdf(axis[np.newaxis], sums[1][:, np.newaxis], scale)
         return first[:, np.newaxis] * second * width**2

@@ -33,7 +33,7 @@ class Keys:
     def get(self, *_: Any) -> str:
         return f"Bearer pl_{ID}_{SECRET}"
 
-    def set(self, case: schemathesis.Case, data: str, _: Any) -> None:
+    def set(self, case: schemathesis.Case[Any], data: str, _: Any) -> None:
         case.headers["Authorization"] = data
 
 
@@ -49,7 +49,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @description.parametrize()
 @settings(max_examples=15, suppress_health_check=list(HealthCheck))
-def test_every_operation(case: schemathesis.Case, server: Served) -> None:
+def test_every_operation(case: schemathesis.Case[Any], server: Served) -> None:
     # What a description can say of rows and of release files is not enough for all that fits it to be accepted.
     case.call_and_validate(base_url=server.url, timeout=60, excluded_checks=[positive_data_acceptance])
 

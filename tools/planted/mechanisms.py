@@ -1,0 +1,280 @@
+"""Defects of mechanisms, of the accounting and the choices under them."""
+# ruff: noqa: E501 - one line per mutant reads as a table
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tools.planted.mutant import (
+    ACCOUNTING,
+    AUDIT,
+    BOUGHT,
+    CALLERS,
+    CHOICES,
+    DEFECTS,
+    EXACT,
+    HOSTILE,
+    LAWS,
+    NOISE,
+    PARTIES,
+    PATH_LAWS,
+    QUESTIONS,
+    RELEASE,
+    SEARCH,
+    SESSIONS,
+    SHARES,
+    WEAK,
+    WHOLE_RUNS,
+    Mutant,
+    scaled,
+)
+
+OUTPUT = "mechanisms/release/output.py"
+OBJECTIVE = "mechanisms/release/objective.py"
+NOISES = "mechanisms/noise.py"
+RELATION = "relation.py"
+TASK = "mechanisms/task.py"
+CALIBRATE = "accounting/calibrate.py"
+CURVES = "accounting/curves.py"
+COMPOSE = "accounting/compose.py"
+TDDL = "mechanisms/release/tddl.py"
+TDIL = "mechanisms/release/tdil.py"
+PINP = "mechanisms/session/pinp.py"
+FUNCTION = "mechanisms/session/function_release.py"
+PATHS = "mechanisms/session/function_release.py"
+STOPPING = "mechanisms/search/random_stopping.py"
+SCORED = "mechanisms/search/search.py"
+EVERY = "mechanisms/search/every_candidate.py"
+PARTITION = "mechanisms/search/partition.py"
+SEARCH_WAYS = "selection/methods.py"
+QUANTILE = "mechanisms/statistics/quantile.py"
+HISTOGRAM = "mechanisms/statistics/histogram.py"
+DISCOVERY = "mechanisms/statistics/discovery.py"
+BUYING = "discovery/buying.py"
+DESCENT = "mechanisms/summed/noisy_descent.py"
+SGD = "mechanisms/summed/psgd.py"
+AGGREGATION = "mechanisms/summed/local_aggregation.py"
+SUMMED = "mechanisms/summed/summed.py"
+TRUSTED = "multiparty/run/training.py"
+SHARE = "multiparty/secure_sum/noise_share.py"
+
+
+def _noise_scales() -> Iterator[Mutant]:
+    yield from scaled(
+        "output gaussian scale", OUTPUT, "return @math.sqrt(task.problems) * self.sensitivity / ratio@"
+    )
+    yield from scaled(
+        "output laplace scale", OUTPUT, "return @math.sqrt(task.dimension) * self.sensitivity / (@share"
+    )
+    yield from scaled("output norm-Gamma scale", OUTPUT, "return @self.sensitivity / share@\n")
+    yield from scaled(
+        "objective gaussian scale", OBJECTIVE, "return @sensitivity / (ratio@ * (1.0 - MARGIN))"
+    )
+    yield from scaled("objective norm-Gamma scale", OBJECTIVE, "return @sensitivity / share@\n")
+    yield from scaled("objective ra12 scale", OBJECTIVE, "return @ra12_noise_scale(@share")
+    yield from scaled(
+        "tolerance gaussian scale", OBJECTIVE, "return @self._joint_distance / (@gaussian_ratio"
+    )
+    yield from scaled(
+        "tolerance norm-Gamma scale", OBJECTIVE, "return @2.0 * self.solver_distance * @self.task.problems"
+    )
+    drawn = "@scale / step@, values.size))"
+    yield from scaled("drawn gaussian noise", NOISES, f"randomness.discrete_gaussian({drawn}")
+    yield from scaled("drawn laplace noise", NOISES, f"randomness.discrete_laplace({drawn}")
+    yield from scaled(
+        "drawn norm-Gamma noise", NOISES, "stretch = @scale * gamma(uniforms[:dimension])@ /", EXACT
+    )
+    yield from scaled("perturbation of the objective", OBJECTIVE, "minimise(@perturbation@ / self.task.total")
+    yield from scaled(
+        "descent scale",
+        DESCENT,
+        "return @self.rounded_sensitivity * math.sqrt(self.rounds / share)@ /",
+        PARTIES,
+    )
+    yield from scaled("curvature scale", DESCENT, "return @_moment_sensitivity(self.task) * spread@", PARTIES)
+    yield from scaled(
+        "asked gradient noise", DESCENT, "self._gradient_bound, self._noise(@self.noise_scale@)", PARTIES
+    )
+    yield from scaled(
+        "aggregation scale",
+        AGGREGATION,
+        "return @math.sqrt(task.problems) * self.sensitivity / (@target",
+        PARTIES,
+    )
+    yield from scaled(
+        "pure aggregation scale", AGGREGATION, "return @task.problems * self.sensitivity / (@epsilon", PARTIES
+    )
+    yield from scaled(
+        "psgd noise drawn anew", SGD, "return @self.task.gradient_sensitivity / @self.limit_epsilon", PARTIES
+    )
+    yield from scaled("psgd noise drawn once", SGD, "return @ra12_noise_scale(@rest", PARTIES)
+    yield from scaled("noise of the trusted sum", TRUSTED, "scale = @noise.scale * (@self", PARTIES)
+    yield from scaled("noise share", SHARE, "return @self.scale / math.sqrt(self.cohort.honest)@", SHARES)
+    yield from scaled(
+        "drawn noise share",
+        SHARE,
+        "randomness.discrete_gaussian(@self.share_scale / self.step@, dimension)",
+        SHARES,
+    )
+    yield from scaled(
+        "calibrated noise of a score", SCORED, "return @_rows_per_person(candidates) / (@ratio", SEARCH
+    )
+    yield from scaled(
+        "drawn noise of a score", SCORED, "np.array([mistakes]), @self.score_noise_scale@, ", SEARCH
+    )
+    yield from scaled(
+        "weight of the exponential choice", PARTITION, "return -@self.selection_epsilon@ * mistakes", SEARCH
+    )
+
+
+MUTANTS = [
+    *_noise_scales(),
+    Mutant("slack skipped", OBJECTIVE, "return factor * self.task.jacobian_slack", "return 0.0 * self.task.jacobian_slack", LAWS),
+    Mutant("papers' slack counted once", OBJECTIVE, '== "tight" else 2.0', '== "tight" else 1.0', LAWS),
+    Mutant("slack without the class weight", TASK, "self.loss.smoothness * self.weight_bound", "self.loss.smoothness", LAWS),
+    Mutant("slack of one row for a person of many", TASK, "self.rows_per_person * math.log1p(ratio)", "math.log1p(ratio)", LAWS),
+    Mutant("slack of averaged rows as of one", TASK, "return ratio if self.averaged else", "return", LAWS),
+    Mutant("regularization not raised", OBJECTIVE, "if slack <= limit * (1.0 - MARGIN):", "if True:", LAWS),
+    Mutant("gradient sensitivity halved", RELATION, "gradients=2,", "gradients=1,", LAWS),
+    Mutant("zero_out for free", RELATION, "gradients=1,", "gradients=1e-9,", LAWS),
+    Mutant("gradients without the class weight", TASK, "self.loss.lipschitz * self.weight_bound *", "self.loss.lipschitz *", LAWS),
+    Mutant("gradients of one row for a person of many", TASK, "* self.weight_bound * self.rows_per_person", "* self.weight_bound", LAWS),
+    Mutant("sqrt(K) dropped, output", OUTPUT, "return math.sqrt(task.problems) * self.sensitivity / ratio", "return self.sensitivity / ratio", LAWS),
+    Mutant("K dropped, pure output", OUTPUT, "share = epsilon * (1.0 - MARGIN) / task.problems", "share = epsilon * (1.0 - MARGIN)", LAWS),
+    Mutant("K dropped, objective", OBJECTIVE, "            times=task.problems,\n", "", LAWS),
+    Mutant("K dropped, pure objective", OBJECTIVE, "share = self._main_epsilon * (1.0 - MARGIN) / task.problems - self.slack", "share = self._main_epsilon * (1.0 - MARGIN) - self.slack", LAWS),
+    Mutant("sqrt(K) dropped, tolerance", OBJECTIVE, "return math.sqrt(self.task.problems) * 2.0 * self.solver_distance", "return 2.0 * self.solver_distance", LAWS),
+    Mutant("sqrt(d) dropped, laplace", OUTPUT, "return math.sqrt(task.dimension) * self.sensitivity / (share", "return self.sensitivity / (share", LAWS),
+    Mutant("tolerance outside the sensitivity", OUTPUT, " + 2.0 * self.solver_distance", "", DEFECTS),
+    Mutant("tolerance noise skipped", OBJECTIVE, "return ADD_NOISE[self.noise](minimisers, self.tolerance_noise_scale, randomness)", "return minimisers", NOISE),
+    Mutant("output noise skipped", OUTPUT, "vectors = minimisers.reshape", "return minimisers\n        vectors = minimisers.reshape", NOISE),
+    Mutant("tolerance's epsilon counted twice", OBJECTIVE, "return self.guarantee.epsilon * (1.0 - TOLERANCE_SHARE)", "return self.guarantee.epsilon", LAWS),
+    Mutant("tolerance's delta counted twice", OBJECTIVE, "delta = self._main_delta() + self._tolerance_delta()", "delta = self._main_delta()", RELEASE),
+    Mutant("main delta not reduced", OBJECTIVE, "main_delta = self.guarantee.delta * (1.0 - TOLERANCE_SHARE)", "main_delta = self.guarantee.delta", LAWS),
+    Mutant("one draw for all classes", NOISES, "return _add_integers(values, step, randomness.discrete_gaussian(scale / step, values.size))", "one = randomness.discrete_gaussian(scale / step, values.shape[-1])\n    return _add_integers(values, step, np.broadcast_to(one, values.shape))", DEFECTS),
+    Mutant("one norm-Gamma draw for all classes", NOISES, "for row in np.atleast_2d(values)]", "for row in [np.atleast_2d(values)[0]]] * len(np.atleast_2d(values))", DEFECTS),
+    Mutant("noise per class for the multinomial loss", OUTPUT, "minimisers.reshape(self.task.problems, self.task.dimension)", "minimisers", NOISE),
+    Mutant("values not rounded to the grid", NOISES, "return _from_grid(sums, step).reshape(values.shape)\n\n\ndef _from_grid", "return values + step * draws.reshape(values.shape)\n\n\ndef _from_grid", NOISE),
+    Mutant("norm-Gamma noise on a lattice of its own", NOISES, "step = grid_step(scale, GAMMA_GRID_BITS)\n", "step = grid_step(scale, GAMMA_GRID_BITS)\n    values = np.rint(values / step) * step\n", EXACT),
+    Mutant("norm-Gamma sum rounded to a finer grid", NOISES, "(value + stretch * part) / step for", "(value + stretch * part) / (step / 2) for", EXACT),
+    Mutant("a draw rounded before it is added", NOISES, "sums = (int(steps) + drawn for", "sums = (int(steps) + int(float(drawn)) for", NOISE),
+    Mutant("the ball's middle for the real number", "mechanisms/noise.py", "return arb((2 * digits + 1, -bits - 1), (1, -bits - 1))", "return arb((2 * digits + 1, -bits - 1))", EXACT),
+    Mutant("the interval's lower end for the real number", "mechanisms/noise.py", "return arb((2 * digits + 1, -bits - 1), (1, -bits - 1))", "return arb((digits, -bits))", EXACT),
+    Mutant("new reals where more bits were needed", "mechanisms/noise.py", "known = [digits << more | randomness.bits(more) for digits in known]", "known = [randomness.bits(bits + more) for _ in known]", EXACT),
+    Mutant("rounded down, not to the nearest", "mechanisms/noise.py", "_HALF = arb(0.5)", "_HALF = arb(0)", EXACT),
+    Mutant("the lower half of the ball taken", "mechanisms/search/selection.py", "if height <= 0 or exponential < excess:", "if exponential < excess:", CHOICES),
+    Mutant("every proposed point taken", "mechanisms/search/selection.py", "if height <= 0 or exponential < excess:", "if height <= 0 or exponential < 0:", CHOICES),
+    Mutant("a point taken before it is clear", "mechanisms/search/selection.py", "    if not (height > 0 and exponential >= excess):\n        return None\n", "", CHOICES),
+    Mutant("grid as coarse as the noise", NOISES, "GRID_BITS = 44\n", "GRID_BITS = 1\n", NOISE),
+    Mutant("norm of an exponential, not of a Gamma", NOISES, "gamma(uniforms[:dimension])", "gamma(uniforms[:1])", NOISE),
+    Mutant("direction from a cube", NOISES, "/ norm(direction)", "/ max(map(abs, direction))", NOISE),
+    Mutant("seeded generator called secure", "randomness.py", 'for tests and experiments only"\n    secure = False', 'for tests and experiments only"\n    secure = True', NOISE),
+    Mutant("secure draws from a seed", "randomness.py", "        return SecureRandomness()\n", "        return SeededRandomness(0)\n", NOISE),
+    Mutant("persons: discover does not ask what a person is", BUYING, "    refuse_unclear_persons(wanted, column_names(table))\n", "", BOUGHT),
+    Mutant("asked tolerance is not raised", "mechanisms/task.py", "**{asked: max(getattr(self, asked), least)}", "**{asked: getattr(self, asked)}", DEFECTS),
+    Mutant("infinite epsilon adds noise", OUTPUT, "        if not self.guarantee.is_private:\n            return minimisers\n", "", DEFECTS),
+    Mutant("negative radius squared", OBJECTIVE, "quantile = max(radius, 0.0) / self.noise_scale", "quantile = radius / self.noise_scale", LAWS),
+    Mutant("hockey stick of half the distance", CURVES, "dtype=float) - self.ratio**2 / 2.0) / self.ratio", "dtype=float) - self.ratio**2 / 4.0) / self.ratio", ACCOUNTING),
+    Mutant("cancellation again", CURVES, "if self.ratio <= _NARROW:", "if False:", ACCOUNTING),
+    Mutant("cancellation far out", CURVES, "np.where(x > _FAR,", "np.where(x > 1e9,", ACCOUNTING),
+    Mutant("curves not rounded upwards", CURVES, "return np.minimum(found + exponent + _ROUNDING, 0.0)", "return np.minimum(found, 0.0)", ACCOUNTING),
+    Mutant("epsilon rounded downwards", "accounting/conversions.py", "float(found) + 4.0 * precision", "float(found) - 4.0 * precision", ACCOUNTING),
+    Mutant("slack added, not subtracted", CURVES, "np.maximum(np.abs(at) - self.slack, 0.0)", "np.maximum(np.abs(at) + self.slack, 0.0)", ACCOUNTING),
+    Mutant("chord dropped", CURVES, "np.where(np.abs(at) < self.slack, self._chord(at),", "np.where(np.abs(at) < 0.0, self._chord(at),", ACCOUNTING),
+    Mutant("composition of one", COMPOSE, "power = _power(spectrum, times)", "power = _power(spectrum, 1)", ACCOUNTING),
+    Mutant("composition without the tilt", COMPOSE, "return low, *moments(low)[1:]", "return 0.0, *moments(0.0)[1:]", ACCOUNTING),
+    Mutant("the transform's error not counted", COMPOSE, "float(np.sum(weights * chances)) + error * _length(weights)", "float(np.sum(weights * chances))", ACCOUNTING),
+    Mutant("infinite losses for free", COMPOSE, "return min(1.0, lost + _finite_part", "return min(1.0, _finite_part", ACCOUNTING),
+    Mutant("losses beyond the period for free", COMPOSE, "found += math.exp(min(times", "found += 0.0 * math.exp(min(times", ACCOUNTING),
+    Mutant("losses without their mirror image", COMPOSE, "negative = positive * np.exp", "negative = 0.0 * positive * np.exp", ACCOUNTING),
+    Mutant("deltas below the grid", CALIBRATE, "if times > 1 and delta < LEAST_COMPOSED_DELTA:", "if False:", ACCOUNTING),
+    Mutant("Renyi without the order", COMPOSE, "math.log(order * (order - 1.0) * area)", "math.log(order * area)", ACCOUNTING),
+    Mutant("search from the unsafe side", CALIBRATE, "        low, high = (middle, high) if holds(middle) else (low, middle)\n    return low", "        low, high = (middle, high) if holds(middle) else (low, middle)\n    return high", ACCOUNTING),
+    Mutant("validation rows trained on", SEARCH_WAYS, "take(work, parts[place]), take(work, last)", "take(work, np.append(parts[place], last)), take(work, last)", SEARCH),
+    Mutant("scored on the rows trained on", SEARCH_WAYS, "take(work, parts[place]), take(work, last)", "take(work, parts[place]), take(work, parts[place])", SEARCH),
+    Mutant("parts that overlap", PARTITION, "return np.array_split(order, parts)", "return [*np.array_split(order, parts)[:-1], order]", SEARCH),
+    Mutant("parts of persons with several rows", PARTITION, "if any(task.rows_per_person > 1 or task.averaged for task in tasks):", "if False:", SEARCH),
+    Mutant("choice's epsilon not counted", PARTITION, "epsilon = max(trained.epsilon, self.selection_epsilon + SELECTION_ROUNDING)", "epsilon = trained.epsilon", SEARCH),
+    Mutant("as many trials as expected, always", STOPPING, "while draw_below(self.expected_trials, randomness) != 0:", "for _ in range(self.expected_trials - 1):", SEARCH),
+    Mutant("twice as many trials", STOPPING, "while draw_below(self.expected_trials, randomness) != 0:", "while draw_below(2 * self.expected_trials, randomness) != 0:", SEARCH),
+    Mutant("the worst trial released", SCORED, "return min(trials", "return max(trials", SEARCH),
+    Mutant("every trial with the whole promise", EVERY, "fit = rho * (1.0 - MARGIN) / (len(plans) * (1.0 + SCORE_SHARE))", "fit = rho * (1.0 - MARGIN) / (1.0 + SCORE_SHARE)", SEARCH),
+    Mutant("every trial's score for free", EVERY, "for candidate in self.candidates) + scores", "for candidate in self.candidates)", SEARCH),
+    Mutant("one of all trials counted", EVERY, "return sum(candidate.renyi(order) for candidate in self.candidates)", "return max(candidate.renyi(order) for candidate in self.candidates)", SEARCH),
+    Mutant("trials with the whole promise", STOPPING, "/ STOPPED_PURE\n", "\n", SEARCH),
+    Mutant("the score for free", STOPPING, "return self._largest_renyi(order) + order * self.score_ratio**2 / 2.0", "return self._largest_renyi(order)", SEARCH),
+    Mutant("a person's rows scored as one", SCORED, "return max(candidate.task.rows_per_person for candidate in candidates)", "return 1", SEARCH),
+    Mutant("the cheapest candidate counted", "mechanisms/search/search.py", "return max(candidate.renyi(order) for candidate in self.candidates)", "return min(candidate.renyi(order) for candidate in self.candidates)", SEARCH),
+    Mutant("search not charged", "selection/search.py", "= charge.pay_for(chosen)", "= chosen()", SEARCH),
+    Mutant("mistakes above one", "selection/candidates.py", "parts = parts * work.rows.person_weights", "pass", SEARCH),
+    Mutant("the choice for free", "accounting/calibrate.py", "return trial(order) + chosen + spread / (order - 1.0)", "return trial(order) + spread / (order - 1.0)", ACCOUNTING),
+    Mutant("the choice at half its price", "accounting/calibrate.py", "chosen = 2.0 * (", "chosen = 1.0 * (", ACCOUNTING),
+    Mutant("pure choices at twice an epsilon", "accounting/calibrate.py", "STOPPED_PURE = 3.0", "STOPPED_PURE = 2.0", ACCOUNTING),
+    Mutant("ra12 as Procedure 3 prints it", CALIBRATE, "math.sqrt(quantile**2 + 2.0 * epsilon)", "math.sqrt(quantile + 2.0 * epsilon)", ACCOUNTING),
+    Mutant("composition off by one", COMPOSE, "power = _power(spectrum, times)", "power = _power(spectrum, max(times - 1, 1))", ACCOUNTING),
+    Mutant("composition off by one, tddl", TDDL, "return self.task.problems * self.probes_count", "return self.task.problems * self.probes_count - 1", QUESTIONS),
+    Mutant("composition off by one, tdil", TDIL, "self.task.problems * self.rounds * (selection", "self.task.problems * (self.rounds - 1) * (selection", QUESTIONS),
+    Mutant("composition off by one, pinp", PINP, "self.updates * (self.test_epsilon**2", "(self.updates - 1) * (self.test_epsilon**2", SESSIONS),
+    *scaled("session: drawn noise of a path", PATHS, "_integers(@2.0**DRAW_BITS@, shape", PATH_LAWS),
+    *scaled("session: noise of the sparse vector", "mechanisms/session/pinp.py", "return @2.0 * self.sensitivity / (self.epsilon@ - ", SESSIONS),
+    *scaled("session: noise of an answer, pinp", PINP, "add_gaussian(np.array([value]), @self.answer_scale@, randomness)", SESSIONS),
+    Mutant("session: sqrt(K) dropped", FUNCTION, "return math.sqrt(facts.task.problems) * math.hypot", "return math.hypot", PATH_LAWS),
+    Mutant("session: rounding of values for free", FUNCTION, "rounding = 2.0 * facts.evaluation_error", "rounding = 0.0 * facts.evaluation_error", PATH_LAWS),
+    Mutant("session: one path for all functions", PATHS, "draws = _integers(2.0**DRAW_BITS, shape, randomness)", "draws = [row * shape[1] for row in _integers(2.0**DRAW_BITS, (shape[0], 1), randomness)]", PATH_LAWS),
+    Mutant("session: independent noise", PATHS, "left = _to_grid(self._solve(cross.T).T)", "left = 0.0 * _to_grid(self._solve(cross.T).T)", PATH_LAWS),
+    *scaled("noise of function release", "mechanisms/session/function_release.py", "return cls(facts, guarantee, @_distance(facts) / (@ratio", ("mechanisms/test_function_release.py",)),
+    *scaled("noise of tddl", TDDL, "points.T, @self.noise_scale@, randomness)", QUESTIONS),
+    *scaled("noise of tdil", TDIL, "add_gaussian(gap, @self.noise_scale@, randomness)", QUESTIONS),
+    Mutant("selection twice too sharp, tdil", TDIL, "return self.selection_epsilon / (2.0 * self.sensitivity)", "return self.selection_epsilon / self.sensitivity", QUESTIONS),
+    Mutant("wrong sensitivity of answers", "mechanisms/release/answers.py", "return task.minimiser_sensitivity + 2.0 * (distance + rounding)", "return 0.5 * task.minimiser_sensitivity + 2.0 * (distance + rounding)", AUDIT),
+    Mutant("wrong sensitivity, zero_out as exchange", RELATION, "gradients=2,", "gradients=1,", AUDIT),
+    Mutant("slack with the root of the curvature", TASK, "return self.loss.smoothness * self.weight_bound", "return self.loss.smoothness**0.5 * self.weight_bound", AUDIT),
+    Mutant("slack skipped, seen by the audit", OBJECTIVE, "return factor * self.task.jacobian_slack", "return 0.0 * self.task.jacobian_slack", AUDIT),
+    Mutant("half the noise drawn, seen by the audit", OBJECTIVE, "perturbation = ADD_NOISE[self.noise](nothing, self.noise_scale, randomness)", "perturbation = ADD_NOISE[self.noise](nothing, 0.5 * self.noise_scale, randomness)", AUDIT),
+    Mutant("one noise for all classes, seen by the audit", OUTPUT, "return ADD_NOISE[self.noise](vectors, self.noise_scale, randomness).reshape(minimisers.shape)", "one = ADD_NOISE[self.noise](np.zeros_like(vectors[:1]), self.noise_scale, randomness)\n        return (vectors + one).reshape(minimisers.shape)", AUDIT),
+    Mutant("noise drawn twice for a long minimiser", OUTPUT, "        # One row per problem: the multinomial", "        if float(minimisers[0, 0]) > 0:\n            ADD_NOISE[self.noise](minimisers, self.noise_scale, randomness)\n        # One row per problem: the multinomial", AUDIT),
+    Mutant("half the noise of a list drawn, seen by the audit", HISTOGRAM, "astype(np.float64), noise_scale, randomness)", "astype(np.float64), 0.5 * noise_scale, randomness)", WHOLE_RUNS),
+    Mutant("half a path drawn, seen by the audit", PATHS, "_integers(2.0**DRAW_BITS, shape", "_integers(0.5 * 2.0**DRAW_BITS, shape", WHOLE_RUNS),
+    Mutant("half the noise of the sparse vector, seen by the audit", "mechanisms/session/pinp.py", "return 2.0 * self.sensitivity / (self.epsilon", "return self.sensitivity / (self.epsilon", WHOLE_RUNS),
+    Mutant("half the noise of an answer, seen by the audit", PINP, "add_gaussian(np.array([value]), self.answer_scale, randomness)", "add_gaussian(np.array([value]), 0.5 * self.answer_scale, randomness)", WHOLE_RUNS),
+    Mutant("draws repeated", "randomness.py", "def _draw(measurement: Measurement, size: int) -> Integers:\n    return np.array(measurement([0] * size), dtype=np.int64)", "_DRAWN: dict[int, Integers] = {}\n\n\ndef _draw(measurement: Measurement, size: int) -> Integers:\n    return _DRAWN.setdefault(size, np.array(measurement([0] * size), dtype=np.int64))", DEFECTS),
+    Mutant("coefficients asked about not bounded", SUMMED, "cut = np.clip(self.coefficients, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)", "cut = self.coefficients", HOSTILE),
+    Mutant("rounds not composed", DESCENT, 'kinds.count("gradients") * gradient**2', "gradient**2", PARTIES),
+    Mutant("second moments for free", DESCENT, ' + kinds.count("second_moments") * moments**2', "", PARTIES),
+    Mutant("second moments as for zero_out", RELATION, "moments=math.sqrt(2.0),", "moments=1.0,", PARTIES),
+    Mutant("second moments without the class weight", DESCENT, "task.relation.moments * task.weight_bound * task.rows", "task.relation.moments * task.rows", PARTIES),
+    Mutant("second moments of one row for a person of many", DESCENT, "task.weight_bound * task.rows_per_person + summation", "task.weight_bound + summation", PARTIES),
+    Mutant("sqrt(K) dropped, descent", SUMMED, "return math.sqrt(self.task.problems) * (", "return 1.0 * (", PARTIES),
+    Mutant("rounding of sums for free", SUMMED, "2.0 * SUM_ROUNDING * task.total", "0.0 * SUM_ROUNDING * task.total", PARTIES),
+    Mutant("rounding to the grid for free", SUMMED, "math.sqrt(length) * 2.0**-SHARE_GRID_BITS", "0.0", PARTIES),
+    Mutant("off-diagonal moments counted once", SUMMED, "np.where(rows == columns, 1.0, math.sqrt(2.0)))\n\n\ndef unpacked", "1.0)\n\n\ndef unpacked", PARTIES),
+    Mutant("momentum dropped", DESCENT, "ahead = here + momentum * (here - before)", "ahead = here", PARTIES),
+    Mutant("steps without the curvature's noise bound", DESCENT, "np.maximum(values + most, 0.0)", "np.maximum(values, 0.0)", PARTIES),
+    Mutant("uniform mean counts all records", AGGREGATION, 'count = task.total if calibration == "weighted" else parties * smallest_party', "count = task.total", PARTIES),
+    Mutant("solver's distance ignored, aggregation", AGGREGATION, "return exact + 2.0 * task.solver_distance", "return exact", PARTIES),
+    Mutant("dropped-out party still counted", AGGREGATION, ".task.dimension) / present", ".task.dimension)", PARTIES),
+    Mutant("psgd claims the limit's guarantee", SGD, "claim = Guarantee(epsilon * (1.0 + MARGIN)", "claim = Guarantee(guarantee.epsilon", PARTIES),
+    Mutant("psgd raises Lambda as printed", SGD, "math.expm1(self.limit_epsilon / 4.0)", "math.expm1(self.task.loss.smoothness / 4.0)", PARTIES),
+    *scaled("choice of a quantile", QUANTILE, "scores = log_weights - @epsilon / (2.0 * rows * sensitivity)@ *", BOUGHT),
+    *scaled("noise of a histogram", HISTOGRAM, "astype(np.float64), @noise_scale@, randomness)", BOUGHT),
+    Mutant("centre moves by one", QUANTILE, "centre_losses(_ordered(cells), points), 2,", "centre_losses(_ordered(cells), points), 1,", BOUGHT),
+    Mutant("spread moves by one", QUANTILE, "centre_losses(_ordered(distances), points), 2,", "centre_losses(_ordered(distances), points), 1,", BOUGHT),
+    Mutant("quantile of one row for a person of many", QUANTILE, "(2.0 * rows * sensitivity)", "(2.0 * sensitivity)", BOUGHT),
+    Mutant("losses rounded before they are compared", QUANTILE, "(losses - losses.min())", "losses", BOUGHT),
+    Mutant("cells equal to a bound count as beyond", QUANTILE, "np.maximum(above - beyond, beyond - from_here_on)", "np.abs(from_here_on - beyond)", BOUGHT),
+    Mutant("rare values above a threshold of noise alone", HISTOGRAM, "return float(rows + noise_scale", "return float(noise_scale", BOUGHT),
+    Mutant("rare values of one row for a person of many", HISTOGRAM, "return float(rows * norm.sf((threshold - rows) / noise_scale))", "return float(norm.sf((threshold - 1) / noise_scale))", BOUGHT),
+    Mutant("histogram moves by one under replace_one", RELATION, "counts=math.sqrt(2.0),", "counts=1.0,", BOUGHT),
+    Mutant("rare event for free", DISCOVERY, "zcdp_budget(epsilon, guarantee.delta - rare)", "zcdp_budget(epsilon, guarantee.delta)", BOUGHT),
+    Mutant("anchors for free", DISCOVERY, "self.bounds * bound**2 + self.anchors * anchor**2", "self.bounds * bound**2", BOUGHT),
+    Mutant("anchors not planned for", DISCOVERY, "BOUND_WEIGHT * (bounds + ANCHOR**2 * anchors)", "BOUND_WEIGHT * bounds", BOUGHT),
+    Mutant("noise is sold", DISCOVERY, "        plan._refuse_noise()\n", "", BOUGHT),
+    Mutant("bought before the charge", BUYING, "charge.pay_for(_reader(records, draft, plan, randomness))", "_reader(records, draft, plan, randomness)()", BOUGHT),
+    Mutant("order of values shown", BUYING, "return sorted(value", "return list(value", BOUGHT),
+    Mutant("all rows of a person counted", BUYING, "return rows.take(np.unique(owner, return_index=True)[1])", "return rows", BOUGHT),
+    Mutant("table not checked before it is paid for", BUYING, "        encoder.encode(rows.slice(part.start, part.stop - part.start))\n", "        pass\n", BOUGHT),
+    Mutant("weak: a part for the whole", PARTITION, "sum(candidate.task.total for candidate in self.candidates) + self.validation_rows", "self.candidates[0].task.total", WEAK),
+    Mutant("weak: a purchase", BUYING, "        accept_weak_privacy=accept_weak_privacy,\n", "        accept_weak_privacy=True,\n", WEAK),
+    Mutant("callers: of a search not looked at", "selection/search.py", "            check_callers()\n", "            pass\n", CALLERS),
+    Mutant("shares rounded up", "splitting.py", "rounded_down(share * exact(whole))", "float(share) * whole", BOUGHT),
+]  # fmt: skip

@@ -1,0 +1,58 @@
+"""Defects among several holders: plans, masks, shares of noise."""
+# ruff: noqa: E501 - one line per mutant reads as a table
+
+from __future__ import annotations
+
+from tools.planted.mutant import HOSTILE, LIARS, MASKS, PARTIES, RUNS, SHARES, WEAK, WHOLE_RUNS, Mutant
+
+TRUSTED = "multiparty/run/training.py"
+PARTY_RUN = "multiparty/run/party_run.py"
+SHARE = "multiparty/secure_sum/noise_share.py"
+FIXED_POINT = "multiparty/secure_sum/noise_share.py"
+MASKING_PARTY = "multiparty/secure_sum/party.py"
+MASK = "multiparty/secure_sum/masks.py"
+
+MUTANTS = [
+    Mutant("half the noise of a share drawn, seen by the audit", SHARE, "randomness.discrete_gaussian(self.share_scale / self.step, dimension)", "randomness.discrete_gaussian(0.5 * self.share_scale / self.step, dimension)", WHOLE_RUNS),
+    Mutant("noise shared among the missing too", SHARE, "math.sqrt(self.cohort.honest)\n", "math.sqrt(self.cohort.parties)\n", SHARES),
+    Mutant("gap of the summed law forgotten", SHARE, "+ 10.0 * math.fsum(gaps)", "+ 0.0 * math.fsum(gaps)", SHARES),
+    Mutant("rounding of the summands for free", SHARE, "sensitivity / self.step + math.sqrt(dimension)", "sensitivity / self.step", SHARES),
+    Mutant("overflow of the noise forgotten", FIXED_POINT, "return values + TAIL", "return values + 0.0 * TAIL", SHARES),
+    Mutant("overflow of the parties forgotten", FIXED_POINT, "self.parties * (self.bound / self.step + 1.0)", "(self.bound / self.step + 1.0)", SHARES),
+    Mutant("no mask of one's own", MASKING_PARTY, "words + self_mask(keys.own, self._session, round, self._number)", "words + np.uint64(0)", MASKS),
+    Mutant("pair masks all added", MASK, "total + mask if party == low else total - mask", "total + mask", MASKS),
+    Mutant("one mask for all rounds", "multiparty/secure_sum/session.py", "tuple(RoundKeys(_fresh(), _fresh()) for _ in range(rounds))", "(RoundKeys(_fresh(), _fresh()),) * rounds", MASKS),
+    Mutant("mask keys folded to 32 bits", MASK, "Cipher(ChaCha20(key, nonce)", "Cipher(ChaCha20(key[:4] * 8, nonce)", MASKS),
+    Mutant("a round answered twice", MASKING_PARTY, "self._forget_before(letter.round + 1)", "self._forget_before(letter.round)", MASKS),
+    Mutant("coordinator as a party", "multiparty/secure_sum/session.py", "if letter.sender == COORDINATOR:", "if False:", MASKS),
+    Mutant("letter's signature not checked", "multiparty/secure_sum/session.py", ".verify(signature, content)", "", MASKS),
+    Mutant("party without noise", PARTY_RUN, "if words is None else words) + noise", "if words is None else words)", RUNS),
+    Mutant("party with half the noise", "multiparty/run/conversation.py", "NoiseShare(noise[0].scale,", "NoiseShare(noise[0].scale / 2,", RUNS),
+    Mutant("any plan is signed", PARTY_RUN, "if digest != bytes.fromhex(self._plan.digest):", "if False:", RUNS),
+    Mutant("others' sign-offs not checked", PARTY_RUN, "if not identity_of(self._plan, name).has_signed(", "if False and (", RUNS),
+    Mutant("cost not final", PARTY_RUN, "self._reservation.commit()", "pass", RUNS),
+    Mutant("signs before paying", PARTY_RUN, "self._reservation = self._reserve()", "pass", RUNS),
+    Mutant("an old question answered", PARTY_RUN, "if number < self._next_question:", "if False:", RUNS),
+    Mutant("a refusal about the rows leaves", PARTY_RUN, "return str(error) if isinstance(error, ProtocolError) else STAYS_HERE", "return str(error)", RUNS),
+    Mutant("coefficients that are not finite answered", PARTY_RUN, "if not np.isfinite(coefficients).all():", "if False:", HOSTILE),
+    Mutant("warnings depend on the rows asked about", "multiparty/run/training.py", 'with np.errstate(all="ignore"):', "with np.errstate():", HOSTILE),
+    Mutant("a question counted after computing", PARTY_RUN, "        self._next_question = number + 1\n        self._spend()\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n", "        self._spend()\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n            self._next_question = number + 1\n", RUNS),
+    Mutant("a question paid for after computing", PARTY_RUN, "        self._spend()\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n", "        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n            self._spend()\n", RUNS),
+    Mutant("a question before the session costs", PARTY_RUN, "        self._sums[place.session].check_open(place.round)\n", "", RUNS),
+    Mutant("a failed answer tells why", PARTY_RUN, "raise ProtocolError(STAYS_HERE) from None", "raise ProtocolError(_in_words(error)) from None", RUNS),
+    Mutant("a failed answer does not end the run", PARTY_RUN, 'self.stopped = f"question {number} could', 'self.failed = f"question {number} could', RUNS),
+    Mutant("failures of others' code leave", PARTY_RUN, '        except Exception as error:\n            self._tell(f"Refused', '        except PrivlearnError as error:\n            self._tell(f"Refused', RUNS),
+    Mutant("minimisers after the sign-off", PARTY_RUN, '            if kind != "gradients"\n        }', '            if kind == "second_moments"\n        }', RUNS),
+    Mutant("cohorts that can be split accepted", "multiparty/secure_sum/session.py", "if self.dropouts > most:", "if False:", LIARS),
+    Mutant("one dropout too many", "multiparty/secure_sum/session.py", "if self.dropouts > most:", "if self.dropouts > most + 1:", LIARS),
+    Mutant("one honest party too few", "multiparty/secure_sum/session.py", "(math.isqrt(4 * honest - 3) - 1) // 2", "(math.isqrt(4 * honest + 1) - 1) // 2", LIARS),
+    Mutant("helpers not counted in a cohort", "multiparty/secure_sum/session.py", "_most_dropouts(self.parties - self.colluding)", "_most_dropouts(self.parties)", LIARS),
+    Mutant("a part of the inbox is enough", MASKING_PARTY, 'self._require(len(contents), self._session.cohort.parties, "gave', 'self._require(len(contents), self._session.cohort.threshold, "gave', LIARS),
+    Mutant("a part of the roster is enough", MASKING_PARTY, 'self._require(len(roster), self._session.cohort.parties, "adv', 'self._require(len(roster), self._session.cohort.threshold, "adv', MASKS),
+    Mutant("set-up without everybody", "multiparty/secure_sum/coordinator.py", "needed = cohort.parties if step in (Step.KEYS, Step.SHARES) else cohort.threshold", "needed = cohort.threshold", MASKS),
+    Mutant("starts without a sign-off", "multiparty/run/coordinator_run.py", "        if missing:", "        if False:", RUNS),
+    Mutant("psgd draws its kept noise anew", TRUSTED, "if noise not in self._kept:", "if True:", PARTIES),
+    Mutant("one party draws for all", TRUSTED, "range(len(self._parties) if noise.by_each else 1)", "range(1)", PARTIES),
+    Mutant("survivors not counted", MASKING_PARTY, '        self._require(len(arrived), self._session.cohort.threshold, "sent a vector")\n', "", MASKS),
+    Mutant("weak: a plan of parties", "multiparty/run/plan.py", "check_strength(self._with_schema, self.total, self.accept_weak_privacy)", "self.mechanism  # noqa: B018", WEAK),
+]  # fmt: skip
