@@ -53,6 +53,7 @@ MASKS = (
 )
 REACHED = ("../erm/test_certifiable.py",)
 TRAININGS = ("../service/test_jobs.py", "../service/test_training.py")
+GUEST_KINDS = ("../extension/test_job_kind_guest.py",)
 KEYS = ("../service/test_keys.py", "../service/test_catalog.py")
 WEAK = ("test_strength.py",)
 WEAK_COMMANDS = ("../cli/test_weak_privacy.py",)
@@ -364,18 +365,22 @@ MUTANTS = [
     Mutant("an id charged twice", "ledger/ledger.py", "id or str(uuid4()))", "str(uuid4()))", ACCOUNTS),
     Mutant("an id used again once settled", "ledger/ledger.py", "if len(rows) > 1:", "if False:", ACCOUNTS),
     Mutant("an id for another cost", "ledger/ledger.py", "(ledger.dataset, ledger.account, requested):", "(ledger.dataset, ledger.account, amount):", ACCOUNTS),
-    Mutant("service: a training for nothing", "service/jobs/training.py", "reserved = None if job.trial else _reserved(", "reserved = None if True else _reserved(", TRAININGS),
+    Mutant("service: a training for nothing", "service/jobs/training.py", "    if not job.trial:\n        _reserve(", "    if False:\n        _reserve(", TRAININGS),
     Mutant("service: a restart pays again", "service/jobs/training.py", "offered.schema.digest, id=job.id)", "offered.schema.digest)", TRAININGS),
-    Mutant("service: a result seen before it is paid", "service/jobs/results.py", '        .where(jobs.c.state == "done")\n', "", TRAININGS),
-    Mutant("service: two results for one cost", "service/jobs/results.py", "if connection.scalar(select(table.c.id).where(table.c.id == job.id)) is None:", "connection.execute(table.delete().where(table.c.id == job.id))\n        if True:", TRAININGS),
+    Mutant("service: a result seen before it is paid", "service/jobs/results.py", '.where(jobs.c.state == "done")', "", TRAININGS),
+    Mutant("service: two results for one cost", "service/jobs/results.py", "        if connection.scalar(select(results.c.id).where(results.c.id == job.id)) is None:", "        connection.execute(results.delete().where(results.c.id == job.id))\n        if True:", TRAININGS),
     Mutant("service: an error tells what is in a cell", "service/jobs/training.py", "return str(error) if isinstance(error, PrivlearnError) else type(error).__name__", "return str(error)", TRAININGS),
     Mutant("service: an error tells the analyst", "service/jobs/training.py", "failure = _FAILED + _what_was_spent(store, job)", "failure = str(error)", TRAININGS),
     Mutant("service: the clock tells", "service/jobs/training.py", "        wait_for_end_of_slot(job.started, offered.settings.training_seconds)\n", "", TRAININGS),
-    Mutant("service: rows are read before the cost is reserved", "service/jobs/training.py", "    reserved = None if job.trial else _reserved(offered, ledger, job, recipe, points)\n    schema, rows = rows_of(offered, job.trial)\n", "    schema, rows = rows_of(offered, job.trial)\n    reserved = None if job.trial else _reserved(offered, ledger, job, recipe, points)\n", TRAININGS),
-    Mutant("service: another mechanism than was paid for", "service/jobs/training.py", "if reserved is not None and mechanism != reserved:", "if False:", TRAININGS),
-    Mutant("service: a result's clock tells", "service/jobs/results.py", '"created": row.finished,', '"created": row.started,', TRAININGS),
+    Mutant("service: rows are read before the cost is reserved", "service/jobs/training.py", "    plan = kind.plan(asked)\n    if not job.trial:", "    plan = kind.plan(asked)\n    asked.offered.read_rows()\n    if not job.trial:", (*TRAININGS, *GUEST_KINDS)),
+    Mutant("service: a refusal after rows were read", "service/jobs/training.py", "failure = _FAILED + _STANDS if _is_charged(store, job) else", "failure =", GUEST_KINDS),
+    Mutant("service: a plan that costs more than was asked for", "service/jobs/training.py", "if not plan.guarantee <= job.guarantee:", "if False:", GUEST_KINDS),
+    Mutant("service: a session's model is given out", "service/service.py", "if not found.media_type:", "if False:", GUEST_KINDS),
+    Mutant("service: results of others", "service/service.py", 'return self._own(caller, results.find(self.store, result_id, kind), kind or "result")', "return results.find(self.store, result_id, kind)", GUEST_KINDS),
+    Mutant("service: another mechanism than was paid for", "service/job_kinds/training.py", "if mechanism != paid:", "if False:", TRAININGS),
+    Mutant("service: a result's clock tells", "service/jobs/results.py", "created=row.finished,", "created=row.started,", TRAININGS),
     Mutant("service: a retried request pays again", "service/jobs/queue.py", "return _submitted_before(connection, analyst, request, key) or _insert(", "return _insert(", TRAININGS),
-    Mutant("service: a key for another request", "service/jobs/queue.py", "row.request_digest != request.digest()", "False", TRAININGS),
+    Mutant("service: a key for another request", "service/jobs/queue.py", "row.request_digest != job_kind(request.kind).digest(request)", "False", TRAININGS),
     Mutant("service: a job taken from whoever runs it", "service/jobs/queue.py", "jobs.c.lease < as_text(now())", "jobs.c.lease < 'z'", TRAININGS),
     Mutant("service: a revoked key opens", "service/access/keys.py", "return not self.revoked and (", "return (", KEYS),
     Mutant("service: any secret opens", "service/access/keys.py", "same = hmac.compare_digest(expected, hashed(secret))", "same = bool(hashed(secret))", KEYS),
@@ -508,7 +513,7 @@ MUTANTS = [
     Mutant("weak: a plan of parties", "multiparty/run/plan.py", "check_strength(self._with_schema, self.total, self.accept_weak_privacy)", "self.mechanism  # noqa: B018", WEAK),
     Mutant("weak: verify calls it private", "cli/inspect.py", "    if proven.weakness:\n", "    if False:\n", WEAK_COMMANDS),
     Mutant("weak: a total bought in parts", "cli/train/train.py", "        check_strength(plan.total, records, learner.accept_weak_privacy)\n", "", WEAK_COMMANDS),
-    Mutant("weak: an analyst decides", "service/service.py", "if weak and not offered.settings.accept_weak_privacy:", "if False:", WEAK_REQUESTS),
+    Mutant("weak: an analyst decides", "service/service.py", "if weak and not asked.offered.settings.accept_weak_privacy:", "if False:", WEAK_REQUESTS),
     Mutant("weak: a word taken back", "service/jobs/training.py", "check_strength(promise, offered.records, offered.settings.accept_weak_privacy)", "pass", WEAK_REQUESTS),
     Mutant("epsilon that nobody stated", LINEAR, "epsilon: float | None = None,", "epsilon: float = 1.0,", WEAK),
     Mutant("unrecorded and unsaid", "ledger/charge.py", "        if self.ledger is None:\n            _say", "        if False:\n            _say", WEAK),

@@ -18,10 +18,21 @@ from typing import Any
 import pytest
 
 from tests.support.doc_pages import Block, blocks, page_name, pages
+from tests.support.ports import free_port
 from tests.support.shell_blocks import check_printed, run_console
 
 RUNNABLE = {"python", "console"}
 FEW_PEOPLE = "200"
+
+
+PORT = free_port()
+"""Where the pages' servers listen here, instead of where they say."""
+
+
+def _at_free_port(text: str) -> str:
+    return text.replace("127.0.0.1:8383", f"127.0.0.1:{PORT}").replace(
+        "serve --demo", f"serve --demo --port {PORT}"
+    )
 
 
 def _is_run(block: Block) -> bool:
@@ -50,6 +61,7 @@ def workplace(
     if "demo-output/" in page.read_text(encoding="utf-8"):
         shutil.copytree(request.getfixturevalue("demonstration"), tmp_path / "demo-output")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRIVLEARN_SERVER", f"http://127.0.0.1:{PORT}")
     yield tmp_path
     for file in tmp_path.glob("*.pid"):  # a page that failed has not stopped its server
         with suppress(ProcessLookupError):
@@ -63,9 +75,9 @@ def test_the_page_s_examples_run(page: Path, workplace: Path, capsys: pytest.Cap
         if block.caption is not None:
             (workplace / block.caption).write_text(block.text, encoding="utf-8")
         if _is_run(block) and block.language == "console":
-            run_console(block.text, workplace)
+            run_console(_at_free_port(block.text), workplace)
         elif _is_run(block):
-            exec(compile(block.text, page_name(page), "exec"), shared)
+            exec(compile(_at_free_port(block.text), page_name(page), "exec"), shared)
         elif block.language == "text":
             check_printed(capsys.readouterr().out, block.text.splitlines(), page_name(page))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import IO
+
+from tests.support.ports import free_port
 
 
 class DemoServer:
@@ -17,7 +18,7 @@ class DemoServer:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._port = _free_port()
+        self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}"
         self.keys: dict[str, str] = {}
         self.start()
@@ -54,9 +55,3 @@ def _lines_until_keys(output: IO[str], people: int = 3) -> str:
         assert line, f"the server ended before it was ready: {printed}"
         printed += line
     return printed
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

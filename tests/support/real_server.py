@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from privlearn.planning.stand_in import synthetic_table
 from privlearn.service.access.keys import create_key
 from privlearn.service.holder.settings import Owner
 from privlearn.service.store.store import open_store
+from tests.support.ports import free_port
 from tests.support.raw_store import counted, execute
 from tests.support.service_support import SCHEMA, write_clinic
 
@@ -78,7 +78,7 @@ class Clinic:
 
     @contextmanager
     def servers(self, count: int = 1, largest_file: int | None = None) -> Iterator[list[RealServer]]:
-        ports = [_free_port() for _ in range(count)]
+        ports = [free_port() for _ in range(count)]
         running = [RealServer(self._owner(port), port, largest_file) for port in ports]
         try:
             for each in running:
@@ -99,9 +99,7 @@ class Clinic:
         """Results, costs and what clients have received are the same things, one to one."""
         jobs = dict(execute(self.store, "SELECT id, state FROM jobs"))
         done = {job for job, state in jobs.items() if state == "done"}
-        made = {
-            row[0] for row in execute(self.store, "SELECT id FROM releases UNION ALL SELECT id FROM sessions")
-        }
+        made = {row[0] for row in execute(self.store, "SELECT id FROM results")}
         paid = [
             row[0] for row in execute(self.store, "SELECT reservation FROM entries WHERE kind = 'committed'")
         ]
@@ -114,12 +112,6 @@ class Clinic:
         folder.mkdir(exist_ok=True)
         state = f'folder = "{self._folder / "state"}"\nport = {port}'
         return write_clinic(folder, store=self._place, server=state, **self._options)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _limit_files(size: int) -> None:
