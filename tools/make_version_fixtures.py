@@ -40,13 +40,14 @@ from privlearn.service.holder.datasets import Catalog
 from privlearn.service.holder.settings import Owner
 from privlearn.service.jobs import queue, results
 from privlearn.service.jobs.answering import OpenSessions
-from privlearn.service.jobs.requests import TrainingRequest
+from privlearn.service.jobs.requests import JobRequest
 from privlearn.service.jobs.training import run_job
 from privlearn.service.store import events
 from privlearn.service.store.store import open_store
 from privlearn.sessions import InteractivePredictor
 from privlearn.storage import disconnect
 from tests.support.postgresql_cluster import Cluster, cluster
+from tests.support.service_support import model_request
 from tests.support.stored_facts import (
     ASKED,
     SESSION_PROMISE,
@@ -284,28 +285,28 @@ def run_server(owner: Owner) -> None:
     revoke_key(store, next(info.caller.key_id for info in list_keys(store) if info.caller.analyst == "bob"))
     sign_in(store, alice)
     points = catalog.named("clinic").read_rows().drop_columns(["outcome"]).slice(0, 10)
-    ask(store, "alice", TrainingRequest("clinic", "release", "logistic", 0.5, 1e-7), "a key")
-    ask(store, "bob", TrainingRequest("clinic", "release", "kernel", 0.5, 1e-7, points=points))
-    ask(store, "alice", TrainingRequest("ward", "release", "logistic", 0.5, 1e-7))
-    ask(store, "alice", TrainingRequest("clinic", "release", "logistic", 0.5, trial=True))
-    ask(store, "alice", TrainingRequest("clinic", "session", "logistic", 0.5, 1e-7))
-    ask(store, "alice", TrainingRequest("clinic", "session", "kernel", 0.5, 1e-7, "function_release"))
-    ask(store, "alice", TrainingRequest("clinic", "session", "kernel", 0.5, 1e-7, "pinp"))
-    ask(store, "bob", TrainingRequest("clinic", "release", "logistic", 1.9, 1e-7))  # more than is left to bob
+    ask(store, "alice", model_request("clinic", "release", "logistic", 0.5, 1e-7), "a key")
+    ask(store, "bob", model_request("clinic", "release", "kernel", 0.5, 1e-7, points=points))
+    ask(store, "alice", model_request("ward", "release", "logistic", 0.5, 1e-7))
+    ask(store, "alice", model_request("clinic", "release", "logistic", 0.5, trial=True))
+    ask(store, "alice", model_request("clinic", "session", "logistic", 0.5, 1e-7))
+    ask(store, "alice", model_request("clinic", "session", "kernel", 0.5, 1e-7, "function_release"))
+    ask(store, "alice", model_request("clinic", "session", "kernel", 0.5, 1e-7, "pinp"))
+    ask(store, "bob", model_request("clinic", "release", "logistic", 1.9, 1e-7))  # more than is left to bob
     while (job := queue.claim(store)) is not None:
         run_job(store, catalog, job)
-    ask(store, "alice", TrainingRequest("clinic", "release", "logistic", 0.25, 1e-7))
+    ask(store, "alice", model_request("clinic", "release", "logistic", 0.25, 1e-7))
     queue.claim(store)  # and its process dies
-    ask(store, "bob", TrainingRequest("clinic", "release", "logistic", 0.25, 1e-7))
+    ask(store, "bob", model_request("clinic", "release", "logistic", 0.25, 1e-7))
     sessions = OpenSessions(store, catalog)
-    for session in results.find_sessions(store, None):
+    for session in results.find_all(store, None, "session"):
         sessions.predict(session, points.slice(0, ASKED))
         events.record(store, session.analyst, "asked a session", session.dataset, session=session.id)
         if session.mechanism == "pinp":
             results.close_session(store, session.id)
 
 
-def ask(store: str, analyst: str, request: TrainingRequest, key: str = "") -> None:
+def ask(store: str, analyst: str, request: JobRequest, key: str = "") -> None:
     guarantee = Guarantee(request.epsilon, request.delta)
     queue.submit(store, analyst, request, guarantee, key)
     events.record(store, analyst, f"asked for a {request.kind}", request.dataset, epsilon=request.epsilon)

@@ -20,14 +20,13 @@ from privlearn.service.access.keys import create_key, list_keys
 from privlearn.service.holder.datasets import Catalog
 from privlearn.service.holder.settings import Owner
 from privlearn.service.jobs import queue, results
-from privlearn.service.jobs.requests import TrainingRequest
 from privlearn.service.jobs.training import run_job
 from privlearn.service.service import only_server
 from privlearn.service.store.recovery import settle
 from privlearn.service.store.store import open_store
 from privlearn.storage import disconnect
 from tests.support.postgresql_cluster import Cluster
-from tests.support.service_support import write_clinic
+from tests.support.service_support import model_request, write_clinic
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "backup.md"
 COST = Guarantee(0.25, 1e-7)
@@ -116,7 +115,7 @@ class Running:
 
     def ask(self, kind: Any, mechanism: Any = "model") -> str:
         learner = "logistic" if mechanism == "model" else "kernel"
-        request = TrainingRequest("clinic", kind, learner, COST.epsilon, COST.delta, mechanism)
+        request = model_request("clinic", kind, learner, COST.epsilon, COST.delta, mechanism)
         return queue.submit(self.store, "alice", request, COST, "").id
 
     def train(self) -> None:
@@ -133,11 +132,11 @@ def test_an_old_backup_gives_nothing_a_second_time(holder: SQLiteHolder) -> None
         before.ask("session", "function_release"),
     )
     before.train()
-    file = results.release_file(before.store, released)
+    file = results.content_of(before.store, released)
     under_way = before.ask("release")
     holder.back_up()
     before.train()  # what the backup does not know: this release is out
-    results.release_file(before.store, under_way)
+    results.content_of(before.store, under_way)
 
     holder.restore()
     assert "spent" in holder.type("privlearn restored owner.toml\n")
@@ -146,9 +145,9 @@ def test_an_old_backup_gives_nothing_a_second_time(holder: SQLiteHolder) -> None
     assert after.ledger.statement().left.epsilon == 0
     with pytest.raises(BudgetExceeded):
         after.ledger.reserve(Cost(Guarantee(1e-6)), "more")
-    assert results.release_file(after.store, released) == file
-    assert results.find_session(after.store, model).state == "open"
-    assert results.find_session(after.store, noisy).state == "closed"
+    assert results.content_of(after.store, released) == file
+    assert results.find(after.store, model).state == "open"
+    assert results.find(after.store, noisy).state == "closed"
     assert not any(key.is_valid for key in list_keys(after.store))
 
 

@@ -51,7 +51,7 @@ class Requests:
 
 
 def results_in(clinic: Clinic) -> int:
-    return len(execute(clinic.store, "SELECT id FROM releases"))
+    return len(execute(clinic.store, "SELECT id FROM results"))
 
 
 def await_standstill(clinic: Clinic) -> None:

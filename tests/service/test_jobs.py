@@ -13,12 +13,12 @@ import pytest
 from privlearn.guarantee import Guarantee
 from privlearn.service import timing
 from privlearn.service.jobs import queue
-from privlearn.service.jobs.requests import Job, TrainingRequest, points_from_bytes
+from privlearn.service.jobs.requests import Job, JobRequest, points_from_bytes
 from privlearn.service.refusals import Conflict, NotFound, TooMany
 from privlearn.service.store.store import open_store
-from tests.support.service_support import load_clinic
+from tests.support.service_support import load_clinic, model_request
 
-REQUEST = TrainingRequest("clinic", "release", "logistic", 0.5)
+REQUEST = model_request("clinic", "release", "logistic", 0.5)
 PROMISE = Guarantee(0.5)
 
 
@@ -36,7 +36,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return passed
 
 
-def submit(place: str, analyst: str = "alice", key: str = "", request: TrainingRequest = REQUEST) -> Job:
+def submit(place: str, analyst: str = "alice", key: str = "", request: JobRequest = REQUEST) -> Job:
     return queue.submit(place, analyst, request, PROMISE, key)
 
 

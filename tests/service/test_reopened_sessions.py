@@ -14,10 +14,10 @@ from privlearn.service.holder.datasets import Catalog
 from privlearn.service.holder.settings import Owner
 from privlearn.service.jobs import queue, training
 from privlearn.service.jobs.answering import OpenSessions
-from privlearn.service.jobs.requests import Predictions, TrainingRequest
-from privlearn.service.jobs.results import find_session
+from privlearn.service.jobs.requests import Predictions
+from privlearn.service.jobs.results import find
 from privlearn.service.store.store import open_store
-from tests.support.service_support import SCHEMA, load_clinic
+from tests.support.service_support import SCHEMA, load_clinic, model_request
 
 POINTS = synthetic_table(SCHEMA, 3, seed=1).drop_columns(["outcome"])
 
@@ -76,7 +76,7 @@ def test_the_analyst_reads_one_sentence(
 
 def opened(owner: Owner) -> str:
     store = open_store(owner)
-    request = TrainingRequest("clinic", "session", "kernel", 1.0, 1e-6, "function_release")
+    request = model_request("clinic", "session", "kernel", 1.0, 1e-6, "function_release")
     job = queue.submit(store, "alice", request, owner.datasets["clinic"].guarantee, "")
     claimed = queue.claim(store)
     assert claimed is not None
@@ -87,4 +87,4 @@ def opened(owner: Owner) -> str:
 def ask(owner: Owner, session_id: str) -> Predictions:
     """As a server does that has just started."""
     store = owner.server.store
-    return OpenSessions(store, Catalog(owner)).predict(find_session(store, session_id), POINTS)
+    return OpenSessions(store, Catalog(owner)).predict(find(store, session_id), POINTS)

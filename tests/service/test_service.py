@@ -6,7 +6,6 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,10 @@ from privlearn.release import Release
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.settings import Owner
 from privlearn.service.jobs import queue
-from privlearn.service.jobs.requests import Job, TrainingRequest
+from privlearn.service.jobs.requests import Job
 from privlearn.service.refusals import Conflict, Forbidden, NotFound, TooLarge
 from privlearn.service.service import Service
-from tests.support.service_support import SCHEMA, load_clinic
+from tests.support.service_support import SCHEMA, changed, load_clinic, model_request
 
 HOLDER = Caller("k0", "holder")
 ALICE = Caller("k1", "analyst", "alice")
@@ -32,9 +31,9 @@ NARROW = Caller("k3", "analyst", "alice", frozenset())
 """A key of Alice's for no data set."""
 STRANGER = Caller("k4", "analyst", "eve")
 
-RELEASE = TrainingRequest("clinic", "release", "logistic", 0.5, 1e-6)
-SESSION = replace(RELEASE, kind="session")
-KERNEL = replace(SESSION, learner="kernel", mechanism="function_release")
+RELEASE = model_request("clinic", "release", "logistic", 0.5, 1e-6)
+SESSION = changed(RELEASE, kind="session")
+KERNEL = changed(SESSION, learner="kernel", mechanism="function_release")
 POINTS: pa.Table = synthetic_table(SCHEMA, 12, seed=5).drop_columns(["outcome"])
 
 
@@ -78,12 +77,12 @@ def test_a_session_answers_the_same_always(service: Service, session_id: str) ->
 
 
 def test_a_release_is_what_the_certificate_says(service: Service, release_id: str) -> None:
-    release = Release.from_bytes(service.release_file(ALICE, release_id))
-    info = service.release(ALICE, release_id)
+    release = Release.from_bytes(service.fetch(ALICE, release_id)[1])
+    info = service.result(ALICE, release_id, "release")
     assert release.certificate.to_dict() == info.certificate
     assert release.certificate.is_private
     assert info.guarantee == release.certificate.guarantee
-    assert info.size == len(service.release_file(ALICE, release_id))
+    assert info.size == len(service.fetch(ALICE, release_id)[1])
 
 
 @pytest.mark.parametrize("caller", [BOB, NARROW, STRANGER], ids=["another", "narrow key", "stranger"])
@@ -94,16 +93,15 @@ def test_what_is_anothers_does_not_exist(
         lambda: service.session(caller, session_id),
         lambda: service.predict(caller, session_id, POINTS),
         lambda: service.close_session(caller, session_id),
-        lambda: service.release(caller, release_id),
-        lambda: service.release_file(caller, release_id),
+        lambda: service.result(caller, release_id, "release"),
+        lambda: service.fetch(caller, release_id),
         lambda: service.job(caller, release_id),
     ]
     for question in questions:
         with pytest.raises(NotFound) as foreign:
             question()
         assert "list yours" in str(foreign.value)
-    assert service.sessions(caller) == []
-    assert service.releases(caller) == []
+    assert service.results(caller) == []
     assert service.jobs(caller) == []
 
 
@@ -120,14 +118,14 @@ def test_no_data_set_for_a_key_without_one(service: Service, caller: Caller) -> 
     assert service.datasets(caller) == []
     for name in ("clinic", "nothing"):
         with pytest.raises(NotFound):
-            service.ask(caller, replace(RELEASE, dataset=name))
+            service.ask(caller, changed(RELEASE, dataset=name))
 
 
 def test_the_holder_sees_everything_but_asks_no_session_of_others(
     service: Service, session_id: str, release_id: str
 ) -> None:
-    assert session_id in [session.id for session in service.sessions(HOLDER)]
-    assert service.release_file(HOLDER, release_id) == service.release_file(ALICE, release_id)
+    assert session_id in [session.id for session in service.results(HOLDER, "session")]
+    assert service.fetch(HOLDER, release_id)[1] == service.fetch(ALICE, release_id)[1]
     assert {event.actor for event in service.events(HOLDER)} >= {"alice"}
     with pytest.raises(Forbidden):
         service.predict(HOLDER, session_id, POINTS)
@@ -136,17 +134,17 @@ def test_the_holder_sees_everything_but_asks_no_session_of_others(
 
 
 REFUSED = {
-    "infinite epsilon": (replace(RELEASE, epsilon=float("inf")), InvalidParameter),
-    "no epsilon": (replace(RELEASE, epsilon=0.0), InvalidParameter),
-    "negative delta": (replace(RELEASE, delta=-1e-6), InvalidParameter),
-    "unknown learner": (replace(RELEASE, learner="oracle"), NotFound),
-    "a kernel machine cannot be released": (replace(KERNEL, kind="release"), InvalidParameter),
-    "function release without delta": (replace(KERNEL, delta=0.0), InvalidParameter),
-    "points of a kernel machine": (replace(KERNEL, points=POINTS), InvalidParameter),
+    "infinite epsilon": (changed(RELEASE, epsilon=float("inf")), InvalidParameter),
+    "no epsilon": (changed(RELEASE, epsilon=0.0), InvalidParameter),
+    "negative delta": (changed(RELEASE, delta=-1e-6), InvalidParameter),
+    "unknown learner": (changed(RELEASE, learner="oracle"), NotFound),
+    "a kernel machine cannot be released": (changed(KERNEL, kind="release"), InvalidParameter),
+    "function release without delta": (changed(KERNEL, delta=0.0), InvalidParameter),
+    "points of a kernel machine": (changed(KERNEL, points=POINTS), InvalidParameter),
     "points without a column": (
-        replace(RELEASE, learner="kernel", points=POINTS.drop_columns(["age"])), PrivlearnError
+        changed(RELEASE, learner="kernel", points=POINTS.drop_columns(["age"])), PrivlearnError
     ),
-    "more than is left": (replace(RELEASE, epsilon=1000.0), BudgetExceeded),
+    "more than is left": (changed(RELEASE, epsilon=1000.0), BudgetExceeded),
 }  # fmt: skip
 
 
@@ -162,7 +160,7 @@ def test_what_is_refused_costs_nothing(service: Service, case: str) -> None:
 
 def test_a_share_is_a_limit_of_its_own(service: Service) -> None:
     with pytest.raises(BudgetExceeded, match="your share"):
-        service.ask(BOB, replace(RELEASE, epsilon=26.0))
+        service.ask(BOB, changed(RELEASE, epsilon=26.0))
 
 
 def test_budgets_show_own_entries(service: Service, release_id: str) -> None:
@@ -184,7 +182,7 @@ def test_a_retried_request_pays_once(service: Service) -> None:
 
 
 def test_a_closed_session_answers_no_more(service: Service) -> None:
-    session = done(service, service.ask(ALICE, replace(SESSION, trial=True)))
+    session = done(service, service.ask(ALICE, changed(SESSION, trial=True)))
     service.predict(ALICE, session.id, POINTS)
     service.close_session(ALICE, session.id)
     with pytest.raises(Conflict, match="closed"):
@@ -201,7 +199,7 @@ def test_batches_have_a_limit(service: Service, session_id: str) -> None:
     with pytest.raises(InvalidParameter):
         service.predict(ALICE, session_id, many.slice(0, 0))
     with pytest.raises(TooLarge):
-        service.ask(ALICE, replace(RELEASE, learner="kernel", points=many))
+        service.ask(ALICE, changed(RELEASE, learner="kernel", points=many))
 
 
 def test_one_server_on_sqlite(service: Service, owner: Owner) -> None:
@@ -227,7 +225,7 @@ def test_sessions_on_a_kernel_machine_go_on_after_a_restart(tmp_path: Path, mech
     owner = load_clinic(tmp_path, rows=80)
     first = Service(owner)
     first.start()
-    session = done(first, first.ask(ALICE, replace(KERNEL, mechanism=mechanism)))
+    session = done(first, first.ask(ALICE, changed(KERNEL, mechanism=mechanism)))
     said = first.predict(ALICE, session.id, POINTS.slice(0, 6))
     first.stop()
     second = Service(owner)
@@ -274,5 +272,5 @@ def test_the_worker_waits_out_a_store_that_cannot_be_used(
         return claim(store)
 
     monkeypatch.setattr(queue, "claim", lost)
-    done(service, service.ask(ALICE, replace(RELEASE, trial=True)))
+    done(service, service.ask(ALICE, changed(RELEASE, trial=True)))
     assert len(failed) == 2

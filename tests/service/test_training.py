@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from sqlalchemy import select
 
 from privlearn.errors import DataError, SolverError
 from privlearn.estimators import KernelLearner
@@ -20,13 +19,12 @@ from privlearn.ledger import Ledger, charge
 from privlearn.planning.stand_in import synthetic_table
 from privlearn.release import Release
 from privlearn.service import timing
-from privlearn.service.holder.datasets import Catalog
+from privlearn.service.holder.datasets import Catalog, OfferedDataSet
 from privlearn.service.jobs import queue, results, training
-from privlearn.service.jobs.requests import Job, TrainingRequest
+from privlearn.service.jobs.requests import Job
 from privlearn.service.store.store import open_store
-from privlearn.service.store.tables import releases
 from privlearn.sessions.shared import SharedStore
-from tests.support.service_support import SCHEMA, load_clinic
+from tests.support.service_support import SCHEMA, load_clinic, model_request
 
 CELL = "0.123456789"
 """What an error of a library might quote."""
@@ -41,11 +39,11 @@ class Place:
 
     def __init__(self, owner: Any) -> None:
         self.store = open_store(owner)
-        self.catalog = Catalog(owner)
+        self.catalog = Catalog(owner, Catalog(owner).check())  # records are counted at the server's start
 
     def submit(self, kind: Any = "release", mechanism: Any = "model", **options: Any) -> Job:
         learner = "logistic" if mechanism == "model" else "kernel"
-        request = TrainingRequest("clinic", kind, learner, 1.0, 1e-6, mechanism, **options)
+        request = model_request("clinic", kind, learner, 1.0, 1e-6, mechanism, **options)
         return queue.submit(self.store, "alice", request, Guarantee(1.0, 1e-6), "")
 
     def run(self) -> str:
@@ -75,12 +73,8 @@ def job(request: pytest.FixtureRequest, place: Place) -> Job:
     return place.submit(*request.param)
 
 
-def shown(place: Place) -> list[Any]:
-    return [*results.find_releases(place.store, "alice"), *results.find_sessions(place.store, "alice")]
-
-
 def found(place: Place) -> list[str]:
-    return [result.id for result in shown(place)]
+    return [result.id for result in results.find_all(place.store, "alice")]
 
 
 def test_a_training_is_paid_and_found(place: Place, job: Job) -> None:
@@ -110,8 +104,8 @@ def dying(module: Any, name: str, *, after: bool) -> Callable[[pytest.MonkeyPatc
 DEATHS = {
     "before the charge": dying(Ledger, "reserve", after=False),
     "after the charge": dying(Ledger, "reserve", after=True),
-    "before the result is stored": dying(results, "_store", after=False),
-    "after the result is stored": dying(results, "_store", after=True),
+    "before the result is stored": dying(results, "store_result", after=False),
+    "after the result is stored": dying(results, "store_result", after=True),
     "before the commit": dying(charge.Reservation, "commit", after=False),
     "after the commit": dying(charge.Reservation, "commit", after=True),
     "before the end": dying(queue, "finish", after=False),
@@ -137,21 +131,20 @@ def test_a_job_goes_on_after_its_process_died(
 def test_two_that_run_one_job_make_one_result(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """One stood still while the other, which took the job over, was done."""
     job = place.submit()
-    stored = results.store_release
+    stored = results.store_result
 
     def overtaken(*args: Any) -> None:
-        monkeypatch.setattr(results, "store_release", stored)
+        monkeypatch.setattr(results, "store_result", stored)
         queue.expire_leases(place.store)
         assert place.run() == ""
-        first.append(results._content(place.store, releases, releases.c.file, job.id))
+        first.append(results.content_of(place.store, job.id))
         stored(*args)
 
     first: list[bytes] = []
-    monkeypatch.setattr(results, "store_release", overtaken)
-    monkeypatch.setattr(results, "_visible", lambda table, columns, _: select(*columns))
+    monkeypatch.setattr(results, "store_result", overtaken)
     place.run()
     assert place.spent() == (1.0, 0.0)
-    assert results.release_file(place.store, job.id) == first[0]
+    assert results.content_of(place.store, job.id) == first[0]
 
 
 def test_two_that_open_one_session_open_one(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +168,7 @@ def test_a_trial_costs_nothing_and_says_so(place: Place) -> None:
     assert place.run() == ""
     place.see(job)
     assert place.spent() == (0.0, 0.0)
-    release = Release.from_bytes(results.release_file(place.store, job.id))
+    release = Release.from_bytes(results.content_of(place.store, job.id))
     assert "made-up rows" in str(release.certificate.to_dict()["encoding"])
 
 
@@ -197,7 +190,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
         def refuse(*_: object, **__: object) -> None:
             raise error
 
-        monkeypatch.setattr(training, "rows_of", refuse)
+        monkeypatch.setattr(OfferedDataSet, "read_rows", refuse)
 
     return plant
 
@@ -223,7 +216,7 @@ def test_the_cost_is_reserved_before_a_row_is_read(
         reserved.append(place.spent())
         raise DataError("column 'age' has missing cells")
 
-    monkeypatch.setattr(training, "rows_of", read)
+    monkeypatch.setattr(OfferedDataSet, "read_rows", read)
     place.run()
     assert reserved == [(0.0, 1.0)]
     assert place.see(job).failure.endswith("its cost stands")
@@ -233,15 +226,15 @@ def test_a_table_of_another_size_is_not_trained_on(
     place: Place, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reserved cost follows from the number of records at the server's start."""
-    rows_of = training.rows_of
-    monkeypatch.setattr(training, "rows_of", lambda *told: (rows_of(*told)[0], rows_of(*told)[1].slice(1)))
+    read_rows = OfferedDataSet.read_rows
+    monkeypatch.setattr(OfferedDataSet, "read_rows", lambda offered: read_rows(offered).slice(1))
     assert "another number of records" in place.run()
     assert place.see(job).failure.endswith("its cost stands")
 
 
 def test_an_error_after_the_charge_leaves_the_cost(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     job = place.submit()
-    monkeypatch.setattr(results, "store_release", lambda *_: 1 / 0)
+    monkeypatch.setattr(results, "store_result", lambda *_: 1 / 0)
     assert place.run() == "ZeroDivisionError"
     assert place.see(job).failure.endswith("its cost stands")
     assert place.spent() == (0.0, 1.0)
@@ -267,11 +260,11 @@ def test_a_kernel_machine_is_solved_after_the_charge(
 
 def test_public_points_become_landmarks(place: Place) -> None:
     points: pa.Table = synthetic_table(SCHEMA, 20, seed=3).drop_columns(["outcome"])
-    request = TrainingRequest("clinic", "release", "kernel", 1.0, 1e-6, points=points)
+    request = model_request("clinic", "release", "kernel", 1.0, 1e-6, points=points)
     job = queue.submit(place.store, "alice", request, Guarantee(1.0, 1e-6), "")
     assert place.run() == ""
     place.see(job)
-    release = Release.from_bytes(results.release_file(place.store, job.id))
+    release = Release.from_bytes(results.content_of(place.store, job.id))
     assert len(release.model.arrays()["public_points"]) == 20
 
 
@@ -289,7 +282,7 @@ def test_a_training_ends_with_its_slot(place: Place, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(time, "sleep", sleep)
     if fails:
-        monkeypatch.setattr(results, "store_release", lambda *_: 1 / 0)
+        monkeypatch.setattr(results, "store_result", lambda *_: 1 / 0)
     offered = place.catalog.named("clinic")
     slow = offered.settings.model_copy(update={"training_seconds": 3600.0})
     monkeypatch.setattr(place.catalog, "named", lambda _: replace(offered, settings=slow))
@@ -328,9 +321,10 @@ def test_no_time_that_is_shown_lies_inside_a_slot(
     monkeypatch.setitem(clinic.settings.__dict__, "training_seconds", 8.0)
     place.run()
     ended = place.see(job)
+    shown = results.find_all(place.store, "alice")
     (entry,) = Ledger.open(place.store, "clinic").statement().entries
     start = datetime.fromisoformat(ended.started)
-    for text, seconds in ((entry.settled_at, 8.0), (shown(place)[0].created, 8.0)):
+    for text, seconds in ((entry.settled_at, 8.0), (shown[0].created, 8.0)):
         assert 0.0 <= (datetime.fromisoformat(text) - start).total_seconds() - seconds < 0.01
 
 

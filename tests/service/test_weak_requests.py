@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,14 @@ from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
 from privlearn.service.access.keys import Caller
 from privlearn.service.jobs import queue, results, training
-from privlearn.service.jobs.requests import TrainingRequest
+from privlearn.service.jobs.requests import JobRequest
 from privlearn.service.service import Service
 from tests.support.served import serving
-from tests.support.service_support import load_clinic
+from tests.support.service_support import changed, load_clinic, model_request
 
 ALICE = Caller("k1", "analyst", "alice")
-WEAK = TrainingRequest("clinic", "release", "logistic", 30.0, 1e-6)
-KERNEL = replace(WEAK, kind="session", learner="kernel", mechanism="function_release")
+WEAK = model_request("clinic", "release", "logistic", 30.0, 1e-6)
+KERNEL = changed(WEAK, kind="session", learner="kernel", mechanism="function_release")
 ACCEPTED = "accept_weak_privacy = true"
 
 
@@ -49,9 +48,9 @@ def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]
 
 
 @pytest.mark.parametrize(
-    "request_", [WEAK, KERNEL, replace(WEAK, trial=True)], ids=["model", "kernel", "trial"]
+    "request_", [WEAK, KERNEL, changed(WEAK, trial=True)], ids=["model", "kernel", "trial"]
 )
-def test_only_the_holder_can_allow_it(service: Service, request_: TrainingRequest) -> None:
+def test_only_the_holder_can_allow_it(service: Service, request_: JobRequest) -> None:
     allowed = service.owner.datasets["clinic"].accept_weak_privacy
     if not allowed:
         with pytest.raises(InvalidParameter, match=r"hardly private.* The holder does not let that out"):
@@ -60,8 +59,7 @@ def test_only_the_holder_can_allow_it(service: Service, request_: TrainingReques
         return
     job = service.ask(ALICE, request_)
     assert run_next(service) == ""
-    found: Any = results.find_session if job.kind == "session" else results.find_release
-    assert "hardly private" in found(service.store, job.id).certificate["weakness"]
+    assert "hardly private" in results.find(service.store, job.id).certificate["weakness"]
 
 
 def test_a_promise_is_judged_by_the_number_of_records(tmp_path: Path) -> None:
@@ -83,7 +81,7 @@ def test_a_job_that_the_holder_no_longer_allows_fails_unpaid(tmp_path: Path) -> 
 def test_a_trial_is_judged_by_the_records_and_not_by_its_made_up_rows(tmp_path: Path) -> None:
     """The latter are more here: 1/2000 < delta < 1/300."""
     with resting(tmp_path, rows=300) as service:
-        service.ask(ALICE, replace(WEAK, epsilon=1.0, delta=1e-3, trial=True))
+        service.ask(ALICE, changed(WEAK, epsilon=1.0, delta=1e-3, trial=True))
         assert run_next(service) == ""
 
 

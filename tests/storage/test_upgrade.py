@@ -43,6 +43,7 @@ from tests.support.old_stores import (
 )
 from tests.support.postgresql_cluster import Cluster
 from tests.support.raw_store import Refused, execute, is_file
+from tests.support.service_support import model_request
 from tests.support.stored_facts import facts_of_ledger, facts_of_server, holder
 
 STEPS = {"ledger": (LEDGER.oldest, LEDGER.newest), "service": (SERVICE.oldest, SERVICE.newest)}
@@ -192,6 +193,14 @@ def test_a_server_goes_on_where_it_was(old_server: Owner) -> None:
     assert after.entries[: len(before.entries)] == before.entries
     assert after.spent.epsilon == before.spent.epsilon + 0.5
     assert after.reserved == before.reserved
+
+
+def test_a_request_that_is_sent_again_finds_its_job(store: str) -> None:
+    """Its key names one job for ever."""
+    (made,) = execute(store, "SELECT id FROM jobs WHERE idempotency_key = 'a key'")
+    upgrade(store)
+    request = model_request("clinic", "release", "logistic", 0.5, 1e-7)
+    assert queue.submit(store, "alice", request, Guarantee(0.5, 1e-7), "a key").id == made[0]
 
 
 def test_new_entries_can_have_a_note(store: str) -> None:
@@ -379,7 +388,7 @@ def test_the_command_for_a_server(old_server: Owner, tmp_path: Path) -> None:
         with only_server(old_server.server.folder), pytest.raises(LedgerError, match="another server runs"):
             told(owner)
         assert formats(old_server.server.store) == OLD
-    assert "The service's format 1 has become 2." in told(owner)
+    assert "The service's format 1 has become 3." in told(owner)
     open_store(old_server)
 
 

@@ -101,9 +101,7 @@ class Clinic:
         """Results, costs and what clients have received are the same things, one to one."""
         jobs = dict(execute(self.store, "SELECT id, state FROM jobs"))
         done = {job for job, state in jobs.items() if state == "done"}
-        made = {
-            row[0] for row in execute(self.store, "SELECT id FROM releases UNION ALL SELECT id FROM sessions")
-        }
+        made = {row[0] for row in execute(self.store, "SELECT id FROM results")}
         paid = [
             row[0] for row in execute(self.store, "SELECT reservation FROM entries WHERE kind = 'committed'")
         ]

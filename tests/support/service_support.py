@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from privlearn.data import write_table
 from privlearn.data.schema.schema import Schema
 from privlearn.planning.stand_in import synthetic_table
 from privlearn.service.holder.settings import Owner
+from privlearn.service.jobs.requests import JobRequest
 
 SCHEMA = Schema.from_dict(
     {
@@ -31,6 +35,29 @@ model = "svm"
 kernel = "rbf"
 gamma = 0.5
 """
+
+
+def model_request(
+    dataset: str,
+    kind: str,
+    learner: str,
+    epsilon: float,
+    delta: float = 0.0,
+    mechanism: str = "model",
+    *,
+    points: pa.Table | None = None,
+    trial: bool = False,
+) -> JobRequest:
+    """A model to be trained."""
+    return JobRequest(
+        dataset, kind, epsilon, delta, trial, {"learner": learner, "mechanism": mechanism}, points
+    )
+
+
+def changed(request: JobRequest, **changes: Any) -> JobRequest:
+    """The same with other values, its fields among them."""
+    fields: dict[str, Any] = {name: changes.pop(name) for name in ("learner", "mechanism") if name in changes}
+    return replace(request, fields={**request.fields, **fields}, **changes)
 
 
 def write_clinic(

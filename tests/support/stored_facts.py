@@ -32,6 +32,8 @@ from privlearn.sessions import InteractivePredictor
 ASKED = 5
 """So many rows of the table are asked of every open session."""
 
+_OF_TRAININGS = ("learner", "mechanism", "state")
+"""Fields of version 0.1 that are computed now."""
 SESSION_PROMISE = Guarantee(1.0, 1e-6)
 
 
@@ -48,8 +50,8 @@ def facts_of_server(owner: Owner) -> dict[str, Any]:
         "keys": sorted(map(_key, list_keys(store)), key=lambda key: str(key["key_id"])),
         "jobs": queue.find_all(store, None),
         "events": events.events(store),
-        "releases": [_release(store, info.id) for info in results.find_releases(store, None)],
-        "sessions": [_session(owner, session) for session in results.find_sessions(store, None)],
+        "releases": [_release(store, info.id) for info in results.find_all(store, None, "release")],
+        "sessions": [_session(owner, session) for session in results.find_all(store, None, "session")],
     }
     return dict(plain(found))
 
@@ -105,7 +107,8 @@ def plain(value: Any) -> Any:
 
 def _as_dict(value: Any) -> dict[str, Any]:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        names = [field.name for field in dataclasses.fields(value)]
+        return {name: getattr(value, name) for name in (*names, *_OF_TRAININGS) if hasattr(value, name)}
     raise TypeError(f"{type(value).__name__} is no plain value")
 
 
@@ -119,9 +122,9 @@ def _key(info: Any) -> dict[str, Any]:
 
 
 def _release(store: str, release_id: str) -> dict[str, Any]:
-    content = results.release_file(store, release_id)
+    content = results.content_of(store, release_id)
     return {
-        "info": results.find_release(store, release_id),
+        "info": results.find(store, release_id),
         "sha256": sha256(content).hexdigest(),
         "claimed": verify_bytes(content).claimed,
     }

@@ -41,6 +41,7 @@ MASKS = (
 )
 REACHED = ("erm/test_certifiable.py",)
 TRAININGS = ("service/test_jobs.py", "service/test_training.py")
+GUEST_KINDS = ("extension/test_job_kind_guest.py",)
 KEYS = ("service/test_keys.py", "service/test_catalog.py")
 WEAK = ("test_guarantee.py",)
 WEAK_COMMANDS = ("cli/test_weak_privacy.py",)

@@ -2,6 +2,7 @@
 
 from privlearn.client.client import Client
 from privlearn.client.connection import TrainingFailed, Unreachable
+from privlearn.client.job import RemoteJob, RemoteResult
 from privlearn.client.session import RemoteSession
 
-__all__ = ["Client", "RemoteSession", "TrainingFailed", "Unreachable"]
+__all__ = ["Client", "RemoteJob", "RemoteResult", "RemoteSession", "TrainingFailed", "Unreachable"]

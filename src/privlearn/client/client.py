@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from privlearn.client.connection import Connection, TrainingFailed
+from privlearn.client.connection import Connection
+from privlearn.client.job import RemoteJob, RemoteResult, fetched
 from privlearn.client.session import ARROW, RemoteSession, from_arrow, rows_of, to_arrow
 from privlearn.guarantee import Guarantee
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from privlearn.release.artifact import Release
 
 Record = dict[str, Any]
-_WAIT_SECONDS = 5
 
 
 class Client:
@@ -78,14 +78,26 @@ class Client:
         """What is spent, reserved and left of a data set's budget and of one's share."""
         return self._record(_path("/datasets", name, "budget"))
 
+    def kinds(self) -> list[Record]:
+        """The kinds of job that the server does, and what each is asked with."""
+        return self._list("/kinds")
+
     def estimate(
-        self, name: str, *, epsilon: float, delta: float = 0.0, learner: str | None = None
+        self, name: str, *, epsilon: float, delta: float = 0.0, kind: str = "session", **fields: Any
     ) -> Record:
-        """What a training would cost and how noisy it would be. Free: it is computed from public facts."""
-        promise = Guarantee(epsilon, delta)
-        given = {"epsilon": promise.epsilon, "delta": promise.delta} | _given(learner=learner)
-        answer = self._connection.send("POST", _path("/datasets", name, "estimate"), json=given)
-        return dict(answer.json())
+        """What a job would cost and, of a training, how noisy it would be. Free: it is computed from public facts.
+
+        Parameters
+        ----------
+        name, epsilon, delta
+            As in `ask`.
+        kind : str, default="session"
+            Whose model is that of a release too.
+        fields
+            What the kind is asked with, such as ``learner``.
+        """
+        body = _body(kind, name, Guarantee(epsilon, delta), fields)
+        return dict(self._connection.send("POST", "/estimates", json=body).json())
 
     def synthetic(self, name: str, rows: int = 100, seed: int | None = None) -> pa.Table:
         """Rows made up from the schema, the target included. Free, and about nobody."""
@@ -93,6 +105,38 @@ class Client:
         return from_arrow(self._connection.get(path, accept=ARROW, rows=rows, seed=seed).content)
 
     # --- what costs budget ---
+
+    def ask(
+        self,
+        kind: str,
+        name: str,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        trial: bool = False,
+        public_points: Any = None,
+        idempotency_key: str | None = None,
+        **fields: Any,
+    ) -> RemoteJob:
+        """Have a job of any kind done, and do not wait: ``client.ask("release", "census", epsilon=1).result()`` does.
+
+        Parameters
+        ----------
+        kind : str
+            One of `kinds`.
+        name, epsilon, delta, trial, public_points, idempotency_key
+            As in `train`.
+        fields
+            What the kind is asked with.
+
+        Raises
+        ------
+        BudgetExceeded
+            Before anything is computed or spent.
+        """
+        promise = Guarantee(epsilon, delta)  # refuses what no server would take
+        body = _body(kind, name, promise, fields | {"trial": trial})
+        return RemoteJob(self._connection, self._submit(body, public_points, idempotency_key))
 
     def release(self, name: str, *, epsilon: float, delta: float = 0.0, **options: Any) -> Release:
         """Train, wait, and fetch the released model, verified; the options are those of `train`."""
@@ -158,11 +202,18 @@ class Client:
         TrainingFailed
             If it was accepted and failed; the message says whether the cost stands.
         """
-        promise = Guarantee(epsilon, delta)  # refuses what no server would take
-        asked = {"dataset": name, "epsilon": promise.epsilon, "delta": promise.delta, "trial": trial}
-        chosen = _given(learner=learner, mechanism=mechanism)
-        job = self._submit(f"/{kind}s", asked | chosen, public_points, idempotency_key)
-        return self._wait(job, progress)
+        job = self.ask(
+            kind,
+            name,
+            epsilon=epsilon,
+            delta=delta,
+            trial=trial,
+            public_points=public_points,
+            idempotency_key=idempotency_key,
+            learner=learner,
+            mechanism=mechanism,
+        )
+        return job.wait(progress).id
 
     # --- what was made ---
 
@@ -183,6 +234,14 @@ class Client:
         return Release.from_bytes(
             self._connection.get(_path("/releases", release_id, "file"), accept="*/*").content
         )
+
+    def results(self, kind: str | None = None) -> list[Record]:
+        """What jobs of one kind, or of all, have made."""
+        return self._list("/results", kind=kind)
+
+    def result(self, result_id: str) -> RemoteResult:
+        """What a job has made, with its content."""
+        return fetched(self._connection, quote(result_id, safe=""))
 
     def jobs(self) -> list[Record]:
         """Trainings, running and past."""
@@ -214,29 +273,20 @@ class Client:
     def _list(self, path: str, **parameters: Any) -> list[Record]:
         return list(self._connection.get(path, **parameters).json())
 
-    def _submit(self, path: str, body: Record, points: Any, idempotency_key: str | None) -> Record:
+    def _submit(self, body: Record, points: Any, idempotency_key: str | None) -> Record:
         headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(16)}
         if points is None:
             content: Record = {"json": body}
         else:
             file = ("points.arrow", to_arrow(rows_of(points)[0]), ARROW)
             content = {"data": {"request": json.dumps(body)}, "files": {"points": file}}
-        return dict(self._connection.send("POST", path, headers=headers, **content).json())
-
-    def _wait(self, job: Record, progress: Callable[[str], None] | None) -> str:
-        """The id of what the job made."""
-        while job["state"] not in ("done", "failed"):
-            if progress is not None:
-                progress(job["stage"])
-            job = self._record(_path("/jobs", job["id"]), wait=_WAIT_SECONDS)
-        if job["state"] == "failed":
-            raise TrainingFailed(job["failure"])
-        return str(job["result"])
+        return dict(self._connection.send("POST", "/jobs", headers=headers, **content).json())
 
 
-def _given(**options: Any) -> Record:
-    """Those that were not left out."""
-    return {name: value for name, value in options.items() if value is not None}
+def _body(kind: str, name: str, promise: Guarantee, fields: Record) -> Record:
+    """A request; what was left out is not said."""
+    given = {name: value for name, value in fields.items() if value is not None}
+    return given | {"kind": kind, "dataset": name, "epsilon": promise.epsilon, "delta": promise.delta}
 
 
 def _path(*parts: str) -> str:

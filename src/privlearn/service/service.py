@@ -5,6 +5,7 @@ Every method takes the caller first. What a caller may not see is answered like 
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -17,17 +18,17 @@ from privlearn.ledger import Statement
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room, statement_for
 from privlearn.service.holder.settings import Owner
+from privlearn.service.job_kinds import OPEN_SESSION, Asked, job_kind, load_job_kinds
 from privlearn.service.jobs import queue, results
 from privlearn.service.jobs.answering import OpenSessions
-from privlearn.service.jobs.estimates import check_request, estimate
-from privlearn.service.jobs.requests import Job, Predictions, ReleaseInfo, Session, TrainingRequest
+from privlearn.service.jobs.requests import Job, JobRequest, Predictions, ResultInfo
 from privlearn.service.jobs.workers import Worker
 from privlearn.service.refusals import Conflict, Forbidden, NotFound, TooLarge
 from privlearn.service.store import events
 from privlearn.service.store.store import open_store
 from privlearn.service.timing import TtlCache
 
-Found = TypeVar("Found", Job, Session, ReleaseInfo)
+Found = TypeVar("Found", Job, ResultInfo)
 
 
 class Service:
@@ -44,6 +45,7 @@ class Service:
     """
 
     def __init__(self, owner: Owner) -> None:
+        load_job_kinds(owner.extensions.job_kinds)
         self.owner = owner
         self.store = open_store(owner)
         self._lock = None if owner.server.ledger else only_server(owner.server.folder)
@@ -52,7 +54,7 @@ class Service:
         self.catalog = Catalog(owner)
         counted = self.catalog.check()
         self._sessions = OpenSessions(self.store, self.catalog)
-        self._known_sessions: TtlCache[str, Session] = TtlCache(seconds=1.0, most=1000)
+        self._known_sessions: TtlCache[str, ResultInfo] = TtlCache(seconds=1.0, most=1000)
         self._workers = [Worker(owner, counted, self._ended) for _ in range(owner.server.training_processes)]
 
     def start(self) -> None:
@@ -77,55 +79,67 @@ class Service:
         """Where the data set's budget stands, and the caller's share of it."""
         return statement_for(self.dataset(caller, name), caller)
 
-    def estimate(
-        self, caller: Caller, name: str, learner: str, guarantee: Guarantee, **options: Any
-    ) -> dict[str, Any]:
-        """What a training would cost and how noisy it would be; reads no record and costs nothing."""
-        offered = self.dataset(caller, name)
-        return estimate(offered, offered.recipe(learner), guarantee, **options)
+    def estimate(self, caller: Caller, request: JobRequest) -> dict[str, Any]:
+        """What a job would cost and what its kind can tell of it; reads no record and costs nothing."""
+        return job_kind(request.kind).estimate(self._asked(caller, request))
 
-    def ask(self, caller: Caller, request: TrainingRequest, idempotency_key: str = "") -> Job:
-        """Have a model trained. Whatever can be refused is refused now, and costs nothing.
+    def ask(self, caller: Caller, request: JobRequest, idempotency_key: str = "") -> Job:
+        """Have a job done. Whatever can be refused is refused now, and costs nothing.
 
         Parameters
         ----------
         idempotency_key : str, optional
             A caller who asks again with the same key, after a lost answer, gets the first job and pays once.
         """
-        offered = self.dataset(caller, request.dataset)
+        kind, asked = job_kind(request.kind), self._asked(caller, request)
+        request = dataclasses.replace(request, fields=asked.fields.model_dump(mode="json"))
         before = queue.submitted_before(self.store, caller.name, request, idempotency_key)
         if before is not None:  # it is paid for, even if there is no room for another
             return before
-        guarantee = Guarantee(request.epsilon, request.delta, offered.settings.neighbours)
-        self._check(offered, request, guarantee)
+        self._check(asked)
+        kind.check(asked)
         if not request.trial:
-            check_room(offered, caller, guarantee)
-        job = queue.submit(self.store, caller.name, request, guarantee, idempotency_key)
-        events.record(
-            self.store, caller.name, f"asked for a {request.kind}", request.dataset, job=job.id,
-            learner=request.learner, epsilon=request.epsilon, delta=request.delta, trial=request.trial,
-        )  # fmt: skip
+            check_room(asked.offered, caller, asked.guarantee)
+        job = queue.submit(self.store, caller.name, request, asked.guarantee, idempotency_key)
+        told = {"job": job.id, "epsilon": request.epsilon, "delta": request.delta, "trial": request.trial}
+        action = f"asked for {kind.title}"
+        events.record(self.store, caller.name, action, request.dataset, **{**request.fields, **told})
         for worker in self._workers:
             worker.wake()
         return job
 
     def job(self, caller: Caller, job_id: str) -> Job:
-        return self._own(caller, queue.find(self.store, job_id))
+        return self._own(caller, queue.find(self.store, job_id), "training")
 
     def jobs(self, caller: Caller) -> list[Job]:
         return [
             job for job in queue.find_all(self.store, _analyst(caller)) if self._may_see(caller, job.dataset)
         ]
 
-    def sessions(self, caller: Caller) -> list[Session]:
-        found = results.find_sessions(self.store, _analyst(caller))
-        return [session for session in found if self._may_see(caller, session.dataset)]
+    def results(self, caller: Caller, kind: str | None = None) -> list[ResultInfo]:
+        """What jobs of one kind, or of all, have made."""
+        found = results.find_all(self.store, _analyst(caller), kind)
+        return [result for result in found if self._may_see(caller, result.dataset)]
 
-    def session(self, caller: Caller, session_id: str) -> Session:
+    def result(self, caller: Caller, result_id: str, kind: str | None = None) -> ResultInfo:
+        return self._own(caller, results.find(self.store, result_id, kind), kind or "result")
+
+    def fetch(self, caller: Caller, result_id: str, kind: str | None = None) -> tuple[ResultInfo, bytes]:
+        """A result with its content."""
+        found = self.result(caller, result_id, kind)
+        if not found.media_type:
+            raise Conflict(f"this {found.kind} stays with the holder: ask it, there is nothing to fetch")
+        content = results.content_of(self.store, result_id)
+        details = {found.kind: result_id}
+        events.record(self.store, caller.name, f"fetched a {found.kind}", found.dataset, **details)
+        return found, content
+
+    def session(self, caller: Caller, session_id: str) -> ResultInfo:
         """One session; that another process closed it is noticed within a second."""
-        found = self._known_sessions.get(session_id, lambda: results.find_session(self.store, session_id))
-        assert found is not None  # find_session raises instead
-        return self._own(caller, found)
+        kind = OPEN_SESSION.name
+        found = self._known_sessions.get(session_id, lambda: results.find(self.store, session_id, kind))
+        assert found is not None  # `results.find` raises instead
+        return self._own(caller, found, kind)
 
     def close_session(self, caller: Caller, session_id: str) -> None:
         """It answers no more; what it cost stays spent."""
@@ -151,49 +165,41 @@ class Service:
             raise InvalidParameter("there are no rows to predict: send at least one")
         return self._sessions.predict(session, rows)
 
-    def releases(self, caller: Caller) -> list[ReleaseInfo]:
-        found = results.find_releases(self.store, _analyst(caller))
-        return [release for release in found if self._may_see(caller, release.dataset)]
-
-    def release(self, caller: Caller, release_id: str) -> ReleaseInfo:
-        return self._own(caller, results.find_release(self.store, release_id))
-
-    def release_file(self, caller: Caller, release_id: str) -> bytes:
-        release = self.release(caller, release_id)
-        content = results.release_file(self.store, release_id)
-        events.record(self.store, caller.name, "fetched a release", release.dataset, release=release_id)
-        return content
-
     def events(self, caller: Caller, limit: int = 100, before: int | None = None) -> list[events.Event]:
         """The log, newest first; for the holder."""
         if not caller.is_holder:
             raise Forbidden("the log is for the holder of the data")
         return events.events(self.store, limit, before)
 
-    def _check(self, offered: OfferedDataSet, request: TrainingRequest, guarantee: Guarantee) -> None:
-        """Refuse what no theorem covers and what does not fit the schema, before anything is charged."""
-        if not guarantee.is_private:
+    def _asked(self, caller: Caller, request: JobRequest) -> Asked[Any]:
+        offered, kind = self.dataset(caller, request.dataset), job_kind(request.kind)
+        if request.points is not None and not kind.takes_points:
+            raise InvalidParameter(f"{kind.title} needs no public points: leave them out")
+        guarantee = Guarantee(request.epsilon, request.delta, offered.settings.neighbours)
+        fields = kind.completed(kind.read(request.fields), offered)
+        return Asked(self.store, caller.name, offered, guarantee, fields, request.points)
+
+    def _check(self, asked: Asked[Any]) -> None:
+        """Refuse promises that the holder does not let out, before anything is charged."""
+        if not asked.guarantee.is_private:
             raise InvalidParameter("epsilon must be finite: the holder lets only private results out")
-        weak = offered.weakness(guarantee)
-        if weak and not offered.settings.accept_weak_privacy:
+        weak = asked.offered.weakness(asked.guarantee)
+        if weak and not asked.offered.settings.accept_weak_privacy:
             raise InvalidParameter(
                 f"this promise is {weak}. The holder does not let that out: take a smaller epsilon or delta"
             )
-        if request.kind == "release" and request.mechanism != "model":
-            raise InvalidParameter("a release is a model: leave out mechanism, or ask for a session")
-        check_request(offered, offered.recipe(request.learner), guarantee, request.mechanism, request.points)
 
     def _ended(self, job: Job, reason: str) -> None:
         told = {"reason": reason} if reason else {}
         action = "training failed" if reason else f"{job.kind} is made"
         events.record(self.store, job.analyst, action, job.dataset, job=job.id, **told)
 
-    def _own(self, caller: Caller, found: Found) -> Found:
+    def _own(self, caller: Caller, found: Found, noun: str) -> Found:
         """What was found, if the caller may see it."""
         if not caller.is_holder and (
             found.analyst != caller.name or not self._may_see(caller, found.dataset)
         ):
-            raise NotFound(f"there is no such {_NOUNS[type(found)]}: list yours")
+            raise NotFound(f"there is no such {noun}: list yours")
         return found
 
     def _may_see(self, caller: Caller, dataset: str) -> bool:
@@ -217,6 +223,3 @@ def only_server(folder: Path) -> IO[str]:
             "holder's file, which several servers can share"
         ) from None
     return lock
-
-
-_NOUNS = {Job: "training", Session: "session", ReleaseInfo: "release"}

@@ -25,8 +25,14 @@ VERBS = {
     "GET /v1/datasets/{name}/budget",
     "POST /v1/datasets/{name}/estimate",
     "GET /v1/datasets/{name}/synthetic",
+    "GET /v1/kinds",
+    "POST /v1/jobs",
+    "POST /v1/estimates",
     "GET /v1/jobs",
     "GET /v1/jobs/{id}",
+    "GET /v1/results",
+    "GET /v1/results/{id}",
+    "GET /v1/results/{id}/content",
     "POST /v1/sessions",
     "GET /v1/sessions",
     "GET /v1/sessions/{id}",
@@ -117,14 +123,22 @@ def test_every_member_of_a_model_is_explained(model: str) -> None:
 
 
 def test_examples_of_answers_fit_their_models() -> None:
-    from privlearn.service.api import datasets, estimates, identity, jobs, releases, sessions, training
+    from privlearn.service.api import (
+        datasets,
+        estimates,
+        identity,
+        jobs,
+        releases,
+        results,
+        sessions,
+        training,
+    )
 
-    for module in (datasets, estimates, jobs, identity, releases, sessions, training):
-        for model in vars(module).values():
-            for example in (
-                getattr(model, "model_config", {}).get("json_schema_extra", {}).get("examples", [])
-            ):
-                model.model_validate(example)
+    modules = (datasets, estimates, jobs, identity, releases, results, sessions)
+    models = [*training.body_models(), *(model for module in modules for model in vars(module).values())]
+    for model in models:
+        for example in getattr(model, "model_config", {}).get("json_schema_extra", {}).get("examples", []):
+            model.model_validate(example)
 
 
 def test_the_page_is_in_step(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,6 +94,19 @@ def synthetic(
     write_csv(client_of(context).synthetic(name, rows, seed), out, "made-up rows")
 
 
+def kinds(context: typer.Context) -> None:
+    """List the kinds of job that the server does, and what each is asked with.
+
+    \b
+    Example:
+      privlearn ask kinds
+    """
+    asked = asking(context)
+    records = client_of(context).kinds()
+    shown = [record | {"fields": ", ".join(record["fields"]["properties"])} for record in records]
+    asked.show_list(records if asked.as_json else shown, ("name", "about", "fields"), "There are no kinds.")
+
+
 def jobs(context: typer.Context) -> None:
     """List your trainings, running and past.
 
@@ -141,4 +154,4 @@ def _in_words(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-VERBS = (datasets, dataset, budget, estimate, synthetic, jobs, events)
+VERBS = (datasets, dataset, budget, estimate, synthetic, kinds, jobs, events)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,10 +20,17 @@ from privlearn.cli.ask.caller import (
 )
 from privlearn.cli.options import Force, check_writable
 from privlearn.cli.terminal import LateProgress
+from privlearn.errors import InvalidParameter
+from privlearn.guarantee import Guarantee
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from privlearn.client import RemoteResult
+
+ResultFile = Annotated[
+    Path | None, typer.Option("--out", help="Write the result's content to this file.", show_default=False)
+]
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's id.", show_default=False)]
 Points = Annotated[
     Path | None,
@@ -104,6 +111,57 @@ def session(
         " A trial: on made-up rows." if trial else ""
     )
     asked.show(opened.record, [about, f"Next: privlearn ask predict {opened.id} FILE"])
+
+
+def job(
+    context: typer.Context,
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help="One of `privlearn ask kinds`.", show_default=False)
+    ],
+    name: DataSetName,
+    epsilon: Epsilon,
+    delta: Delta = 0.0,
+    field: Annotated[
+        list[str] | None,
+        typer.Option(help="What the kind is asked with: NAME=VALUE, as JSON or as text.", show_default=False),
+    ] = None,
+    out: ResultFile = None,
+    points: Points = None,
+    trial: Trial = False,
+    idempotency_key: IdempotencyKey = None,
+    force: Force = False,
+) -> None:
+    """Have a job of any kind done, wait, and fetch its result. Costs epsilon and delta.
+
+    \b
+    Example:
+      privlearn ask job release census --epsilon 0.5 --field learner=logistic --out income.privlearn
+    """
+    check_out(out, force)
+    brought, fields = _read_points(points), dict(map(_read_field, field or ()))
+    with LateProgress("asking") as progress:
+        asked = client_of(context).ask(
+            kind, name, epsilon=epsilon, delta=delta, trial=trial, public_points=brought,
+            idempotency_key=idempotency_key, **fields,
+        )  # fmt: skip
+        made = asked.result(progress.describe)
+    _show_result(context, made, out)
+
+
+def result(
+    context: typer.Context,
+    result: Annotated[str, typer.Argument(metavar="RESULT", help="Its id.", show_default=False)],
+    out: ResultFile = None,
+    force: Force = False,
+) -> None:
+    """Fetch what a job of any kind has made.
+
+    \b
+    Example:
+      privlearn ask result 5f0c21b7a9d3e864 --out income.privlearn
+    """
+    check_out(out, force)
+    _show_result(context, client_of(context).result(result), out)
 
 
 def predict(
@@ -207,6 +265,33 @@ def download(
     typer.echo(f"Wrote {out}: {fetched.certificate.guarantee}.")
 
 
+def _show_result(context: typer.Context, made: RemoteResult, out: Path | None) -> None:
+    from privlearn.release.files import write_atomically
+
+    record, promise = made.record, Guarantee(**made.record["guarantee"])
+    lines = [
+        f"{record['kind']} {record['id']}: {promise}."
+        + (" A trial: on made-up rows." if record["trial"] else "")
+    ]
+    if out is not None:
+        write_atomically(out, made.content)
+        lines.append(f"Wrote {out}: {len(made.content)} bytes, {record['media_type']}.")
+    asking(context).show(record, lines)
+
+
+def _read_field(text: str) -> tuple[str, Any]:
+    """NAME=VALUE; a value that is no JSON is a text."""
+    import json
+
+    name, equals, value = text.partition("=")
+    if not (name.isidentifier() and equals):
+        raise InvalidParameter("write a field as NAME=VALUE, such as --field learner=logistic")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
 def _read_points(path: Path | None) -> pa.Table | None:
     if path is None:
         return None
@@ -215,4 +300,4 @@ def _read_points(path: Path | None) -> pa.Table | None:
     return read_table(path)
 
 
-VERBS = (release, session, predict, sessions, certificate, close, releases, download)
+VERBS = (release, session, job, result, predict, sessions, certificate, close, releases, download)

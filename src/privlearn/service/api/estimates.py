@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 
-from privlearn.guarantee import Guarantee
 from privlearn.service.api import schemas
 from privlearn.service.api.schemas import (
     PROMISE_EXAMPLE,
@@ -18,11 +17,13 @@ from privlearn.service.api.schemas import (
     Promise,
     with_example,
 )
-from privlearn.service.api.training import chosen
 from privlearn.service.http.callers import KnownCaller, Served, content_of, described, json_body
 from privlearn.service.http.limits import aside
 from privlearn.service.http.media_types import JSON
 from privlearn.service.http.problems import refused
+from privlearn.service.job_kinds import OPEN_SESSION
+from privlearn.service.jobs.recipes import SessionMechanism
+from privlearn.service.jobs.requests import JobRequest
 
 router = APIRouter(prefix="/v1/datasets/{name}/estimate", tags=["data sets"])
 
@@ -35,7 +36,7 @@ class EstimateRequest(schemas.Request):
     learner: str = Field(default="", max_length=64, description="One of those on offer; left out: the first.")
     epsilon: Epsilon
     delta: Delta = 0.0
-    mechanism: Literal["model", "function_release", "pinp"] = Field(
+    mechanism: SessionMechanism = Field(
         default="model", description="What would answer a session; a release is a model."
     )
 
@@ -98,8 +99,6 @@ async def estimate(
     asked: Annotated[EstimateRequest, Depends(json_body(EstimateRequest))],
 ) -> EstimateAnswer:
     """What it would cost and how noisy it would be, from public facts alone: free, and no record is read."""
-    offered = service.dataset(caller, name)
-    guarantee = Guarantee(asked.epsilon, asked.delta, offered.settings.neighbours)
-    learner = chosen(offered, asked.learner)
-    told = await aside(request, service.estimate, caller, name, learner, guarantee, mechanism=asked.mechanism)
-    return EstimateAnswer.of(told)
+    fields = {"learner": asked.learner, "mechanism": asked.mechanism}
+    wanted = JobRequest(name, OPEN_SESSION.name, asked.epsilon, asked.delta, fields=fields)
+    return EstimateAnswer.of(await aside(request, service.estimate, caller, wanted))

@@ -1,19 +1,22 @@
-"""Trainings on their way."""
+"""Jobs of every kind: asked for, estimated, and on their way."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
-from pydantic import Field, computed_field
+from pydantic import ConfigDict, Field, computed_field
 from starlette.concurrency import run_in_threadpool
 
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
+from privlearn.service.api.training import IdempotencyKey, asked
 from privlearn.service.http.callers import KnownCaller, Served
+from privlearn.service.http.limits import aside
 from privlearn.service.http.problems import refused
+from privlearn.service.job_kinds import JOB_KINDS
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
+router = APIRouter(prefix="/v1", tags=["jobs"])
 
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 0.5
@@ -31,6 +34,7 @@ class JobAnswer(Answer):
             "kind": "release",
             "learner": "logistic",
             "mechanism": "model",
+            "fields": {"learner": "logistic", "mechanism": "model"},
             "guarantee": PROMISE_EXAMPLE,
             "trial": False,
             "state": "done",
@@ -46,9 +50,10 @@ class JobAnswer(Answer):
     id: str = Field(description="Name of the training.")
     analyst: str = Field(description="Who asked for it.")
     dataset: str = Field(description="The data set it trains on.")
-    kind: Literal["release", "session"] = Field(description="What it makes.")
-    learner: str = Field(description="The learner on offer that was chosen.")
+    kind: str = Field(description="What it makes.")
+    learner: str = Field(description="The learner on offer that was chosen; empty if its kind trains none.")
     mechanism: str = Field(description="What answers a session.")
+    fields: dict[str, Any] = Field(description="All that its kind was asked with.")
     guarantee: Promise = Field(description="Its price.")
     trial: bool = Field(description="Whether it trains on made-up rows, for nothing.")
     state: Literal["waiting", "running", "done", "failed"] = Field(description="How far it is.")
@@ -62,13 +67,69 @@ class JobAnswer(Answer):
     def stage(self) -> str:
         return _STAGES[self.state]
 
-    @computed_field(description="Once it is done: id of the session or the release it made.")  # type: ignore[prop-decorator]
+    @computed_field(description="Once it is done: id of what it made.")  # type: ignore[prop-decorator]
     @property
     def result(self) -> str | None:
         return self.id if self.state == "done" else None
 
 
-@router.get("", summary="List trainings", responses=refused(422))
+class KindAnswer(Answer):
+    """A kind of job."""
+
+    model_config = with_example(
+        {"name": "release", "title": "a release", "about": "A model file.", "fields": {"type": "object"}}
+    )
+
+    name: str = Field(description="Its name in requests.")
+    title: str = Field(description="Its name in sentences.")
+    about: str = Field(description="What it makes, in a sentence.")
+    fields: dict[str, Any] = Field(
+        description="JSON schema of what it is asked with beyond data set, epsilon, delta and trial."
+    )
+
+
+class JobEstimate(Answer):
+    """From public facts alone; a kind that knows more says more."""
+
+    model_config = ConfigDict(extra="allow") | with_example(
+        {"rows": 32561, "guarantee": PROMISE_EXAMPLE, "mechanism": "objective", "weakness": None}
+    )
+
+    rows: int = Field(description="Number of records.")
+    guarantee: Promise = Field(description="What it would cost.")
+    mechanism: str = Field(description="Exactly what would run.")
+    weakness: str | None = Field(description="Why the promise would be hardly private; null if it would not.")
+
+
+@router.get("/kinds", summary="List kinds of job", responses=refused())
+def list_kinds(_: KnownCaller) -> list[KindAnswer]:
+    """What this server does, and what each kind is asked with."""
+    return [
+        KindAnswer(name=kind.name, title=kind.title, about=kind.about, fields=kind.fields.model_json_schema())
+        for kind in JOB_KINDS.values()
+    ]
+
+
+@router.post(
+    "/jobs", status_code=202, summary="Ask for a job", responses=refused(400, 404, 408, 409, 413, 415, 422)
+)
+async def ask_job(
+    request: Request, service: Served, caller: KnownCaller, idempotency_key: IdempotencyKey = ""
+) -> JobAnswer:
+    """Of any kind. Refused at once, free of charge, if it does not fit into the budget or cannot be done. Otherwise to
+    be followed at `/v1/jobs/{id}`; its cost is charged before it begins, once, and its result is at
+    `/v1/results/{id}`."""
+    wanted = await asked(request, caller)
+    return JobAnswer.of(await aside(request, service.ask, caller, wanted, idempotency_key))
+
+
+@router.post("/estimates", summary="Estimate a job", responses=refused(400, 404, 408, 413, 415, 422))
+async def estimate_job(request: Request, service: Served, caller: KnownCaller) -> JobEstimate:
+    """What a job of any kind would cost, from public facts alone: free, and no record is read."""
+    return JobEstimate.of(await aside(request, service.estimate, caller, await asked(request, caller)))
+
+
+@router.get("/jobs", summary="List trainings", responses=refused(422))
 def list_jobs(
     service: Served,
     caller: KnownCaller,
@@ -80,7 +141,7 @@ def list_jobs(
     return [JobAnswer.of(job) for job in service.jobs(caller) if dataset in (None, job.dataset)]
 
 
-@router.get("/{id}", summary="See how far a training is", responses=refused(404, 422))
+@router.get("/jobs/{id}", summary="See how far a training is", responses=refused(404, 422))
 async def get_job(
     request: Request,
     service: Served,

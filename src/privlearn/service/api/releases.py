@@ -11,15 +11,16 @@ from starlette.concurrency import run_in_threadpool
 from privlearn.release.verification import verify_bytes
 from privlearn.service.api.jobs import JobAnswer
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
-from privlearn.service.api.training import IdempotencyKey, ReleaseRequest, asked, training_body
+from privlearn.service.api.training import IdempotencyKey, asked, training_body
 from privlearn.service.http.callers import KnownCaller, Served, described
 from privlearn.service.http.limits import aside
 from privlearn.service.http.media_types import kind_sent
 from privlearn.service.http.problems import refused
+from privlearn.service.job_kinds import GIVE_OUT_RELEASE
+from privlearn.service.job_kinds.release import BYTES
 
 router = APIRouter(prefix="/v1", tags=["releases"])
 
-BYTES = "application/octet-stream"
 _FILE: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 
 
@@ -68,7 +69,7 @@ class VerificationAnswer(Answer):
     "/releases",
     status_code=202,
     summary="Train a model to be given out",
-    openapi_extra=training_body(ReleaseRequest),
+    openapi_extra=training_body(GIVE_OUT_RELEASE),
     responses=refused(400, 404, 408, 409, 413, 415, 422),
 )
 async def ask_release(
@@ -76,20 +77,20 @@ async def ask_release(
 ) -> JobAnswer:
     """Refused at once, free of charge, if it does not fit into the budget or cannot be done. Otherwise a training, to
     be followed at `/v1/jobs/{id}`; its cost is charged before it begins, once."""
-    wanted = await asked(request, caller, ReleaseRequest)
+    wanted = await asked(request, caller, GIVE_OUT_RELEASE)
     return JobAnswer.of(await aside(request, service.ask, caller, wanted, idempotency_key))
 
 
 @router.get("/releases", summary="List releases", responses=refused())
 def list_releases(service: Served, caller: KnownCaller) -> list[ReleaseAnswer]:
     """Your releases, newest first; all of them with the holder's key."""
-    return [ReleaseAnswer.of(release) for release in service.releases(caller)]
+    return [ReleaseAnswer.of(release) for release in service.results(caller, GIVE_OUT_RELEASE.name)]
 
 
 @router.get("/releases/{id}", summary="Describe a release", responses=refused(404, 422))
 def get_release(service: Served, caller: KnownCaller, id: Id) -> ReleaseAnswer:
     """What it promises, with its certificate."""
-    return ReleaseAnswer.of(service.release(caller, id))
+    return ReleaseAnswer.of(service.result(caller, id, GIVE_OUT_RELEASE.name))
 
 
 @router.get(
@@ -101,7 +102,8 @@ def get_release(service: Served, caller: KnownCaller, id: Id) -> ReleaseAnswer:
 def get_release_file(service: Served, caller: KnownCaller, id: Id) -> Response:
     """The file that `privlearn verify` and `privlearn predict` read."""
     name = {"Content-Disposition": f'attachment; filename="{id}.privlearn"'}
-    return Response(service.release_file(caller, id), media_type=BYTES, headers=name)
+    _, content = service.fetch(caller, id, GIVE_OUT_RELEASE.name)
+    return Response(content, media_type=BYTES, headers=name)
 
 
 @router.post(

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from privlearn.service.access.keys import Caller
 from privlearn.service.api.jobs import JobAnswer
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
-from privlearn.service.api.training import IdempotencyKey, SessionRequest, asked, training_body
+from privlearn.service.api.training import IdempotencyKey, asked, training_body
 from privlearn.service.http.callers import ROWS_CONTENTS, KnownCaller, Served, described
 from privlearn.service.http.limits import aside
 from privlearn.service.http.logs import note
@@ -28,7 +28,8 @@ from privlearn.service.http.media_types import (
     table_bytes,
 )
 from privlearn.service.http.problems import refused
-from privlearn.service.jobs.requests import Predictions, Session
+from privlearn.service.job_kinds import OPEN_SESSION
+from privlearn.service.jobs.requests import Predictions, ResultInfo
 from privlearn.service.service import Service
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
@@ -82,7 +83,7 @@ class PredictionsAnswer(Answer):
     "",
     status_code=202,
     summary="Train a model to be asked",
-    openapi_extra=training_body(SessionRequest),
+    openapi_extra=training_body(OPEN_SESSION),
     responses=refused(400, 404, 408, 409, 413, 415, 422),
 )
 async def ask_session(
@@ -90,14 +91,14 @@ async def ask_session(
 ) -> JobAnswer:
     """Refused at once, free of charge, if it does not fit into the budget or cannot be done. Otherwise a training, to
     be followed at `/v1/jobs/{id}`; when it is done its result is the session's id."""
-    wanted = await asked(request, caller, SessionRequest)
+    wanted = await asked(request, caller, OPEN_SESSION)
     return JobAnswer.of(await aside(request, service.ask, caller, wanted, idempotency_key))
 
 
 @router.get("", summary="List sessions", responses=refused())
 def list_sessions(service: Served, caller: KnownCaller) -> list[SessionAnswer]:
     """Your sessions, newest first; all of them with the holder's key."""
-    return [SessionAnswer.of(session) for session in service.sessions(caller)]
+    return [SessionAnswer.of(session) for session in service.results(caller, OPEN_SESSION.name)]
 
 
 @router.get("/{id}", summary="Describe a session", responses=refused(404, 422))
@@ -156,7 +157,7 @@ async def predict(request: Request, service: Served, caller: KnownCaller, id: Id
 
 
 def _answered(
-    service: Service, caller: Caller, session: Session, content: bytes, sent: Kind, wanted: Kind
+    service: Service, caller: Caller, session: ResultInfo, content: bytes, sent: Kind, wanted: Kind
 ) -> tuple[int, Response]:
     """In one thread from bytes to bytes: a batch should cost little beside its prediction."""
     dataset = service.dataset(caller, session.dataset)

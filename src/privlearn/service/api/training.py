@@ -1,34 +1,38 @@
-"""What a training is asked with: one JSON object, or a form with it and a file of public points."""
+"""What a job is asked with: one JSON object, or a form with it and a file of public points."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, Literal
 
+import pyarrow as pa
 from fastapi import Header, Request
-from pydantic import Field
+from pydantic import Field, create_model
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
 from privlearn.service.access.keys import Caller
 from privlearn.service.api import schemas
 from privlearn.service.api.schemas import Delta, Epsilon
-from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.http.callers import ROWS, content_of, described, service_of
 from privlearn.service.http.media_types import (
     ARROW,
     CSV,
     JSON,
+    Kind,
     kind_sent,
-    read_model,
+    read_json,
     read_rows,
+    read_value,
     rows_from_objects,
 )
 from privlearn.service.http.problems import Malformed, UnknownKind
-from privlearn.service.jobs.requests import TrainingRequest
+from privlearn.service.job_kinds import JOB_KINDS, AnyJobKind, job_kind
+from privlearn.service.jobs.requests import JobRequest
 from privlearn.service.service import Service
 
 FORM = "multipart/form-data"
-_EXAMPLE = {"dataset": "census", "learner": "logistic", "epsilon": 1.0, "delta": 1e-7, "trial": True}
+_EXAMPLE = {"dataset": "census", "epsilon": 1.0, "delta": 1e-7, "trial": True}
 
 IdempotencyKey = Annotated[
     str,
@@ -42,16 +46,18 @@ IdempotencyKey = Annotated[
 ]
 
 
-class ReleaseRequest(schemas.Request):
-    """A model to be trained and given out."""
-
-    model_config = schemas.with_example(_EXAMPLE)
+class JobBody(schemas.Request):
+    """What every kind of job is asked with."""
 
     dataset: str = Field(max_length=64, description="Name of the data set.")
-    learner: str = Field(default="", max_length=64, description="One of those on offer; left out: the first.")
     epsilon: Epsilon
     delta: Delta = 0.0
     trial: bool = Field(default=False, description="Train on rows made up from the schema: costs nothing.")
+
+
+class PointsBody(JobBody):
+    """What a kind that takes points is asked with besides."""
+
     public_points: list[dict[str, Any]] | None = Field(
         default=None,
         description="Your own points, for a kernel model that is good near them; they will be in the release.",
@@ -59,22 +65,57 @@ class ReleaseRequest(schemas.Request):
     )
 
 
-class SessionRequest(ReleaseRequest):
-    """A model to be trained, and asked for predictions."""
+@cache
+def body_of(kind: AnyJobKind) -> type[JobBody]:
+    """The common members and those of the kind."""
+    bases = (kind.fields, PointsBody if kind.takes_points else JobBody)  # whose members come first
+    model: type[JobBody] = create_model(
+        f"{kind.name.title().replace('_', '')}Request",
+        __base__=bases,
+        __doc__=kind.fields.__doc__,
+        __cls_kwargs__={"json_schema_extra": {"examples": [_EXAMPLE | dict(kind.example)]}},
+    )
+    return model
 
-    model_config = schemas.with_example(_EXAMPLE | {"mechanism": "model"})
 
-    mechanism: Literal["model", "function_release", "pinp"] = Field(
-        default="model",
-        description="model: a private model that stays with the holder, with any number of answers. The others answer "
-        "from an exact kernel machine, with noise at each point.",
+@cache
+def named_body_of(kind: AnyJobKind) -> type[JobBody]:
+    """The same with the kind's name as a member, for the address at which all kinds are asked for."""
+    example = _EXAMPLE | {"kind": kind.name} | dict(kind.example)
+    model: type[JobBody] = create_model(
+        f"{kind.name.title().replace('_', '')}JobRequest",
+        __base__=body_of(kind),
+        __doc__=f"{kind.about}",
+        __cls_kwargs__={"json_schema_extra": {"examples": [example]}},
+        kind=(Literal[kind.name], Field(description="What is asked for.")),  # type: ignore[arg-type]  # known at run time only
+    )
+    return model
+
+
+def body_models() -> list[type[JobBody]]:
+    """All of them, for the description of the interface."""
+    return [model for kind in JOB_KINDS.values() for model in (body_of(kind), named_body_of(kind))]
+
+
+def training_body(kind: AnyJobKind) -> dict[str, Any]:
+    """The OpenAPI description of both forms of a request of one kind."""
+    content = content_of(body_of(kind))
+    return described(
+        {JSON: content, FORM: _form(content["schema"])} if kind.takes_points else {JSON: content}
     )
 
 
-def training_body(model: type[ReleaseRequest]) -> dict[str, Any]:
-    """The OpenAPI description of both forms."""
-    parts = {"request": content_of(model)["schema"], "points": {"type": "string", "format": "binary"}}
-    form = {
+def any_body() -> dict[str, Any]:
+    """The same for a request of any kind."""
+    models = [named_body_of(kind) for kind in JOB_KINDS.values()]
+    schema = {"oneOf": [content_of(model)["schema"] for model in models]}
+    example = _EXAMPLE | {"kind": next(iter(JOB_KINDS))}
+    return described({JSON: {"schema": schema, "example": example}, FORM: _form(schema)})
+
+
+def _form(schema: dict[str, Any]) -> dict[str, Any]:
+    parts = {"request": schema, "points": {"type": "string", "format": "binary"}}
+    return {
         "schema": {
             "type": "object",
             "properties": parts,
@@ -83,58 +124,61 @@ def training_body(model: type[ReleaseRequest]) -> dict[str, Any]:
         },
         "encoding": {"request": {"contentType": JSON}, "points": {"contentType": f"{CSV}, {ARROW}"}},
     }
-    return described({JSON: content_of(model), FORM: form})
 
 
-async def asked(request: Request, caller: Caller, model: type[ReleaseRequest]) -> TrainingRequest:
-    """The request, its points converted by the data set's schema."""
+async def asked(request: Request, caller: Caller, kind: AnyJobKind | None = None) -> JobRequest:
+    """The request, its points converted by the data set's schema; without a kind it names its own."""
     service = service_of(request)
     if kind_sent(request, (JSON, FORM)) == JSON:
-        body = read_model(model, await request.body())
-        return await run_in_threadpool(_with_objects, service, caller, body)
+        found, body = _read(await request.body(), kind)
+        return await run_in_threadpool(_with_objects, service, caller, found, body)
     async with request.form(max_files=1, max_fields=1) as form:
         text, file = form.get("request"), form.get("points")
         if not isinstance(text, str) or not isinstance(file, UploadFile):
             raise Malformed("a form needs the field request, with JSON, and the file points")
-        body, content, kind = read_model(model, _utf8(text)), await file.read(), _file_kind(file)
-    if body.public_points is not None:
+        content, sent = await file.read(), _file_kind(file)
+        found, body = _read(_utf8(text), kind)
+    if getattr(body, "public_points", None) is not None:
         raise Malformed("send the points once: as a file, or as public_points")
-    return await run_in_threadpool(_with_file, service, caller, body, content, kind)
+    return await run_in_threadpool(_with_file, service, caller, found, body, content, sent)
 
 
-def _with_objects(service: Service, caller: Caller, body: ReleaseRequest) -> TrainingRequest:
-    offered = service.dataset(caller, body.dataset)
+def _read(content: bytes, kind: AnyJobKind | None) -> tuple[AnyJobKind, JobBody]:
+    value = read_json(content)
+    if kind is not None:
+        return kind, read_value(body_of(kind), value)
+    name = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(name, str):
+        raise Malformed(f"the request must say its kind: one of {', '.join(JOB_KINDS)}")
+    found = job_kind(name)
+    return found, read_value(named_body_of(found), value)
+
+
+def _with_objects(service: Service, caller: Caller, kind: AnyJobKind, body: JobBody) -> JobRequest:
     points = None
-    if body.public_points is not None:
-        points = rows_from_objects(body.public_points, offered.schema, service.owner.limits.batch_rows)
-    return _request(offered, body, points)
+    if isinstance(body, PointsBody) and body.public_points is not None:
+        schema = service.dataset(caller, body.dataset).schema
+        points = rows_from_objects(body.public_points, schema, service.owner.limits.batch_rows)
+    return _request(kind, body, points)
 
 
 def _with_file(
-    service: Service, caller: Caller, body: ReleaseRequest, content: bytes, kind: Any
-) -> TrainingRequest:
-    offered = service.dataset(caller, body.dataset)
-    points = read_rows(content, kind, offered.schema, service.owner.limits.batch_rows)
-    return _request(offered, body, points)
+    service: Service, caller: Caller, kind: AnyJobKind, body: JobBody, content: bytes, sent: Kind
+) -> JobRequest:
+    schema = service.dataset(caller, body.dataset).schema
+    return _request(kind, body, read_rows(content, sent, schema, service.owner.limits.batch_rows))
 
 
-def _request(offered: OfferedDataSet, body: ReleaseRequest, points: Any) -> TrainingRequest:
-    of_session = isinstance(body, SessionRequest)
-    return TrainingRequest(
+def _request(kind: AnyJobKind, body: JobBody, points: pa.Table | None) -> JobRequest:
+    return JobRequest(
         dataset=body.dataset,
-        kind="session" if of_session else "release",
-        learner=chosen(offered, body.learner),
+        kind=kind.name,
         epsilon=body.epsilon,
         delta=body.delta,
-        mechanism=body.mechanism if isinstance(body, SessionRequest) else "model",
-        points=points,
         trial=body.trial,
+        fields=body.model_dump(mode="json", include=set(kind.fields.model_fields)),
+        points=points,
     )
-
-
-def chosen(offered: OfferedDataSet, learner: str) -> str:
-    """The learner named, or the first on offer."""
-    return learner or next(iter(offered.learners))
 
 
 def _file_kind(file: UploadFile) -> Any:

@@ -47,6 +47,7 @@ def check_room(offered: OfferedDataSet, caller: Caller, wanted: Guarantee) -> No
             )
 
 
+TRIAL_ROWS = 2000
 _PIECE = 50_000
 
 
@@ -90,6 +91,12 @@ class OfferedDataSet:
         """Made-up rows with a target, from the schema alone."""
         return synthetic_table(self.schema, rows, seed)
 
+    @cached_property
+    def made_up(self) -> OfferedDataSet:
+        """What a trial works on instead: made-up rows, under a name that says so."""
+        schema = self.schema.model_copy(update={"name": f"{self.schema.name} (made-up rows)"})
+        return MadeUpDataSet(self.name, self.settings, schema, self.learners, self.owner)
+
     def recipe(self, learner: str) -> Recipe:
         """What one of the offered learners is made of."""
         if learner not in self.learners:
@@ -123,6 +130,13 @@ class OfferedDataSet:
             read_answers = encoder.encode_labels if target.classes else encoder.encode_targets
             read_answers(piece.column(target.name))
         return encoder.person_weights(rows)[1]
+
+
+class MadeUpDataSet(OfferedDataSet):
+    """One about nobody: reading it costs nothing."""
+
+    def read_rows(self) -> pa.Table:
+        return self.synthetic(TRIAL_ROWS)
 
 
 class Catalog:

@@ -173,6 +173,18 @@ class DataSet(PublicModel):
         return Guarantee(self.epsilon, self.delta, self.neighbours)
 
 
+class Extensions(PublicModel):
+    """What the holder adds to the server.
+
+    Parameters
+    ----------
+    job_kinds : tuple of str
+        Kinds of job of the holder's own, each as ``module:class`` that Python can import.
+    """
+
+    job_kinds: tuple[Annotated[StrictStr, Field(pattern=r"^[\w.]+:\w+$")], ...] = ()
+
+
 class Owner(PublicModel):
     """The holder's file.
 
@@ -184,12 +196,14 @@ class Owner(PublicModel):
         A key is the data set's name: in the ledger, in addresses, for analysts.
     analysts : dict of str to dict of str to Share
         What each analyst may spend of which data sets; others it does not see.
+    extensions : Extensions
     """
 
     server: ServerSettings = Field(default_factory=ServerSettings)
     limits: Limits = Field(default_factory=Limits)
     datasets: Annotated[dict[Name, DataSet], Field(min_length=1)]
     analysts: dict[Name, dict[Name, Share]] = Field(default_factory=dict)
+    extensions: Extensions = Field(default_factory=Extensions)
 
     @classmethod
     def load(cls, path: str | Path) -> Owner:

@@ -139,7 +139,11 @@ def read_json(content: bytes) -> Any:
 
 def read_model(model: type[Model], content: bytes) -> Model:
     """A JSON object of known members."""
-    value = read_json(content)
+    return read_value(model, read_json(content))
+
+
+def read_value(model: type[Model], value: Any) -> Model:
+    """What a JSON text says, as an object of known members."""
     try:
         return model.model_validate(value)
     except ValidationError as error:

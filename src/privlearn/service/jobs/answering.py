@@ -16,8 +16,8 @@ from privlearn.release.model import RegressionModel
 from privlearn.service.holder.datasets import Catalog
 from privlearn.service.jobs import results
 from privlearn.service.jobs.recipes import kernel_learner
-from privlearn.service.jobs.requests import Predictions, Session
-from privlearn.service.jobs.training import reason_of, rows_of
+from privlearn.service.jobs.requests import Predictions, ResultInfo
+from privlearn.service.jobs.training import reason_of
 from privlearn.sessions import InteractivePredictor
 from privlearn.sessions.shared import SharedStore
 
@@ -78,7 +78,7 @@ class OpenSessions:
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
 
-    def predict(self, session: Session, rows: pa.Table) -> Predictions:
+    def predict(self, session: ResultInfo, rows: pa.Table) -> Predictions:
         return self._get(session).predict(rows)
 
     def let_go(self, session_id: str) -> None:
@@ -87,7 +87,7 @@ class OpenSessions:
         if held is not None:
             held.close()
 
-    def _get(self, session: Session) -> Answering:
+    def _get(self, session: ResultInfo) -> Answering:
         with self._lock:
             held = self._held.get(session.id)
             if held is not None:
@@ -109,9 +109,9 @@ class OpenSessions:
             if len(self._held) > MOST_OPEN:
                 self._held.popitem(last=False)
 
-    def _open(self, session: Session) -> Answering:
+    def _open(self, session: ResultInfo) -> Answering:
         if session.mechanism == "model":
-            return FromModel(Release.from_bytes(results.session_model(self._store, session.id)))
+            return FromModel(Release.from_bytes(results.content_of(self._store, session.id)))
         try:
             return FromKernelMachine(self._reopened(session))
         except LedgerError:
@@ -121,10 +121,11 @@ class OpenSessions:
         # Raised only now, so that it does not carry along what the rows were found to be.
         raise SessionError(_STOPPED)
 
-    def _reopened(self, session: Session) -> InteractivePredictor:
+    def _reopened(self, session: ResultInfo) -> InteractivePredictor:
         offered = self._catalog.named(session.dataset)
-        schema, rows = rows_of(offered, session.trial)
-        learner = kernel_learner(offered.learners[session.learner], schema, session.guarantee).read(rows)
+        used = offered.made_up if session.trial else offered
+        learner = kernel_learner(used.learners[session.learner], used.schema, session.guarantee)
+        learner.read(used.read_rows())
         return InteractivePredictor.reopen(SharedStore(self._store, session.id), learner)
 
 

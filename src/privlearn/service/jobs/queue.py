@@ -18,7 +18,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, func, or_, select, update
 
 from privlearn.guarantee import Guarantee
-from privlearn.service.jobs.requests import Job, TrainingRequest
+from privlearn.service.job_kinds import job_kind
+from privlearn.service.jobs.requests import Job, JobRequest
 from privlearn.service.refusals import Conflict, NotFound, TooMany
 from privlearn.service.store.tables import jobs
 from privlearn.service.timing import as_text, from_text, now
@@ -33,13 +34,13 @@ _LOCK = "jobs"
 _SHOWN = [column for column in jobs.c if column.name != "points"]
 
 
-def submitted_before(store: str, analyst: str, request: TrainingRequest, key: str) -> Job | None:
+def submitted_before(store: str, analyst: str, request: JobRequest, key: str) -> Job | None:
     """The job for which this analyst has used this idempotency key."""
     with reading(store) as connection:
         return _submitted_before(connection, analyst, request, key)
 
 
-def submit(store: str, analyst: str, request: TrainingRequest, guarantee: Guarantee, key: str) -> Job:
+def submit(store: str, analyst: str, request: JobRequest, guarantee: Guarantee, key: str) -> Job:
     """A new job; or, under an idempotency key that this analyst has used before, the job of that time."""
     with excluding(store, _LOCK) as connection:
         return _submitted_before(connection, analyst, request, key) or _insert(
@@ -71,7 +72,7 @@ def count_by_state(store: str) -> dict[str, int]:
 
 
 def stored_points(store: str, job_id: str) -> bytes | None:
-    """The analyst's public points, as `TrainingRequest.points_bytes` wrote them."""
+    """The analyst's public points, as `JobRequest.points_bytes` wrote them."""
     with reading(store) as connection:
         return connection.scalar(select(jobs.c.points).where(jobs.c.id == job_id))
 
@@ -136,19 +137,17 @@ def _end(connection: Connection, job_id: str, failure: str) -> None:
     connection.execute(_this(job_id).values(ended | done_with))
 
 
-def _submitted_before(connection: Connection, analyst: str, request: TrainingRequest, key: str) -> Job | None:
+def _submitted_before(connection: Connection, analyst: str, request: JobRequest, key: str) -> Job | None:
     if not key:
         return None
     same = (jobs.c.analyst == analyst) & (jobs.c.idempotency_key == key)
     row = connection.execute(select(*_SHOWN).where(same)).one_or_none()
-    if row is not None and row.request_digest != request.digest():
+    if row is not None and row.request_digest != job_kind(request.kind).digest(request):
         raise Conflict("this idempotency key was used for another request: take a new key for a new request")
     return None if row is None else _as_job(row)
 
 
-def _insert(
-    connection: Connection, analyst: str, request: TrainingRequest, guarantee: Guarantee, key: str
-) -> Job:
+def _insert(connection: Connection, analyst: str, request: JobRequest, guarantee: Guarantee, key: str) -> Job:
     waiting = (jobs.c.analyst == analyst) & (jobs.c.state == "waiting")
     if len(connection.execute(select(jobs.c.id).where(waiting)).all()) >= MOST_WAITING:
         raise TooMany(f"{MOST_WAITING} of your trainings are waiting: ask again when some of them are done")
@@ -159,15 +158,14 @@ def _insert(
             analyst=analyst,
             dataset=request.dataset,
             kind=request.kind,
-            learner=request.learner,
-            mechanism=request.mechanism,
+            fields=dict(request.fields),
             epsilon=guarantee.epsilon,
             delta=guarantee.delta,
             neighbours=guarantee.neighbours,
             trial=request.trial,
             points=request.points_bytes(),
             idempotency_key=key or None,
-            request_digest=request.digest(),
+            request_digest=job_kind(request.kind).digest(request),
             state="waiting",
             created=as_text(now()),
         )
@@ -196,8 +194,7 @@ def _as_job(row: Row[Any]) -> Job:
         analyst=row.analyst,
         dataset=row.dataset,
         kind=row.kind,
-        learner=row.learner,
-        mechanism=row.mechanism,
+        fields=row.fields,
         guarantee=Guarantee(row.epsilon, row.delta, row.neighbours),
         trial=bool(row.trial),
         state=row.state,

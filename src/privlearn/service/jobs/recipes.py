@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator
 
@@ -13,8 +13,9 @@ from privlearn.estimators.by_name import make_estimator
 from privlearn.estimators.kernel_learner import KernelLearner
 from privlearn.guarantee import Guarantee
 
-SESSION_MECHANISMS = ("model", "function_release", "pinp")
+SessionMechanism = Literal["model", "function_release", "pinp"]
 """How a session answers: from a private model that stays on the server, or from an exact kernel machine."""
+SESSION_MECHANISMS: tuple[SessionMechanism, ...] = get_args(SessionMechanism)
 
 Positive = Annotated[float, Field(gt=0, strict=True)]
 

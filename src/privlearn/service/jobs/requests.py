@@ -2,48 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any, Literal
 
 import pyarrow as pa
 from numpy.typing import NDArray
+from pydantic import JsonValue
 
 from privlearn.guarantee import Guarantee
 
-Kind = Literal["release", "session"]
-Mechanism = Literal["model", "function_release", "pinp"]
 State = Literal["waiting", "running", "done", "failed"]
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingRequest:
-    """A model to be trained: to be given out as a file, or to be asked in a session.
+class JobRequest:
+    """Something to be done with the private rows of a data set.
 
     Parameters
     ----------
-    dataset, learner : str
-        One of the data sets offered, and one of its learners.
-    kind : {"release", "session"}
+    dataset : str
+        One of those offered.
+    kind : str
+        One of `JOB_KINDS`.
     epsilon, delta : float
         The price; the data set's budget says what neighbours are.
-    mechanism : {"model", "function_release", "pinp"}, default="model"
-        Of a session. ``model``: a private model that stays with the holder. The others answer from an exact kernel
-        machine.
-    points : pyarrow.Table, optional
-        The analyst's public points, without the target: landmarks of a kernel model.
     trial : bool, default=False
-        Train on rows made up from the schema; costs nothing.
+        Do it with rows made up from the schema; costs nothing.
+    fields : mapping
+        What the kind is asked with beyond that: its `JobFields` as JSON values.
+    points : pyarrow.Table, optional
+        The analyst's public points, without the target, for kinds that take them.
     """
 
     dataset: str
-    kind: Kind
-    learner: str
+    kind: str
     epsilon: float
     delta: float = 0.0
-    mechanism: Mechanism = "model"
-    points: pa.Table | None = field(default=None, repr=False)
     trial: bool = False
+    fields: Mapping[str, JsonValue] = field(default_factory=dict)
+    points: pa.Table | None = field(default=None, repr=False)
 
     def points_bytes(self) -> bytes | None:
         """The points as an Arrow stream."""
@@ -54,28 +52,38 @@ class TrainingRequest:
             writer.write_table(self.points)
         return bytes(sink.getvalue())
 
-    def digest(self) -> str:
-        """Equal for equal requests: a retried one is told from another under the same key."""
-        facts = (self.dataset, self.kind, self.learner, self.epsilon, self.delta, self.mechanism, self.trial)
-        return sha256(repr(facts).encode() + (self.points_bytes() or b"")).hexdigest()
-
 
 def points_from_bytes(content: bytes | None) -> pa.Table | None:
     return None if content is None else pa.ipc.open_stream(content).read_all()
 
 
-@dataclass(frozen=True)
-class Job:
-    """A training: its id is also that of the session or the release it makes."""
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    """What a job and its result, which has the job's id, both tell of the request."""
 
     id: str
     analyst: str
     dataset: str
-    kind: Kind
-    learner: str
-    mechanism: Mechanism
+    kind: str
+    fields: Mapping[str, JsonValue]
     guarantee: Guarantee
     trial: bool
+
+    @property
+    def learner(self) -> str:
+        """Of kinds that train; of others empty."""
+        return str(self.fields.get("learner", ""))
+
+    @property
+    def mechanism(self) -> str:
+        """Of kinds that train: what answers; of others empty."""
+        return str(self.fields.get("mechanism", ""))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job(Accepted):
+    """A request on its way."""
+
     state: State
     created: str
     started: str
@@ -83,35 +91,20 @@ class Job:
     failure: str
 
 
-@dataclass(frozen=True)
-class Session:
-    """A model that answers points and does not leave."""
+@dataclass(frozen=True, kw_only=True)
+class ResultInfo(Accepted):
+    """What a job has made, without its content."""
 
-    id: str
-    analyst: str
-    dataset: str
-    learner: str
-    mechanism: Mechanism
-    guarantee: Guarantee
-    trial: bool
-    state: Literal["open", "closed"]
-    created: str
-    certificate: dict[str, Any] = field(repr=False)
-
-
-@dataclass(frozen=True)
-class ReleaseInfo:
-    """A release file, without its content."""
-
-    id: str
-    analyst: str
-    dataset: str
-    learner: str
-    guarantee: Guarantee
-    trial: bool
     created: str
     size: int
+    media_type: str
+    closed: bool
     certificate: dict[str, Any] = field(repr=False)
+
+    @property
+    def state(self) -> Literal["open", "closed"]:
+        """Of a session: a closed one answers no more."""
+        return "closed" if self.closed else "open"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,38 +1,25 @@
-"""What a training does, in a process of its own: reserve, read, fit, store, commit.
+"""What a job of any kind does, in a process of its own: reserve, read, run, store, commit.
 
 An error that says something about the records is for the holder's log: the analyst reads one sentence for all of them.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import pyarrow as pa
-
-from privlearn.data import Schema
 from privlearn.data.schema.schema import with_purchases
-from privlearn.errors import BudgetExceeded, DataError, LedgerError, PrivlearnError, SessionError
-from privlearn.estimators.kernel_learner import KernelLearner
+from privlearn.errors import BudgetExceeded, InvalidParameter, LedgerError, PrivlearnError
 from privlearn.guarantee import check_strength
 from privlearn.ledger import Cost, Ledger
 from privlearn.ledger.charge import Reservation
-from privlearn.randomness import SecureRandomness
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet
+from privlearn.service.job_kinds import Asked, Plan, job_kind
 from privlearn.service.jobs import queue, results
-from privlearn.service.jobs.estimates import planned
-from privlearn.service.jobs.recipes import Recipe, estimator, kernel_learner
 from privlearn.service.jobs.requests import Job, points_from_bytes
 from privlearn.service.refusals import Refusal
 from privlearn.service.timing import wait_for_end_of_slot
-from privlearn.sessions import InteractivePredictor
-from privlearn.sessions.opening import calibrated
-from privlearn.sessions.shared import SharedStore
-
-TRIAL_ROWS = 2000
 
 
 def run_job(store: str, catalog: Catalog, job: Job) -> str:
-    """Reserve, train, make the result durable, commit, and end the job; one that was interrupted goes on where it was.
+    """Reserve, run, make the result durable, commit, and end the job; one that was interrupted goes on where it was.
 
         reserve -> read the rows and compute -> store the result, unseen -> end of the slot -> commit -> show it
 
@@ -59,9 +46,10 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
     failure = reason = ""
     try:
         if not results.is_stored(store, job):
-            _train(store, offered, ledger, job)
+            _make(store, offered, ledger, job)
     except BudgetExceeded as error:
-        failure, reason = f"{error}. Nothing was spent", str(error)
+        reason = str(error)  # said to the analyst only if it was the ledger's, before a row was read
+        failure = _FAILED + _STANDS if _is_charged(store, job) else f"{error}. {_UNSPENT.capitalize()}"
     except LedgerError:
         raise
     except Exception as error:
@@ -75,67 +63,32 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
     return reason
 
 
-def _train(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> None:
-    points = points_from_bytes(queue.stored_points(store, job.id))
-    recipe = offered.learners[job.learner]
-    reserved = None if job.trial else _reserved(offered, ledger, job, recipe, points)
-    schema, rows = rows_of(offered, job.trial)
-    if job.mechanism != "model":
-        learner = kernel_learner(recipe, schema, job.guarantee).read(rows)
-        with _first_or_same(SharedStore(store, job.id), learner, job, reserved) as session:
-            results.store_session(store, job, session.certificate, None)
-        return
-    work = estimator(recipe, schema, job.guarantee, public_points=points).prepare(rows, None, private=True)
-    mechanism = work.plan(job.guarantee)
-    _check_same(mechanism, reserved)
-    release = work.release(mechanism, SecureRandomness())
-    if job.kind == "release":
-        results.store_release(store, job, release)
-    else:
-        results.store_session(store, job, release.certificate, release)
+def _make(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> None:
+    """What the job makes, stored and unseen."""
+    kind = job_kind(job.kind)
+    asked = Asked(
+        store,
+        job.analyst,
+        offered.made_up if job.trial else offered,
+        job.guarantee,
+        kind.read(job.fields),
+        points_from_bytes(queue.stored_points(store, job.id)),
+    )
+    plan = kind.plan(asked)
+    if not job.trial:
+        _reserve(offered, ledger, job, plan, kind.purpose(asked.fields))
+    made = kind.run(asked, plan, asked.offered.read_rows(), job.id)
+    results.store_result(store, job, made)
 
 
-def _reserved(
-    offered: OfferedDataSet, ledger: Ledger, job: Job, recipe: Recipe, points: pa.Table | None
-) -> Any:
-    """The mechanism that public facts call for, its cost reserved."""
-    promise = with_purchases(job.guarantee, offered.schema.bought)
+def _reserve(offered: OfferedDataSet, ledger: Ledger, job: Job, plan: Plan, purpose: str) -> None:
+    """Public: the cost of what public facts call for, which is no more than was asked for."""
+    if not plan.guarantee <= job.guarantee:
+        raise InvalidParameter(f"{plan.name} costs more than was asked for: nothing is run")
+    promise = with_purchases(plan.guarantee, offered.schema.bought)
     check_strength(promise, offered.records, offered.settings.accept_weak_privacy)
-    plan = planned(offered, recipe, job.guarantee, job.mechanism, points)
-    told = f"{job.kind}, {job.learner} ({plan.name})"
+    told = f"{purpose} ({plan.name})"
     ledger.reserve(Cost(plan.guarantee, plan.renyi), told, offered.schema.digest, id=job.id)
-    return plan
-
-
-def _check_same(mechanism: Any, reserved: Any) -> None:
-    """What is run must be what was paid for; the number of records alone can have changed, and that is public."""
-    if reserved is not None and mechanism != reserved:
-        raise DataError(
-            "the table has another number of records than at the server's start: restart the server"
-        )
-
-
-def _first_or_same(
-    state: SharedStore, learner: KernelLearner, job: Job, reserved: Any
-) -> InteractivePredictor:
-    """A new session; or the one that an earlier attempt has begun, or another process that runs this job."""
-    try:
-        if not state.exists():
-            plan = calibrated(learner, job.guarantee, job.mechanism, "tight")
-            _check_same(plan, reserved)
-            return InteractivePredictor.paid(learner, plan, state)
-    except SessionError:
-        if not state.exists():
-            raise
-    return InteractivePredictor.reopen(state, learner)
-
-
-def rows_of(offered: OfferedDataSet, trial: bool) -> tuple[Schema, Any]:
-    """The private rows; or, for a trial, made-up ones under a name that says so."""
-    if not trial:
-        return offered.schema, offered.read_rows()
-    schema = offered.schema.model_copy(update={"name": f"{offered.schema.name} (made-up rows)"})
-    return schema, offered.synthetic(TRIAL_ROWS, seed=0)
 
 
 def reason_of(error: Exception) -> str:
@@ -144,8 +97,12 @@ def reason_of(error: Exception) -> str:
 
 
 def _what_was_spent(store: str, job: Job) -> str:
-    charged = not job.trial and Reservation(store, job.dataset, job.id).state() is not None
-    return "its cost stands" if charged else "nothing was spent"
+    return _STANDS if _is_charged(store, job) else _UNSPENT
 
 
+def _is_charged(store: str, job: Job) -> bool:
+    return not job.trial and Reservation(store, job.dataset, job.id).state() is not None
+
+
+_STANDS, _UNSPENT = "its cost stands", "nothing was spent"
 _FAILED = "the training failed on the holder's side, who finds the reason in the log; "

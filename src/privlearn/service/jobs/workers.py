@@ -13,6 +13,7 @@ from multiprocessing.process import BaseProcess
 from privlearn.errors import LedgerError, StoreUnusable
 from privlearn.service.holder.datasets import Catalog
 from privlearn.service.holder.settings import Owner
+from privlearn.service.job_kinds import load_job_kinds
 from privlearn.service.jobs import queue
 from privlearn.service.jobs.requests import Job
 from privlearn.service.jobs.training import run_job
@@ -130,6 +131,7 @@ class Worker:
 def train_for(owner: Owner, counted: Mapping[str, int], pipe: Connection) -> None:
     """A training process: does one job after another until its server is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
+    load_job_kinds(owner.extensions.job_kinds)
     store = owner.server.store
     catalog = Catalog(owner, counted)
     pipe.send(True)

@@ -7,11 +7,15 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pydantic import JsonValue
+
 from privlearn.errors import BudgetExceeded, InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import Share
 from privlearn.service.holder.datasets import OfferedDataSet
-from privlearn.service.jobs.requests import Kind, Mechanism
+from privlearn.service.job_kinds import GIVE_OUT_RELEASE, OPEN_SESSION
+from privlearn.service.job_kinds.session import SessionFields
+from privlearn.service.jobs.recipes import SessionMechanism
 from privlearn.service.pages.formatting import number_below
 
 
@@ -22,34 +26,38 @@ class FormOfRelease:
     name: str
     title: str
     text: str
-    kind: Kind
-    mechanism: Mechanism = "model"
+    kind: str
+    mechanism: SessionMechanism = "model"
+
+    def fields(self, learner: str) -> dict[str, JsonValue]:
+        """What its kind is asked with."""
+        return {"learner": learner, "mechanism": self.mechanism}
 
 
 _ALL = (
     FormOfRelease(
         "session",
         "Ask here",
-        "A session: the model stays on this server and answers any number of points.",
-        kind="session",
+        OPEN_SESSION.about,
+        kind=OPEN_SESSION.name,
     ),
     FormOfRelease(
         "release",
         "Take a model away",
-        "A release: a model file with a certificate, to use anywhere.",
-        kind="release",
+        GIVE_OUT_RELEASE.about,
+        kind=GIVE_OUT_RELEASE.name,
     ),
     FormOfRelease(
         "points",
         "Take a model away that is made for points of mine",
         "You send public points, and the model is built on them; for kernel machines, any kernel.",
-        kind="release",
+        kind=GIVE_OUT_RELEASE.name,
     ),
     FormOfRelease(
         "machine",
         "Ask an exact kernel machine here",
-        "A session that answers each new point with noise; any kernel.",
-        kind="session",
+        OPEN_SESSION.describe(SessionFields(mechanism="function_release")),
+        kind=OPEN_SESSION.name,
         mechanism="function_release",
     ),
 )

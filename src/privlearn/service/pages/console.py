@@ -11,6 +11,7 @@ from privlearn.ledger.statement import Share
 from privlearn.service.access.keys import list_keys
 from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.http.callers import Served
+from privlearn.service.job_kinds import GIVE_OUT_RELEASE, OPEN_SESSION
 from privlearn.service.pages import commands
 from privlearn.service.pages.history import spending_figure
 from privlearn.service.pages.page import Skip, page_router, piece_of, render
@@ -26,13 +27,14 @@ Before = Annotated[int | None, Query(ge=0, lt=2**31)]
 
 @router.get("/console")
 def console(request: Request, service: Served, caller: Holder) -> Response:
+    sessions = service.results(caller, OPEN_SESSION.name)
     return render(
         request,
         caller,
         "console.html",
         datasets=[(offered, service.budget(caller, offered.name)) for offered in service.datasets(caller)],
-        sessions=[session for session in service.sessions(caller) if session.state == "open"][:_LATEST],
-        releases=service.releases(caller)[:_LATEST],
+        sessions=[session for session in sessions if session.state == "open"][:_LATEST],
+        releases=service.results(caller, GIVE_OUT_RELEASE.name)[:_LATEST],
     )
 
 

@@ -14,6 +14,7 @@ from privlearn.planning.forecast import LARGEST_RATIO
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.jobs.rehearsal import rehearsed_errors
+from privlearn.service.jobs.requests import JobRequest
 from privlearn.service.pages.choices import FormOfRelease
 from privlearn.service.pages.figures import Axis, Figure, Line, round_ticks
 from privlearn.service.pages.formatting import number
@@ -60,8 +61,10 @@ def estimate_view(
     guarantee: Guarantee,
 ) -> EstimateView:
     price, weakness = _price(guarantee), offered.weakness(guarantee)
+    fields = face.fields(learner)
+    wanted = JobRequest(offered.name, face.kind, guarantee.epsilon, guarantee.delta, fields=fields)
     try:
-        found = service.estimate(caller, offered.name, learner, guarantee, mechanism=face.mechanism)
+        found = service.estimate(caller, wanted)
     except InvalidParameter:
         if face.name != "points":  # whose kernel may need them
             raise

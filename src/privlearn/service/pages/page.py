@@ -21,6 +21,7 @@ from privlearn._version import __version__
 from privlearn.errors import PrivlearnError
 from privlearn.service.access.keys import Caller
 from privlearn.service.http.problems import defect
+from privlearn.service.job_kinds import JOB_KINDS
 from privlearn.service.pages import formatting
 from privlearn.service.pages.figures import meter
 from privlearn.service.refusals import Forbidden
@@ -79,6 +80,7 @@ def _environment() -> Environment:
     made.filters |= {
         name: getattr(formatting, name) for name in ("fact", "number", "number_below", "moment", "size")
     }
+    made.filters["kind_title"] = lambda name: JOB_KINDS[name].title if name in JOB_KINDS else name
     made.globals |= {
         "meter": meter,
         "said": formatting.said,

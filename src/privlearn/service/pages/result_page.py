@@ -1,20 +1,22 @@
-"""What became of trainings: their progress, and the releases they made."""
+"""What became of jobs: their progress, and what they made."""
 
 from __future__ import annotations
 
 from fastapi import Request
 from fastapi.responses import Response
+from markupsafe import Markup
 
 from privlearn.errors import ReleaseError
 from privlearn.release.verification import verify_bytes
-from privlearn.service.api.releases import BYTES
 from privlearn.service.http.callers import Served
+from privlearn.service.job_kinds import GIVE_OUT_RELEASE, job_kind
 from privlearn.service.jobs import results
-from privlearn.service.jobs.requests import Job, ReleaseInfo
-from privlearn.service.pages.choices import FORMS_OF_RELEASE, sentence
+from privlearn.service.jobs.requests import Job, ResultInfo
+from privlearn.service.pages.choices import sentence
 from privlearn.service.pages.commands import release_commands
 from privlearn.service.pages.page import Form, Skip, content_of, download, page_router, piece_of, render
 from privlearn.service.pages.signing import Visitor
+from privlearn.service.service import Service
 
 router = page_router()
 
@@ -30,6 +32,8 @@ _STAGES = {"waiting": "Waiting for its turn", "running": "Training on the holder
 @router.get("/jobs/{id}")
 def job(request: Request, service: Served, caller: Visitor, id: str) -> Response:
     found = service.job(caller, id)
+    kind = job_kind(found.kind)
+    fields = kind.read(found.fields)
     return render(
         request,
         caller,
@@ -38,33 +42,45 @@ def job(request: Request, service: Served, caller: Visitor, id: str) -> Response
         heading=_HEADINGS[found.state],
         unfinished=found.state in _STAGES,
         stages=_stages(found),
-        face=_face(found),
-        result=f"/{found.kind}s/{found.id}",
+        title=kind.heading(fields),
+        described=kind.describe(fields),
+        part=_part(service, found) if found.state == "done" else "",
     )
+
+
+@router.get("/jobs/{id}/result")
+def result(service: Served, caller: Visitor, id: str) -> Response:
+    found, content = service.fetch(caller, id)
+    return download(content, found.media_type, f"{found.dataset}-{found.kind}-{found.id[:8]}")
 
 
 @router.get("/releases")
 def releases(request: Request, service: Served, caller: Visitor, skip: Skip = 0) -> Response:
-    return render(request, caller, "releases.html", releases=piece_of(service.releases(caller), skip))
+    return render(
+        request,
+        caller,
+        "releases.html",
+        releases=piece_of(service.results(caller, GIVE_OUT_RELEASE.name), skip),
+    )
 
 
 @router.get("/releases/{id}")
 def release(request: Request, service: Served, caller: Visitor, id: str) -> Response:
-    found = service.release(caller, id)
+    found = service.result(caller, id, GIVE_OUT_RELEASE.name)
     return render(
         request,
         caller,
         "release.html",
         release=found,
-        proven=verify_bytes(results.release_file(service.store, id)),
+        proven=verify_bytes(results.content_of(service.store, id)),
         commands=release_commands(str(request.base_url), id, _file_name(found)),
     )
 
 
 @router.get("/releases/{id}/file")
 def release_file(service: Served, caller: Visitor, id: str) -> Response:
-    found = service.release(caller, id)
-    return download(service.release_file(caller, id), BYTES, _file_name(found))
+    found, content = service.fetch(caller, id, GIVE_OUT_RELEASE.name)
+    return download(content, found.media_type, _file_name(found))
 
 
 @router.get("/verify")
@@ -88,12 +104,11 @@ def _stages(found: Job) -> list[tuple[str, str]]:
     return list(zip(styles, _STAGES.values(), strict=True))
 
 
-def _face(found: Job) -> str:
-    for face in FORMS_OF_RELEASE.values():
-        if (face.kind, face.mechanism) == (found.kind, found.mechanism):
-            return face.text
-    return f"A session that answers by {found.mechanism}."
+def _part(service: Service, found: Job) -> Markup:
+    """What the job's kind shows of its result."""
+    made = results.find(service.store, found.id)
+    return job_kind(found.kind).page_part(made, results.content_of(service.store, found.id))
 
 
-def _file_name(found: ReleaseInfo) -> str:
+def _file_name(found: ResultInfo) -> str:
     return f"{found.dataset}-{found.learner}-{found.id[:8]}.privlearn"

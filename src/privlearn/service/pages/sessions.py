@@ -22,7 +22,8 @@ from privlearn.service.access.keys import Caller
 from privlearn.service.http.callers import Served
 from privlearn.service.http.limits import aside
 from privlearn.service.http.media_types import CSV, JSON, read_rows
-from privlearn.service.jobs.requests import Predictions, Session
+from privlearn.service.job_kinds import OPEN_SESSION
+from privlearn.service.jobs.requests import Predictions, ResultInfo
 from privlearn.service.pages.choices import sentence
 from privlearn.service.pages.columns import FieldView, field_views, point_of
 from privlearn.service.pages.commands import session_commands
@@ -38,7 +39,9 @@ _UNUSABLE = (Conflict, DataError, InvalidParameter, SessionError, TooLarge)
 
 @router.get("/sessions")
 def sessions(request: Request, service: Served, caller: Visitor, skip: Skip = 0) -> Response:
-    return render(request, caller, "sessions.html", sessions=piece_of(service.sessions(caller), skip))
+    return render(
+        request, caller, "sessions.html", sessions=piece_of(service.results(caller, OPEN_SESSION.name), skip)
+    )
 
 
 @router.get("/sessions/{id}")
@@ -98,7 +101,7 @@ def _page(
     request: Request,
     service: Service,
     caller: Caller,
-    found: Session,
+    found: ResultInfo,
     fields: list[FieldView] | None = None,
     errors: Mapping[str, str] | None = None,
     answers: Predictions | None = None,
@@ -123,12 +126,12 @@ def _page(
     )
 
 
-def _schema(service: Service, found: Session) -> Schema:
+def _schema(service: Service, found: ResultInfo) -> Schema:
     return service.catalog.named(found.dataset).schema
 
 
 def _predict(
-    request: Request, service: Service, caller: Caller, found: Session, rows: pa.Table
+    request: Request, service: Service, caller: Caller, found: ResultInfo, rows: pa.Table
 ) -> Predictions:
     answers = service.predict(caller, found.id, rows)
     request.app.state.metrics.predicted(rows.num_rows)
@@ -170,7 +173,7 @@ _SOURCES = {
 }
 
 
-def _read(found: Session) -> Certified:
+def _read(found: ResultInfo) -> Certified:
     """A session that answers from a model bears a release's certificate."""
     kind: type[Certified] = Certificate if found.mechanism == "model" else SessionCertificate
     return kind.from_dict(found.certificate)

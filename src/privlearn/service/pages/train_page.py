@@ -20,7 +20,7 @@ from privlearn.service.http.callers import Served
 from privlearn.service.http.limits import aside
 from privlearn.service.http.media_types import CSV, read_rows
 from privlearn.service.jobs.recipes import Recipe
-from privlearn.service.jobs.requests import TrainingRequest
+from privlearn.service.jobs.requests import JobRequest
 from privlearn.service.pages.choices import FIELDS, FORMS_OF_RELEASE, Choices, fresh, placed, sentence
 from privlearn.service.pages.estimate_view import EstimateView, error_figure, estimate_view
 from privlearn.service.pages.figures import Figure
@@ -71,7 +71,7 @@ def _train(request: Request, service: Service, caller: Caller, name: str, form: 
 
 def _request(
     service: Service, offered: OfferedDataSet, typed: Mapping[str, str], content: bytes, trial: bool
-) -> TrainingRequest | None:
+) -> JobRequest | None:
     """What the form asks for; ``None`` if it cannot be understood, which the form itself will say."""
     choices = Choices(**typed)
     face, guarantee, errors = choices.meaning(offered.settings.neighbours)
@@ -80,15 +80,14 @@ def _request(
     points: pa.Table | None = None
     if face.name == "points":
         points = read_rows(content, CSV, offered.schema, service.owner.limits.batch_rows)
-    return TrainingRequest(
+    return JobRequest(
         dataset=offered.name,
         kind=face.kind,
-        learner=choices.learner,
         epsilon=guarantee.epsilon,
         delta=guarantee.delta,
-        mechanism=face.mechanism,
-        points=points,
         trial=trial,
+        fields=face.fields(choices.learner),
+        points=points,
     )
 
 

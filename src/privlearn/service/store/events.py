@@ -24,7 +24,7 @@ class Event:
     details: dict[str, Any]
 
 
-def record(store: str, actor: str, action: str, dataset: str = "", **details: Any) -> None:
+def record(store: str, actor: str, action: str, dataset: str = "", /, **details: Any) -> None:
     """Add a line; details are plain JSON values that do not depend on a record."""
     with excluding(store, "events") as connection:
         connection.execute(

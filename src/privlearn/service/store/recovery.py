@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, update
 
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
@@ -17,7 +17,7 @@ from privlearn.ledger import Cost, Ledger
 from privlearn.ledger.composition import Amount
 from privlearn.service.holder.settings import HOLDER
 from privlearn.service.store import events
-from privlearn.service.store.tables import jobs, keys, logins, sessions
+from privlearn.service.store.tables import jobs, keys, logins, results
 from privlearn.service.timing import as_text, now
 from privlearn.storage import excluding
 
@@ -55,12 +55,12 @@ def settle(store: str, lost: Mapping[str, Amount]) -> dict[str, Guarantee]:
 
 def _end_what_was_under_way(store: str) -> None:
     moment = as_text(now())
-    noisy = select(jobs.c.id).where(jobs.c.mechanism != "model")  # a model's noise is in the backup, whole
     with excluding(store, "jobs") as connection:
         under_way = jobs.c.state.in_(("waiting", "running"))
         ended = {"state": "failed", "failure": _FAILED, "finished": moment}
         connection.execute(update(jobs).where(under_way).values(ended))
-        connection.execute(update(sessions).where(sessions.c.id.in_(noisy)).values(state="closed"))
+        noisy = results.c.content.is_(None)  # the noise of a content is in the backup, whole
+        connection.execute(update(results).where(noisy).values(closed=True))
         connection.execute(delete(logins))
         connection.execute(update(keys).where(keys.c.revoked == "").values(revoked=moment))
 

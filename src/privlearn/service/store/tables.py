@@ -1,7 +1,7 @@
 """The service's tables, in the database that holds the ledger. Times are UTC in ISO form, "" where there is none.
 
 They hold names, numbers, times, hashes of keys, analysts' public points, and what is released: nothing of the private
-rows. A session or a release has the id of the job that made it.
+rows. A result has the id of the job that made it.
 """
 
 from __future__ import annotations
@@ -43,10 +43,6 @@ def _time(name: str) -> Column[Any]:
     return Column(name, String(40), nullable=False, default="")
 
 
-def _word(name: str) -> Column[Any]:
-    return Column(name, String(20), nullable=False)
-
-
 def _one_of(name: str, *values: str) -> Column[Any]:
     allowed = ", ".join(f"'{value}'" for value in values)
     return Column(name, String(20), CheckConstraint(f"{name} IN ({allowed})"), nullable=False)
@@ -83,9 +79,7 @@ jobs = Table(
     _id(),
     _name("analyst"),
     _name("dataset"),
-    _word("kind"),  # those that there are, the code knows
-    _name("learner"),
-    _word("mechanism"),
+    Column("kind", String(20), nullable=False),  # those that there are, the code knows
     Column("epsilon", Double, nullable=False),
     Column("delta", Double, nullable=False),
     Column("neighbours", String(20), nullable=False),
@@ -100,29 +94,18 @@ jobs = Table(
     _time("started"),
     _time("finished"),
     Column("failure", Text, nullable=False, default=""),
+    Column("fields", JSON, nullable=False, server_default="{}"),  # what its kind was asked with
     UniqueConstraint("analyst", "idempotency_key"),
 )
 
-
-def _made_by_job() -> Column[Any]:
-    return Column("id", ForeignKey(jobs.c.id), primary_key=True)
-
-
-sessions = Table(
-    "sessions",
+results = Table(
+    "results",
     _metadata,
-    _made_by_job(),
-    _one_of("state", "open", "closed"),
+    Column("id", ForeignKey(jobs.c.id), primary_key=True),
     Column("certificate", JSON, nullable=False),
-    Column("release", LargeBinary),  # of a session that answers from a model; NULL for the others
-)
-
-releases = Table(
-    "releases",
-    _metadata,
-    _made_by_job(),
-    Column("certificate", JSON, nullable=False),
-    Column("file", LargeBinary, nullable=False),
+    Column("content", LargeBinary),
+    Column("media_type", String(100), nullable=False, default=""),  # "": the content is not given out
+    Column("closed", Boolean, nullable=False, default=False),  # a session that answers no more
 )
 
 events = Table(

@@ -9,14 +9,14 @@ down_revision = "service_1"
 
 def upgrade() -> None:
     if op.get_context().dialect.name == "sqlite":
-        with op.batch_alter_table("jobs", copy_from=_jobs(), recreate="always"):
+        with op.batch_alter_table("jobs", copy_from=jobs_table(), recreate="always"):
             pass  # SQLite cannot drop a constraint: the rows are copied into a table that has none
     else:
         for column in ("kind", "mechanism"):
             op.drop_constraint(f"jobs_{column}_check", "jobs")
 
 
-def _jobs() -> sa.Table:
+def jobs_table() -> sa.Table:
     """The table as it will be; the constraint that is left is on the state."""
     return sa.Table(
         "jobs",

@@ -1,0 +1,77 @@
+"""A job of any kind on a server, and what it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from privlearn.client.connection import Connection, TrainingFailed
+
+_WAIT_SECONDS = 5
+
+
+@dataclass(frozen=True)
+class RemoteResult:
+    """What a job has made.
+
+    Attributes
+    ----------
+    record : dict
+        What the server says about it: kind, data set, promise, certificate, type of the content.
+    content : bytes
+        Empty if it stays with the holder, as that of a session does.
+    """
+
+    record: dict[str, Any]
+    content: bytes = field(repr=False)
+
+
+class RemoteJob:
+    """A job that a server does; it goes on without this object.
+
+    Attributes
+    ----------
+    id : str
+        Also that of its result.
+    record : dict
+        What the server said about it last.
+    """
+
+    def __init__(self, connection: Connection, record: dict[str, Any]) -> None:
+        self._connection = connection
+        self.id: str = record["id"]
+        self.record = record
+
+    def wait(self, progress: Callable[[str], None] | None = None) -> RemoteJob:
+        """Until it is done; ``progress`` is called with each stage's name.
+
+        Raises
+        ------
+        TrainingFailed
+            If it ended without a result; the message says whether the cost stands.
+        """
+        while self.record["state"] not in ("done", "failed"):
+            if progress is not None:
+                progress(self.record["stage"])
+            self.record = self._connection.get(f"/jobs/{self.id}", wait=_WAIT_SECONDS).json()
+        if self.record["state"] == "failed":
+            raise TrainingFailed(self.record["failure"])
+        return self
+
+    def result(self, progress: Callable[[str], None] | None = None) -> RemoteResult:
+        """What it made, once it is done."""
+        self.wait(progress)
+        return fetched(self._connection, self.id)
+
+    def __repr__(self) -> str:
+        return (
+            f"<RemoteJob {self.id} at {self._connection.url}: {self.record['kind']}, {self.record['state']}>"
+        )
+
+
+def fetched(connection: Connection, result_id: str) -> RemoteResult:
+    """A result with its content, if that is given out."""
+    record: dict[str, Any] = connection.get(f"/results/{result_id}").json()
+    path = f"/results/{result_id}/content"
+    return RemoteResult(record, connection.get(path, accept="*/*").content if record["media_type"] else b"")

@@ -1,0 +1,35 @@
+"""Give out a release: a private model as a file with its certificate."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import pyarrow as pa
+from pydantic import Field
+
+from privlearn.service.job_kinds.job_kind import Asked, Plan, Result, register_job_kind
+from privlearn.service.job_kinds.training import TrainingFields, TrainingKind, trained
+
+BYTES = "application/octet-stream"
+
+
+class ReleaseFields(TrainingFields):
+    """A model to be trained and given out."""
+
+    mechanism: Literal["model"] = Field(default="model", description="A release is a model.")
+
+
+class GiveOutRelease(TrainingKind[ReleaseFields]):
+    """The model leaves."""
+
+    name: ClassVar[str] = "release"
+    title: ClassVar[str] = "a release"
+    about: ClassVar[str] = "A release: a model file with a certificate, to use anywhere."
+    fields = ReleaseFields
+
+    def run(self, asked: Asked[ReleaseFields], plan: Plan, rows: pa.Table, job_id: str) -> Result:
+        release = trained(asked, plan, rows)
+        return Result(release.certificate.to_dict(), release.to_bytes(), BYTES)
+
+
+GIVE_OUT_RELEASE = register_job_kind(GiveOutRelease())

@@ -1,0 +1,345 @@
+"""A kind of job, defined here and named in the holder's file, is asked for, paid, done and shown like the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from markupsafe import Markup
+from pydantic import Field, JsonValue
+
+from privlearn.accounting.compose import pure_renyi
+from privlearn.client import Client, TrainingFailed
+from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SchemaError
+from privlearn.guarantee import Guarantee
+from privlearn.ledger import Ledger
+from privlearn.mechanisms.noise import add_laplace
+from privlearn.randomness import SecureRandomness
+from privlearn.service.holder.datasets import Catalog, OfferedDataSet
+from privlearn.service.holder.settings import Owner
+from privlearn.service.job_kinds import (
+    JOB_KINDS,
+    Asked,
+    JobFields,
+    JobKind,
+    Result,
+    load_job_kinds,
+    register_job_kind,
+)
+from privlearn.service.jobs import queue, results, training
+from privlearn.service.jobs.requests import JobRequest, ResultInfo
+from privlearn.service.refusals import Conflict, NotFound
+from privlearn.service.store.store import open_store
+from tests.support.cli_support import Run
+from tests.support.served import Served, serving
+from tests.support.service_support import write_clinic
+
+PLACE = f"{__name__}:Count"
+ILL: dict[str, Any] = {"column": "outcome", "value": "ill"}
+
+
+class CountFields(JobFields):
+    """Records to be counted."""
+
+    column: str = Field(max_length=64, description="A column of the schema.")
+    value: str = Field(max_length=64, description="The value that is counted.")
+
+
+@dataclass(frozen=True)
+class LaplaceCount:
+    """A person changes a count by the number of their rows, so Laplace noise of that by epsilon is epsilon-private."""
+
+    guarantee: Guarantee
+    rows_per_person: int
+    name: ClassVar[str] = "laplace_count"
+
+    @property
+    def noise_scale(self) -> float:
+        return self.rows_per_person / self.guarantee.epsilon
+
+    def renyi(self, order: float) -> float:
+        return pure_renyi(self.guarantee.epsilon, order)
+
+
+class Count(JobKind[CountFields, LaplaceCount]):
+    """How many records have a value."""
+
+    name: ClassVar[str] = "count"
+    title: ClassVar[str] = "a noisy count"
+    about: ClassVar[str] = "How many records have a value, with noise."
+    fields = CountFields
+    example: ClassVar[Mapping[str, JsonValue]] = {"column": "sex", "value": "female"}
+
+    def plan(self, asked: Asked[CountFields]) -> LaplaceCount:
+        schema = asked.offered.schema
+        known = {*schema.columns, *([schema.target.name] if schema.target else ())}
+        if asked.fields.column not in known:
+            raise InvalidParameter(f"column must be one of {', '.join(sorted(known))}")
+        if schema.person is not None:
+            raise InvalidParameter("rows of a person that a column identifies are not counted here")
+        pure = Guarantee(asked.guarantee.epsilon, 0.0, asked.guarantee.neighbours)
+        return LaplaceCount(pure, schema.rows_per_person)
+
+    def run(self, asked: Asked[CountFields], plan: LaplaceCount, rows: pa.Table, job_id: str) -> Result:
+        counted = float(pc.sum(pc.equal(rows[asked.fields.column], asked.fields.value)).as_py())
+        noisy = add_laplace(np.array([counted]), plan.noise_scale, SecureRandomness())[0]
+        certificate = {"claim": plan.guarantee.to_dict(), "noise_scale": plan.noise_scale}
+        return Result(certificate, json.dumps({"count": noisy}).encode(), "application/json")
+
+    def page_part(self, result: ResultInfo, content: bytes) -> Markup:
+        told = Markup("<p>About <b>{}</b> records.</p>").format(round(json.loads(content)["count"]))
+        return told + super().page_part(result, content)
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    yield
+    JOB_KINDS.pop(Count.name, None)
+
+
+@pytest.fixture
+def owner(tmp_path: Path) -> Owner:
+    path = write_clinic(tmp_path)
+    path.write_text(f'{path.read_text()}\n[extensions]\njob_kinds = ["{PLACE}"]\n')
+    return Owner.load(path)
+
+
+@pytest.fixture
+def served(owner: Owner) -> Iterator[Served]:
+    with serving(owner) as running:
+        yield running
+
+
+def key_of(client: httpx.Client) -> str:
+    return client.headers["Authorization"].removeprefix("Bearer ")
+
+
+def body(**changes: Any) -> dict[str, Any]:
+    return {"kind": "count", "dataset": "clinic", "epsilon": 1.0, **ILL} | changes
+
+
+def test_through_the_interface(served: Served) -> None:
+    alice = served.alice
+    assert {kind["name"] for kind in alice.get("/v1/kinds").json()} == {"release", "session", "count"}
+    told = alice.post("/v1/estimates", json=body()).json()
+    assert (told["mechanism"], told["guarantee"]["epsilon"], told["rows"]) == ("laplace_count", 1.0, 300)
+    assert served.spent() == (0.0, 0.0)
+    asked = [alice.post("/v1/jobs", json=body(), headers={"Idempotency-Key": "k"}).json() for _ in range(2)]
+    assert asked[0]["id"] == asked[1]["id"]
+    done = served.finished(asked[0]["id"])
+    assert (done["kind"], done["fields"], done["learner"]) == ("count", ILL, "")
+    assert served.spent() == (1.0, 0.0)
+    (entry,) = Ledger.open(served.store, "clinic").statement().entries
+    assert (entry.reservation, entry.purpose) == (done["id"], "count (laplace_count)")
+    described = alice.get(f"/v1/results/{done['result']}").json()
+    assert described["certificate"]["noise_scale"] == 1.0
+    fetched = alice.get(f"/v1/results/{done['result']}/content")
+    assert fetched.headers["content-type"] == "application/json"
+    assert 0.0 < fetched.json()["count"] < 300.0
+    assert [found["id"] for found in alice.get("/v1/results", params={"kind": "count"}).json()] == [
+        done["id"]
+    ]
+    assert done["id"] in [found["id"] for found in alice.get("/v1/jobs").json()]
+    assert served.bob.get(f"/v1/results/{done['result']}").status_code == 404
+    assert alice.get(f"/v1/releases/{done['result']}").status_code == 404
+    assert "asked for a noisy count" in str(served.holder.get("/v1/events").json())
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"column": "income"}, 422),
+        ({"value": 3}, 422),
+        ({"learner": "logistic"}, 422),
+        ({"public_points": []}, 422),
+        ({"epsilon": 5.0}, 409),
+        ({"kind": "sum"}, 404),
+        ({"kind": None}, 400),
+    ],
+)
+def test_what_is_refused_costs_nothing(served: Served, changes: dict[str, Any], status: int) -> None:
+    answer = served.alice.post("/v1/jobs", json=body(**changes))
+    assert answer.status_code == status, answer.text
+    assert served.spent() == (0.0, 0.0)
+
+
+def test_the_interface_describes_it(served: Served) -> None:
+    found = served.alice.get("/v1/openapi.json").json()
+    members = found["components"]["schemas"]["CountJobRequest"]["properties"]
+    assert set(members) == {"kind", "dataset", "epsilon", "delta", "trial", "column", "value"}
+    content = found["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]["application/json"]
+    assert {"$ref": "#/components/schemas/CountJobRequest"} in content["schema"]["oneOf"]
+
+
+def test_through_the_client(served: Served) -> None:
+    with Client(served.url, key_of(served.alice)) as client:
+        assert client.estimate("clinic", kind="count", epsilon=0.5, **ILL)["mechanism"] == "laplace_count"
+        job = client.ask("count", "clinic", epsilon=0.5, **ILL)
+        made = job.result()
+        assert "count" in json.loads(made.content)
+        assert client.result(job.id) == made
+        assert client.results("count") == [made.record]
+        with pytest.raises(BudgetExceeded):
+            client.ask("count", "clinic", epsilon=4.0, **ILL)
+        trial = client.ask("count", "clinic", epsilon=4.0, trial=True, **ILL).result()
+        assert json.loads(trial.content)["count"] > 500.0  # of 2000 made-up rows
+        opened = client.open_session("clinic", epsilon=0.5, delta=1e-6)
+        assert client.result(opened.id).content == b""
+        with pytest.raises(Conflict, match="stays with the holder"):
+            client._connection.get(f"/results/{opened.id}/content", accept="*/*")
+    assert served.spent() == (1.0, 0.0)
+
+
+def test_through_the_shell(served: Served, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIVLEARN_KEY", key_of(served.alice))
+    monkeypatch.setenv("PRIVLEARN_SERVER", served.url)
+    assert "column, value" in " ".join(run("ask", "kinds").stdout.split())
+    told = run(
+        "ask", "job", "count", "clinic", "--epsilon", 0.5, "--field", "column=outcome", "--field", "value=ill",
+        "--out", tmp_path / "count.json",
+    )  # fmt: skip
+    assert told.code == 0, told.stderr
+    assert "count" in json.loads((tmp_path / "count.json").read_text())
+    shown = json.loads(run("ask", "--json", "jobs").stdout)
+    again = run("ask", "result", shown[0]["id"], "--out", tmp_path / "again.json")
+    assert again.code == 0, again.stderr
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "count.json").read_bytes()
+    assert "NAME=VALUE" in run("ask", "job", "count", "clinic", "--epsilon", 0.5, "--field", "ill").stderr
+
+
+def test_on_its_page(served: Served) -> None:
+    done = served.finished(served.alice.post("/v1/jobs", json=body()).json()["id"])
+    with httpx.Client(
+        base_url=served.url, headers={"Sec-Fetch-Site": "same-origin"}, trust_env=False
+    ) as browser:
+        browser.post("/sign-in", data={"key": key_of(served.alice)})
+        page = browser.get(f"/jobs/{done['id']}").text
+        assert "A noisy count on clinic" in page
+        assert "About <b>" in page
+        assert f'href="/jobs/{done["id"]}/result"' in page
+        assert "a noisy count" in browser.get("/desk").text
+        content = browser.get(f"/jobs/{done['id']}/result")
+        assert content.json() == served.alice.get(f"/v1/results/{done['id']}/content").json()
+        assert content.headers["content-disposition"].startswith("attachment")
+
+
+@pytest.fixture
+def submitted(owner: Owner) -> tuple[str, Catalog, str]:
+    """Store, data sets, and a job that waits for this process to run it."""
+    load_job_kinds(owner.extensions.job_kinds)
+    store, catalog = open_store(owner), Catalog(owner, Catalog(owner).check())
+    request = JobRequest("clinic", "count", 1.0, fields=ILL)
+    return store, catalog, queue.submit(store, "alice", request, Guarantee(1.0), "").id
+
+
+def run_next(store: str, catalog: Catalog) -> str:
+    claimed = queue.claim(store)
+    assert claimed is not None
+    return training.run_job(store, catalog, claimed)
+
+
+def balance(store: str) -> tuple[float, float]:
+    statement = Ledger.open(store, "clinic").statement()
+    return statement.spent.epsilon, statement.reserved.epsilon
+
+
+def test_its_cost_is_reserved_before_a_row_is_read(
+    submitted: tuple[str, Catalog, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, catalog, job = submitted
+    balances = []
+
+    def read(_: OfferedDataSet) -> pa.Table:
+        balances.append(balance(store))
+        raise DataError("column 'age' has missing cells")
+
+    monkeypatch.setattr(OfferedDataSet, "read_rows", read)
+    assert "missing cells" in run_next(store, catalog)
+    assert balances == [(0.0, 1.0)]
+    assert queue.find(store, job).failure == (
+        "the training failed on the holder's side, who finds the reason in the log; its cost stands"
+    )
+
+
+def test_what_its_run_says_of_the_rows_is_for_the_holder(
+    submitted: tuple[str, Catalog, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if it looks like the ledger's refusal, which the analyst reads."""
+    store, catalog, job = submitted
+
+    def refuse(*_: object) -> Result:
+        raise BudgetExceeded("there are 17 who are ill")
+
+    monkeypatch.setattr(Count, "run", refuse)
+    assert "17" in run_next(store, catalog)
+    assert queue.find(store, job).failure == (
+        "the training failed on the holder's side, who finds the reason in the log; its cost stands"
+    )
+
+
+def test_it_goes_on_after_its_process_died_and_makes_one_result(
+    submitted: tuple[str, Catalog, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, catalog, job = submitted
+    with monkeypatch.context() as patch:
+        patch.setattr(queue, "finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            run_next(store, catalog)
+    assert results.find_all(store, None) == []
+    queue.expire_leases(store)
+    assert run_next(store, catalog) == ""
+    assert [found.id for found in results.find_all(store, None)] == [job]
+    assert balance(store) == (1.0, 0.0)
+
+
+def test_a_plan_that_costs_more_than_was_asked_for_is_not_run(
+    submitted: tuple[str, Catalog, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, catalog, _ = submitted
+    cheap = Count.plan
+    monkeypatch.setattr(
+        Count, "plan", lambda self, asked: replace(cheap(self, asked), guarantee=Guarantee(2.0))
+    )
+    assert "more than was asked for" in run_next(store, catalog)
+    assert balance(store) == (0.0, 0.0)
+
+
+def test_a_kind_that_the_holder_took_away_fails_unpaid(submitted: tuple[str, Catalog, str]) -> None:
+    store, catalog, job = submitted
+    del JOB_KINDS[Count.name]
+    assert "no such kind" in run_next(store, catalog)
+    assert queue.find(store, job).failure.endswith("nothing was spent")
+    assert balance(store) == (0.0, 0.0)
+
+
+def test_registering() -> None:
+    register_job_kind(Count())
+    register_job_kind(Count())  # as a second server in one process does
+    with pytest.raises(InvalidParameter, match="already"):
+        register_job_kind(type("Other", (Count,), {})())
+    with pytest.raises(InvalidParameter, match="none for a kind"):
+        register_job_kind(type("Other", (Count,), {"name": "no/kind"})())
+    taken = type("Taken", (CountFields,), {"__annotations__": {"epsilon": float}})
+    with pytest.raises(InvalidParameter, match="every job has epsilon already"):
+        register_job_kind(type("Other", (Count,), {"name": "other", "fields": taken})())
+    for place in ("nowhere:Count", f"{__name__}:Nothing"):
+        with pytest.raises(SchemaError, match="cannot be loaded"):
+            load_job_kinds([place])
+    with pytest.raises(SchemaError, match="no JobKind"):
+        load_job_kinds(["builtins:dict"])
+
+
+def test_results_of_a_job_that_failed_are_not_there(served: Served) -> None:
+    with Client(served.url, key_of(served.alice)) as client:
+        with pytest.raises(NotFound):
+            client.result("0" * 16)
+        with pytest.raises(TrainingFailed, match="its cost stands"):
+            client.ask("count", "clinic", epsilon=0.5, column="age", value="ill").result()
