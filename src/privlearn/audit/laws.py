@@ -16,7 +16,8 @@ from privlearn.accounting import PureCurve
 from privlearn.arrays import Array
 from privlearn.audit.empirical import Finding, judged
 from privlearn.audit.neighbours import Pair, Records, worst_pairs
-from privlearn.erm import Problem, minimise
+from privlearn.erm.problem import Problem
+from privlearn.erm.solve import minimise
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 

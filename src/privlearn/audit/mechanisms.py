@@ -18,7 +18,7 @@ from privlearn.audit.neighbours import Pair, Records, worst_pairs
 from privlearn.audit.replay import check_replay, fit_on
 from privlearn.audit.samplers import LEVEL, judge_p_values, noise_p_values
 from privlearn.audit.whole_runs import WHOLE_RUNS, WholeRun, check_whole_run, judge_certificate
-from privlearn.erm import Huber, HuberHinge, Logistic
+from privlearn.erm.losses import Huber, HuberHinge, Logistic
 from privlearn.errors import InvalidParameter, VerificationError, shown
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import DataOracle, Minimise, ReleaseMechanism, mechanisms_of

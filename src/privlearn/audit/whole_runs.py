@@ -20,7 +20,7 @@ from privlearn.arrays import Array
 from privlearn.audit.empirical import Finding, epsilon_bound, judge_bound, judged
 from privlearn.audit.replay import RecordingRandomness
 from privlearn.audit.samplers import LEVEL, PValues, judge_p_values, noise_p_values
-from privlearn.erm import HuberHinge
+from privlearn.erm.losses import HuberHinge
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.function_release import (
     FACTOR_JITTER,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from privlearn.erm import Hinge
-from privlearn.erm.losses import LossFacts
+from privlearn.erm.losses import Hinge, LossFacts
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.session.task import KernelTask

@@ -56,8 +56,8 @@ def create(
       privlearn keys create owner.toml --analyst alice --dataset census --days 90
       privlearn keys create owner.toml --holder > holder.key
     """
-    from privlearn.service.access.keys import create_key
-    from privlearn.service.holder.settings import HOLDER, Owner
+    from privlearn.service.access.keys import HOLDER, create_key
+    from privlearn.service.holder.settings import Owner
     from privlearn.service.store.events import record
     from privlearn.service.store.store import open_store
 
@@ -107,8 +107,8 @@ def revoke(
     Example:
       privlearn keys revoke owner.toml 5f0c21b7a9d3e864
     """
-    from privlearn.service.access.keys import revoke_key
-    from privlearn.service.holder.settings import HOLDER, Owner
+    from privlearn.service.access.keys import HOLDER, revoke_key
+    from privlearn.service.holder.settings import Owner
     from privlearn.service.store.events import record
     from privlearn.service.store.store import open_store
 

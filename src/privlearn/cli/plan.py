@@ -14,7 +14,7 @@ from privlearn.cli.terminal import LateProgress, output
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.planning import Plan
+    from privlearn.planning.planner import Plan
 
 _STYLES = {"clear": "bold green", "noisy": "bold yellow", "drowned": "bold red", "weak": "bold red"}
 
@@ -55,7 +55,7 @@ def plan(
       privlearn plan --columns 20 --rows 5000 --epsilon 0.5 --delta 1e-6 --out plan.svg
     """
     from privlearn.estimators.by_name import make_estimator
-    from privlearn.planning import plan as make_plan
+    from privlearn.planning.planner import plan as make_plan
 
     settings = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "loss": loss}
     settings |= _described(schema, columns, classes, model)

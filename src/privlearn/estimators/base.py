@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privlearn.arrays import Array
 from privlearn.data import ArrayEncoder, Schema
-from privlearn.erm import LossFacts
-from privlearn.erm.losses import choose_loss
+from privlearn.erm.losses import LossFacts, choose_loss
 from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.callers import check_callers
 from privlearn.estimators.fitting import Fitting, charge_of

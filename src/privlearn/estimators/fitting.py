@@ -12,7 +12,10 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.data import Schema
 from privlearn.data.schema.schema import with_purchases
-from privlearn.erm import Loss, LossFacts, Problem, minimise, minimise_multinomial
+from privlearn.erm.losses import Loss, LossFacts
+from privlearn.erm.multinomial import minimise_multinomial
+from privlearn.erm.problem import Problem
+from privlearn.erm.solve import minimise
 from privlearn.estimators.inputs import EncodedRows, TrainingSet
 from privlearn.estimators.plan import plan_mechanism
 from privlearn.estimators.targets import RegressionSet

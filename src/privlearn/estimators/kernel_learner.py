@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from privlearn.arrays import Array
 from privlearn.data import Schema
 from privlearn.data.encode.arrays import blocks
-from privlearn.erm import Loss
 from privlearn.erm.kernel.dual import minimise_kernel
 from privlearn.erm.kernel.problem import KernelProblem
+from privlearn.erm.losses import Loss
 from privlearn.errors import InvalidParameter, SessionError, SolverError
 from privlearn.estimators.inputs import check_array_shape, first_rows_of_persons
 from privlearn.estimators.session_task import loss_of, read_goal, session_facts, session_gap, session_task

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 
 from privlearn.arrays import Array
 from privlearn.data import ArrayEncoder, Schema
-from privlearn.erm import LossFacts
+from privlearn.erm.losses import LossFacts
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.fitting import Progress, solver
 from privlearn.estimators.inputs import TrainingSet, check_class_weight, read_arrays, read_table

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from privlearn.arrays import Array
 from privlearn.data import ArrayEncoder, Schema
-from privlearn.erm import LossFacts
+from privlearn.erm.losses import LossFacts
 from privlearn.estimators.fitting import Progress, regression_solver
 from privlearn.estimators.kernel_choice import KernelChoice
 from privlearn.estimators.targets import (

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.data.encode.encoder import from_unit
-from privlearn.erm import Loss, certified_kernel_distance, default_gap, least_kernel_gap
-from privlearn.erm.losses import choose_loss
+from privlearn.erm.kernel.dual import certified_kernel_distance, default_gap
+from privlearn.erm.kernel.gap import least_kernel_gap
+from privlearn.erm.losses import Loss, choose_loss
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.fitting import class_signs, row_weights
 from privlearn.estimators.inputs import EncodedRows, TrainingSet, check_class_weight, read_arrays, read_table

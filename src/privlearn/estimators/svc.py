@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.data import Schema
-from privlearn.erm import LossFacts
+from privlearn.erm.losses import LossFacts
 from privlearn.estimators.fitting import Progress
 from privlearn.estimators.inputs import TrainingSet, read_objects
 from privlearn.estimators.kernel_choice import KernelChoice

@@ -12,8 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from privlearn.arrays import Array
-from privlearn.erm import Loss, LossFacts
-from privlearn.erm.losses import Logistic
+from privlearn.erm.losses import Logistic, Loss, LossFacts
 from privlearn.features.kernel import is_sparse
 from privlearn.mechanisms.noise import coordinate_deviation
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.data.datasets import load_adult, load_kddcup99
-from privlearn.erm import HuberHinge, Logistic, Loss
+from privlearn.erm.losses import HuberHinge, Logistic, Loss
 from privlearn.reproduce import reporting
 from privlearn.reproduce.learners import DEFAULT, DEFAULT_DELTA, Learner, folds, paper_rows, sample
 from privlearn.reproduce.reporting import held

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.erm import Loss
+from privlearn.erm.losses import Loss
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.search.partition import Partition
 from privlearn.randomness import SeededRandomness

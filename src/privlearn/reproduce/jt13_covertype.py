@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.data.datasets import load_covertype
-from privlearn.erm import loss_from_name
+from privlearn.erm.losses import loss_from_name
 from privlearn.estimators.svc import PrivateSVC
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import DataOracle

@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from privlearn.arrays import Array
 from privlearn.data.datasets import load_kdd2010_algebra, load_newsgroups
-from privlearn.erm import Loss, loss_from_name
+from privlearn.erm.losses import Loss, loss_from_name
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import DataOracle
 from privlearn.mechanisms.release.tddl import TestDataDependentLearner

@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 from scipy import sparse
 
 from privlearn.arrays import Array
-from privlearn.erm import Loss, Problem, minimise
 from privlearn.erm.certifiable import least_tolerance
+from privlearn.erm.losses import Loss
+from privlearn.erm.problem import Problem
+from privlearn.erm.solve import minimise
 from privlearn.estimators.plan import plan_mechanism
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import DataOracle

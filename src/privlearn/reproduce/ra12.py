@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 
 from privlearn.arrays import Array
-from privlearn.erm import Logistic, Problem, minimise
+from privlearn.erm.losses import Logistic
+from privlearn.erm.problem import Problem
+from privlearn.erm.solve import minimise
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import DataOracle
 from privlearn.mechanisms.release.objective import ObjectivePerturbation

@@ -18,7 +18,8 @@ from privlearn.ledger import Statement
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room, statement_for
 from privlearn.service.holder.settings import Owner
-from privlearn.service.job_kinds import OPEN_SESSION, Asked, job_kind, load_job_kinds
+from privlearn.service.job_kinds.job_kind import Asked, job_kind, load_job_kinds
+from privlearn.service.job_kinds.session import OPEN_SESSION
 from privlearn.service.jobs import queue, results
 from privlearn.service.jobs.answering import OpenSessions
 from privlearn.service.jobs.requests import Job, JobRequest, Predictions, ResultInfo

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from privlearn.planning import Plan
 from privlearn.planning.forecast import LARGEST_RATIO, LEAST_EPSILON, MOST_EPSILON, MOST_ROWS
+from privlearn.planning.planner import Plan
 from privlearn.study.drawing import STYLE, image_of, require_matplotlib
 
 POINTS = 25

@@ -129,13 +129,13 @@ def test_examples_of_answers_fit_their_models() -> None:
         identity,
         jobs,
         releases,
+        requests,
         results,
         sessions,
-        training,
     )
 
-    modules = (datasets, estimates, jobs, identity, releases, results, sessions)
-    models = [*training.body_models(), *(model for module in modules for model in vars(module).values())]
+    modules = (requests, datasets, estimates, jobs, identity, releases, results, sessions)
+    models = [*requests.body_models(), *(model for module in modules for model in vars(module).values())]
     for model in models:
         for example in getattr(model, "model_config", {}).get("json_schema_extra", {}).get("examples", []):
             model.model_validate(example)

@@ -19,7 +19,7 @@ from privlearn.arrays import Array
 from privlearn.data import Schema, SchemaEncoder
 from privlearn.data.schema.columns import PublicModel
 from privlearn.data.schema.schema import with_purchases
-from privlearn.erm import Loss, loss_from_name
+from privlearn.erm.losses import Loss, loss_from_name
 from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.estimators.plan import default_regularization
 from privlearn.features.fourier import FourierFeatures

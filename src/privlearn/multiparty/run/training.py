@@ -8,8 +8,9 @@ from typing import Any, cast
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.erm import Loss, Problem, minimise
-from privlearn.erm.problem import Rows
+from privlearn.erm.losses import Loss
+from privlearn.erm.problem import Problem, Rows
+from privlearn.erm.solve import minimise
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators.fitting import class_signs, row_weights
 from privlearn.estimators.inputs import read_table

@@ -19,11 +19,14 @@ from typing import Any, Literal
 from sqlalchemy import Row, insert, select, update
 
 from privlearn.errors import InvalidParameter
-from privlearn.service.holder.settings import HOLDER
 from privlearn.service.refusals import AccessRefused, NotFound
 from privlearn.service.store.tables import keys
 from privlearn.service.timing import TtlCache, as_text, now
 from privlearn.storage import excluding, reading
+
+HOLDER = "holder"
+"""The holder's name in logs; no analyst may have it."""
+
 
 Role = Literal["holder", "analyst"]
 

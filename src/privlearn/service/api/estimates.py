@@ -21,7 +21,7 @@ from privlearn.service.http.callers import KnownCaller, Served, content_of, desc
 from privlearn.service.http.limits import aside
 from privlearn.service.http.media_types import JSON
 from privlearn.service.http.problems import refused
-from privlearn.service.job_kinds import OPEN_SESSION
+from privlearn.service.job_kinds.session import OPEN_SESSION
 from privlearn.service.jobs.recipes import SessionMechanism
 from privlearn.service.jobs.requests import JobRequest
 

@@ -3,74 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import ConfigDict, Field, computed_field
+from pydantic import ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
+from privlearn.service.api.requests import IdempotencyKey, JobAnswer, asked
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
-from privlearn.service.api.training import IdempotencyKey, asked
 from privlearn.service.http.callers import KnownCaller, Served
 from privlearn.service.http.limits import aside
 from privlearn.service.http.problems import refused
-from privlearn.service.job_kinds import JOB_KINDS
+from privlearn.service.job_kinds.job_kind import JOB_KINDS
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 0.5
-_STAGES = {"waiting": "waiting", "running": "training", "done": "finished", "failed": "finished"}
-
-
-class JobAnswer(Answer):
-    """A training: what was asked, and how far it is. Its time depends on the records, so it shows in coarse steps."""
-
-    model_config = with_example(
-        {
-            "id": "9f86d081884c7d65",
-            "analyst": "alice",
-            "dataset": "census",
-            "kind": "release",
-            "learner": "logistic",
-            "mechanism": "model",
-            "fields": {"learner": "logistic", "mechanism": "model"},
-            "guarantee": PROMISE_EXAMPLE,
-            "trial": False,
-            "state": "done",
-            "stage": "finished",
-            "created": "2026-11-16T09:00:00.000000+00:00",
-            "started": "2026-11-16T09:00:00.100000+00:00",
-            "finished": "2026-11-16T09:00:01.100000+00:00",
-            "failure": "",
-            "result": "9f86d081884c7d65",
-        }
-    )
-
-    id: str = Field(description="Name of the training.")
-    analyst: str = Field(description="Who asked for it.")
-    dataset: str = Field(description="The data set it trains on.")
-    kind: str = Field(description="What it makes.")
-    learner: str = Field(description="The learner on offer that was chosen; empty if its kind trains none.")
-    mechanism: str = Field(description="What answers a session.")
-    fields: dict[str, Any] = Field(description="All that its kind was asked with.")
-    guarantee: Promise = Field(description="Its price.")
-    trial: bool = Field(description="Whether it trains on made-up rows, for nothing.")
-    state: Literal["waiting", "running", "done", "failed"] = Field(description="How far it is.")
-    created: str = Field(description="When it was asked for (UTC).")
-    started: str = Field(description="When it began; empty: not yet.")
-    finished: str = Field(description="When its end became visible; empty: not yet.")
-    failure: str = Field(description="Why it failed, and whether its cost stands.")
-
-    @computed_field(description="The state in words: waiting, training, finished.")  # type: ignore[prop-decorator]
-    @property
-    def stage(self) -> str:
-        return _STAGES[self.state]
-
-    @computed_field(description="Once it is done: id of what it made.")  # type: ignore[prop-decorator]
-    @property
-    def result(self) -> str | None:
-        return self.id if self.state == "done" else None
 
 
 class KindAnswer(Answer):

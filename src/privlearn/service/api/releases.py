@@ -9,15 +9,13 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from privlearn.release.verification import verify_bytes
-from privlearn.service.api.jobs import JobAnswer
+from privlearn.service.api.requests import IdempotencyKey, JobAnswer, asked, training_body
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
-from privlearn.service.api.training import IdempotencyKey, asked, training_body
 from privlearn.service.http.callers import KnownCaller, Served, described
 from privlearn.service.http.limits import aside
 from privlearn.service.http.media_types import kind_sent
 from privlearn.service.http.problems import refused
-from privlearn.service.job_kinds import GIVE_OUT_RELEASE
-from privlearn.service.job_kinds.release import BYTES
+from privlearn.service.job_kinds.release import BYTES, GIVE_OUT_RELEASE
 
 router = APIRouter(prefix="/v1", tags=["releases"])
 

@@ -11,9 +11,8 @@ from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
 from privlearn.service.access.keys import Caller
-from privlearn.service.api.jobs import JobAnswer
+from privlearn.service.api.requests import IdempotencyKey, JobAnswer, asked, training_body
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
-from privlearn.service.api.training import IdempotencyKey, asked, training_body
 from privlearn.service.http.callers import ROWS_CONTENTS, KnownCaller, Served, described
 from privlearn.service.http.limits import aside
 from privlearn.service.http.logs import note
@@ -28,7 +27,7 @@ from privlearn.service.http.media_types import (
     table_bytes,
 )
 from privlearn.service.http.problems import refused
-from privlearn.service.job_kinds import OPEN_SESSION
+from privlearn.service.job_kinds.session import OPEN_SESSION
 from privlearn.service.jobs.requests import Predictions, ResultInfo
 from privlearn.service.service import Service
 

@@ -18,8 +18,8 @@ from privlearn.guarantee import Guarantee, weakness
 from privlearn.ledger import Ledger, Statement
 from privlearn.ledger.composition import exact
 from privlearn.planning.stand_in import synthetic_table
-from privlearn.service.access.keys import Caller
-from privlearn.service.holder.settings import HOLDER, DataSet, Owner
+from privlearn.service.access.keys import HOLDER, Caller
+from privlearn.service.holder.settings import DataSet, Owner
 from privlearn.service.holder.sources import read_query
 from privlearn.service.jobs.recipes import Recipe, default_recipes, estimator
 from privlearn.service.refusals import Forbidden, NotFound

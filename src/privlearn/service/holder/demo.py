@@ -6,8 +6,8 @@ from pathlib import Path
 
 from privlearn.data import write_table
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.service.access.keys import create_key
-from privlearn.service.holder.settings import HOLDER, Owner
+from privlearn.service.access.keys import HOLDER, create_key
+from privlearn.service.holder.settings import Owner
 from privlearn.service.store.store import open_store
 
 _PEOPLE = {

@@ -13,12 +13,10 @@ from privlearn.data.schema.schema import read_toml
 from privlearn.errors import LedgerError, SchemaError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import CompositionName
+from privlearn.service.access.keys import HOLDER
 from privlearn.service.holder.sources import check_address
 from privlearn.service.jobs.recipes import Positive, Recipe
 from privlearn.storage import locate
-
-HOLDER = "holder"
-"""The holder's name in logs; no analyst may have it."""
 
 
 def _servable(name: str) -> str:

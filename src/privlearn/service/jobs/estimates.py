@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.planning import plan
 from privlearn.planning.forecast import Forecast
+from privlearn.planning.planner import plan
 from privlearn.planning.session_plan import plan_session
 from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.jobs.recipes import SESSION_MECHANISMS, Recipe, estimator, kernel_learner

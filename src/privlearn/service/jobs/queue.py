@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, func, or_, select, update
 
 from privlearn.guarantee import Guarantee
-from privlearn.service.job_kinds import job_kind
+from privlearn.service.job_kinds.job_kind import job_kind
 from privlearn.service.jobs.requests import Job, JobRequest
 from privlearn.service.refusals import Conflict, NotFound, TooMany
 from privlearn.service.store.tables import jobs

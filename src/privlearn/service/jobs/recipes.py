@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator
 
 from privlearn.data import Schema
 from privlearn.data.schema.columns import PublicModel
 from privlearn.errors import SchemaError
-from privlearn.estimators.by_name import make_estimator
-from privlearn.estimators.kernel_learner import KernelLearner
 from privlearn.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from privlearn.estimators.kernel_learner import KernelLearner
 
 SessionMechanism = Literal["model", "function_release", "pinp"]
 """How a session answers: from a private model that stays on the server, or from an exact kernel machine."""
@@ -94,6 +95,10 @@ def estimator(
     random_state : int, optional
         For rows that are not private: what is released then says so.
     """
+    from privlearn.estimators.by_name import (
+        make_estimator,  # late: whoever only reads settings should not wait
+    )
+
     settings = {
         **guarantee.to_dict(),
         "loss": recipe.loss,
@@ -109,6 +114,8 @@ def estimator(
 
 def kernel_learner(recipe: Recipe, schema: Schema, guarantee: Guarantee) -> KernelLearner:
     """The exact kernel machine of a session that answers by function release or PINP; not fitted."""
+    from privlearn.estimators.kernel_learner import KernelLearner
+
     loss = "logistic" if recipe.model == "logistic" and recipe.loss is None else recipe.loss
     return KernelLearner(
         **recipe.kernel_settings,

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, func, insert, select, update
 
 from privlearn.guarantee import Guarantee
-from privlearn.service.job_kinds import Result
+from privlearn.service.job_kinds.job_kind import Result
 from privlearn.service.jobs.requests import Job, ResultInfo
 from privlearn.service.refusals import Conflict, NotFound
 from privlearn.service.store.tables import jobs, results

@@ -11,7 +11,7 @@ from privlearn.guarantee import check_strength
 from privlearn.ledger import Cost, Ledger
 from privlearn.ledger.charge import Reservation
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet
-from privlearn.service.job_kinds import Asked, Plan, job_kind
+from privlearn.service.job_kinds.job_kind import Asked, Plan, job_kind
 from privlearn.service.jobs import queue, results
 from privlearn.service.jobs.requests import Job, points_from_bytes
 from privlearn.service.refusals import Refusal

@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from privlearn.errors import LedgerError, StoreUnusable
 from privlearn.service.holder.datasets import Catalog
 from privlearn.service.holder.settings import Owner
-from privlearn.service.job_kinds import load_job_kinds
+from privlearn.service.job_kinds.job_kind import load_job_kinds
 from privlearn.service.jobs import queue
 from privlearn.service.jobs.requests import Job
 from privlearn.service.jobs.training import run_job

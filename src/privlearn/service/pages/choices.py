@@ -13,8 +13,8 @@ from privlearn.errors import BudgetExceeded, InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import Share
 from privlearn.service.holder.datasets import OfferedDataSet
-from privlearn.service.job_kinds import GIVE_OUT_RELEASE, OPEN_SESSION
-from privlearn.service.job_kinds.session import SessionFields
+from privlearn.service.job_kinds.release import GIVE_OUT_RELEASE
+from privlearn.service.job_kinds.session import OPEN_SESSION, SessionFields
 from privlearn.service.jobs.recipes import SessionMechanism
 from privlearn.service.pages.formatting import number_below
 

@@ -11,7 +11,8 @@ from privlearn.ledger.statement import Share
 from privlearn.service.access.keys import list_keys
 from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.http.callers import Served
-from privlearn.service.job_kinds import GIVE_OUT_RELEASE, OPEN_SESSION
+from privlearn.service.job_kinds.release import GIVE_OUT_RELEASE
+from privlearn.service.job_kinds.session import OPEN_SESSION
 from privlearn.service.pages import commands
 from privlearn.service.pages.history import spending_figure
 from privlearn.service.pages.page import Skip, page_router, piece_of, render

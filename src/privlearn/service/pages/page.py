@@ -21,7 +21,7 @@ from privlearn._version import __version__
 from privlearn.errors import PrivlearnError
 from privlearn.service.access.keys import Caller
 from privlearn.service.http.problems import defect
-from privlearn.service.job_kinds import JOB_KINDS
+from privlearn.service.job_kinds.job_kind import JOB_KINDS
 from privlearn.service.pages import formatting
 from privlearn.service.pages.figures import meter
 from privlearn.service.refusals import Forbidden

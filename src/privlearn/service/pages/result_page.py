@@ -9,7 +9,8 @@ from markupsafe import Markup
 from privlearn.errors import ReleaseError
 from privlearn.release.verification import verify_bytes
 from privlearn.service.http.callers import Served
-from privlearn.service.job_kinds import GIVE_OUT_RELEASE, job_kind
+from privlearn.service.job_kinds.job_kind import job_kind
+from privlearn.service.job_kinds.release import GIVE_OUT_RELEASE
 from privlearn.service.jobs import results
 from privlearn.service.jobs.requests import Job, ResultInfo
 from privlearn.service.pages.choices import sentence

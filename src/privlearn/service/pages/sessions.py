@@ -22,7 +22,7 @@ from privlearn.service.access.keys import Caller
 from privlearn.service.http.callers import Served
 from privlearn.service.http.limits import aside
 from privlearn.service.http.media_types import CSV, JSON, read_rows
-from privlearn.service.job_kinds import OPEN_SESSION
+from privlearn.service.job_kinds.session import OPEN_SESSION
 from privlearn.service.jobs.requests import Predictions, ResultInfo
 from privlearn.service.pages.choices import sentence
 from privlearn.service.pages.columns import FieldView, field_views, point_of

@@ -15,7 +15,7 @@ from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
 from privlearn.ledger.composition import Amount
-from privlearn.service.holder.settings import HOLDER
+from privlearn.service.access.keys import HOLDER
 from privlearn.service.store import events
 from privlearn.service.store.tables import jobs, keys, logins, results
 from privlearn.service.timing import as_text, now
