@@ -30,10 +30,10 @@ from privlearn import (
 )
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.estimators.fitting import Fitting
+from privlearn.estimators.goal import ClassGoal
 from privlearn.randomness import SeededRandomness
 from privlearn.release.certificate import SearchCertificate, read_certificate
-from privlearn.selection import methods
-from privlearn.selection.candidates import Candidates, count_mistakes, take
+from privlearn.selection.candidates import Candidates
 
 WAYS: dict[str, dict[str, Any]] = {
     "every_candidate": {"method": "every_candidate"},
@@ -216,11 +216,9 @@ def test_the_validation_part_is_used_once(monkeypatch: pytest.MonkeyPatch) -> No
     def seen(work: Fitting) -> set[float]:
         return set(np.round(np.asarray(work.rows.features)[:, 0], 9).tolist())
 
-    run, count = Fitting.run, methods.count_mistakes
+    run, count = Fitting.run, Fitting.mistakes
     monkeypatch.setattr(Fitting, "run", lambda self, *a: (trained.append(seen(self)), run(self, *a))[1])
-    monkeypatch.setattr(
-        methods, "count_mistakes", lambda work, c: (scored.append(seen(work)), count(work, c))[1]
-    )
+    monkeypatch.setattr(Fitting, "mistakes", lambda self, c: (scored.append(seen(self)), count(self, c))[1])
     search(method="partition").fit(X, y)
     assert len(trained) == len(scored) == 3
     assert scored[0] == scored[1] == scored[2]
@@ -258,7 +256,7 @@ class TestMistakes:
             mechanism = work.plan(Guarantee(5.0, 1e-4))
             coefficients = work.run(mechanism, SeededRandomness(0))
             wrong = int(np.sum(work.model(coefficients).predict(X) != answers))
-            assert count_mistakes(work, coefficients) == wrong > 0
+            assert work.mistakes(coefficients) == wrong > 0
 
     def test_of_a_regression_they_are_parts_of_its_range(self) -> None:
         X, _ = records(300)
@@ -266,7 +264,7 @@ class TestMistakes:
         work = self.work(PrivateRegressor(norm_bound=1.5, target_bounds=(-5, 15)), X, target)
         coefficients = work.run(work.plan(Guarantee(5.0, 1e-4)), SeededRandomness(0))
         errors = np.abs(work.model(coefficients).predict(X) - np.clip(target, -5, 15)) / 20.0
-        assert math.isclose(count_mistakes(work, coefficients), errors.sum(), rel_tol=1e-4)
+        assert math.isclose(work.mistakes(coefficients), errors.sum(), rel_tol=1e-4)
 
     @pytest.mark.parametrize("rows", [1, 3, 7])
     def test_a_record_or_an_averaged_person_counts_at_most_one(self, rows: int) -> None:
@@ -275,12 +273,10 @@ class TestMistakes:
         weighted = work.on(dataclasses.replace(work.rows, person_weights=np.full(rows, 1.0 / rows), total=1))
         always_wrong = np.zeros((1, 3))
         always_wrong[0, -1] = 1.0
-        negative = weighted.on(dataclasses.replace(weighted.rows, labels=np.zeros(rows, dtype=np.int64)))
-        assert 0.999 < count_mistakes(negative, always_wrong) <= 1.0
-        assert (
-            count_mistakes(work.on(dataclasses.replace(work.rows, labels=negative.rows.labels)), always_wrong)
-            == rows
-        )  # type: ignore[attr-defined]
+        negative = ClassGoal(np.zeros(rows, dtype=np.int64), np.array([0, 1]))
+        averaged = weighted.on(dataclasses.replace(weighted.rows, goal=negative))
+        assert 0.999 < averaged.mistakes(always_wrong) <= 1.0
+        assert work.on(dataclasses.replace(work.rows, goal=negative)).mistakes(always_wrong) == rows
 
 
 class TestReading:
@@ -302,9 +298,9 @@ class TestReading:
     def test_a_part_is_its_rows(self) -> None:
         X, y = records(30)
         shop = Candidates([classifier()], [{}], X, y)
-        part = take(shop.work(0), np.array([3, 5]))
+        part = shop.work(0).take(np.array([3, 5]))
         assert part.rows.total == 2
-        assert np.array_equal(part.rows.labels, y[[3, 5]])  # type: ignore[attr-defined]
+        assert np.array_equal(part.rows.goal.answers, y[[3, 5]])
         assert np.array_equal(part.rows.features, shop.work(0).rows.features[[3, 5]])
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from privlearn.data import Schema
 from privlearn.erm import LossFacts
 from privlearn.estimators.fitting import Progress
-from privlearn.estimators.inputs import TrainingSet, read_objects
 from privlearn.estimators.kernel_choice import KernelChoice
 from privlearn.estimators.linear import PrivateLinearClassifier
 from privlearn.features import Kernel
@@ -124,6 +123,3 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         self.public_points = public_points
         self.fourier_pairs = fourier_pairs
         self.fourier_seed = fourier_seed
-
-    def _read_objects(self, X: Any, y: Any, private: bool) -> TrainingSet:
-        return read_objects(self, X, y, private=private)

@@ -19,7 +19,8 @@ from privlearn.arrays import Array
 from privlearn.data.datasets import load_kdd2010_algebra, load_newsgroups
 from privlearn.erm import Loss, loss_from_name
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms import DataOracle, Task, TestDataDependentLearner
+from privlearn.mechanisms import Task, TestDataDependentLearner
+from privlearn.mechanisms.oracle import Solved
 from privlearn.randomness import SeededRandomness
 from privlearn.reproduce.learners import DEFAULT_DELTA, DELTA, INSIDE, Learner, TargetSplit
 from privlearn.reproduce.result import (
@@ -157,7 +158,7 @@ class Bench:
         mechanism = TestDataDependentLearner.calibrate(task, promise, "laplace", "jt13", points=len(probes))
         minimiser = self._left.T @ (self._points @ self._learner.plain(strength)) / self._singular
         randomness = SeededRandomness(np.random.default_rng(seed))
-        model = np.ravel(mechanism.run(DataOracle(lambda *_: minimiser[np.newaxis], probes), randomness))
+        model = np.ravel(mechanism.run(Solved(minimiser[np.newaxis], probes), randomness))
         return np.asarray(self._points.T @ (self._left @ (model / self._singular)))
 
 
