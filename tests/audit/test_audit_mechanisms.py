@@ -19,14 +19,15 @@ from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import (
     MECHANISMS,
-    DataOracle,
     ObjectivePerturbation,
     OutputPerturbation,
     ReleaseMechanism,
     Task,
     mechanisms_of,
 )
+from privlearn.mechanisms.oracle import Solved
 from privlearn.randomness import Randomness
+from tests.support.oracles import Solver
 
 RUNS = 400
 FITTED = tuple(mechanisms_of(ReleaseMechanism))
@@ -47,9 +48,9 @@ def test_every_mechanism_is_listed() -> None:
         audit_mechanism("subjective")
 
 
-def failed(mechanism: Any, probes: Array | None = None, sampled: bool = True) -> set[str]:
+def failed(mechanism: Any, points: Array | None = None, sampled: bool = True) -> set[str]:
     """Names of the failed checks; of the replay's, what was replayed."""
-    found = audit_case(Case("planted", mechanism, probes, sampled), runs=RUNS, confidence=0.99, seed=1)
+    found = audit_case(Case("planted", mechanism, points, sampled), runs=RUNS, confidence=0.99, seed=1)
     report = AuditReport.of("planted", found)
     assert not report.passed
     return {f.what.split(",")[0] if f.check == "replay" else f.check for f in report.failures}
@@ -60,7 +61,7 @@ def test_half_the_noise(name: str) -> None:
     promise = Guarantee(4.0, 0.01)
     case = next(case for case in cases(name, promise) if case.sampled)
     halved = dataclasses.replace(case.mechanism, noise_scale=case.mechanism.noise_scale / 2.0)
-    found = failed(halved, case.probes, sampled=name in MECHANISMS)
+    found = failed(halved, case.points, sampled=name in MECHANISMS)
     assert {"certificate"} <= found
     # TDDL's and TDIL's composition theorems are not tight: their exact curves survive half the noise here
     kind: Any = MECHANISMS[name]
@@ -136,7 +137,7 @@ class Adaptive(ObjectivePerturbation):
             length = float(np.linalg.norm(oracle.minimise(None, regularization)))
             return np.asarray(oracle.minimise(linear, regularization * (1.0 + length)))
 
-        return ObjectivePerturbation.run(self, DataOracle(adapted), randomness)
+        return ObjectivePerturbation.run(self, Solver(adapted), randomness)
 
 
 @pytest.mark.parametrize(
@@ -159,10 +160,8 @@ class Shared(OutputPerturbation):
     def run(self, oracle: Any, randomness: Randomness) -> Array:
         exact = oracle.minimise(None, self.effective_regularization)
         one = dataclasses.replace(self, task=dataclasses.replace(self.task, problems=1))
-        return np.asarray(
-            exact
-            + OutputPerturbation.run(one, DataOracle(lambda *_: np.zeros((1, exact.shape[1]))), randomness)
-        )
+        silent = Solved(np.zeros((1, exact.shape[1])))
+        return np.asarray(exact + OutputPerturbation.run(one, silent, randomness))
 
 
 def test_noise_shared_between_classes() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -210,7 +209,7 @@ def test_predictions(census: Census, train: Run, run: Run, monkeypatch: pytest.M
     train("--epsilon", 1)
     model, out = census / "income.privlearn", census / "predictions.csv"
     whole = run("predict", model, census.new_rows, "--probabilities").stdout
-    monkeypatch.setattr(import_module("privlearn.cli.predict"), "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("privlearn.data.sources.row_source.BLOCK", 7)
     assert run("predict", model, census.new_rows, "--out", out, "--probabilities").code == 0
     lines, pieces = whole.splitlines(), out.read_text().splitlines()
     assert [line.split(",")[0] for line in pieces] == [line.split(",")[0] for line in lines]

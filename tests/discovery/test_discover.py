@@ -208,7 +208,7 @@ def test_a_budget_too_small_buys_nothing(ledger: Ledger) -> None:
 def test_a_crash_while_buying_wastes_and_never_overspends(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privlearn.discovery.buying.frequent", lambda *_: 1 / 0)
+    monkeypatch.setattr("privlearn.mechanisms.statistics.discovery.frequent", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         bought(ledger=ledger)
     (entry,) = ledger.statement().entries

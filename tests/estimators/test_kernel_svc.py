@@ -25,6 +25,7 @@ from privlearn import (
 )
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.features import kernel_from_name
+from privlearn.mechanisms.mechanism import ReleaseMechanism
 
 rng = np.random.default_rng(3)
 X = rng.uniform(-1, 1, size=(4000, 2))
@@ -115,7 +116,9 @@ class TestFunctionRelease:
         for seed in range(400):
             model = PrivateSVC(**settings | {"random_state": seed}, **shared).fit(rows, labels)
             draws.append(model.decision_function(points) - plain)
-        scale = model.certificate_.mechanism.noise_scale
+        mechanism = model.certificate_.mechanism
+        assert isinstance(mechanism, ReleaseMechanism)
+        scale = mechanism.noise_scale
         covariance = scale**2 * kernel_from_name("rbf", gamma=2.0)(points / 1.5, points / 1.5)
         distances = np.einsum("ij,jk,ik->i", draws, np.linalg.inv(covariance), draws)
         assert stats.kstest(distances, stats.chi2(3).cdf).pvalue > 1e-6

@@ -15,15 +15,16 @@ import pytest
 
 from privlearn import PrivateLogisticRegression, PrivateRegressor
 from privlearn.errors import DataError, InvalidParameter
-from privlearn.estimators.inputs import read_arrays
-from privlearn.estimators.targets import read_target_arrays
+from privlearn.estimators.goal import ClassGoal, NumberGoal
 
 X = np.eye(4)
 
 
 def numbered(y: Any, classes: Any) -> list[int]:
     estimator = PrivateLogisticRegression(norm_bound=1.0, classes=classes)
-    return list(read_arrays(estimator, X, y, private=True).labels)
+    goal = estimator.read_rows(X, y, private=True).goal
+    assert isinstance(goal, ClassGoal)
+    return list(goal.labels)
 
 
 def objects(labels: list[Any]) -> Any:
@@ -91,16 +92,18 @@ def test_no_warning_depends_on_the_labels(different: int) -> None:
     estimator = PrivateLogisticRegression(norm_bound=1.0, classes=range(40), epsilon=1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        read_arrays(estimator, np.eye(40), y, private=True)
+        estimator.read_rows(np.eye(40), y, private=True)
 
 
 @pytest.mark.parametrize("odd", ["2", None, np.nan, 10**400, 2**70, Decimal("0.1"), True, np.float32(0.1)])
 def test_the_other_targets_stay(odd: Any) -> None:
     estimator = PrivateRegressor(norm_bound=1.0, target_bounds=(0, 1))
     before = [np.float32(0.1), Decimal("0.7"), 0.3, 1]
-    expected = read_target_arrays(estimator, X, before, private=True).targets
+    expected = estimator.read_rows(X, before, private=True).goal
     try:
-        found = read_target_arrays(estimator, X, [*before[:3], odd], private=True).targets
+        found = estimator.read_rows(X, [*before[:3], odd], private=True).goal
     except DataError:
         return
-    assert found[:3].tobytes() == expected[:3].tobytes()
+    assert isinstance(found, NumberGoal)
+    assert isinstance(expected, NumberGoal)
+    assert found.targets[:3].tobytes() == expected.targets[:3].tobytes()

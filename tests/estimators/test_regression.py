@@ -236,8 +236,8 @@ def test_a_certificate_of_a_classifier_does_not_pass_for_a_regression(tmp_path: 
 
 @pytest.mark.parametrize("bounds", [(0.0, 200.0), (100.0, 0.0)], ids=str)
 def test_bounds_that_the_schema_does_not_state_are_found(tmp_path: Path, bounds: Any) -> None:
-    released = PrivateRegressor(epsilon=1.0, schema=Schema.from_dict(SCHEMA), random_state=0)
-    released = released.fit(houses(np.linspace(0.0, 100.0, 200))).release_
+    model = PrivateRegressor(epsilon=1.0, schema=Schema.from_dict(SCHEMA), random_state=0)
+    released = model.fit(houses(np.linspace(0.0, 100.0, 200))).release_
     forged = RegressionModel(released.model.encoder, released.model.coefficients, bounds)
     with pytest.raises(ReleaseError, match="do not fit"):
         Release.from_bytes(Release(forged, released.certificate).to_bytes())

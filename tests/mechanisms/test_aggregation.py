@@ -49,8 +49,8 @@ def test_released_noise(factor: float, delta: float) -> None:
     task = task_of(total=12)
     mechanism = aggregation(task, "weighted", 1, Guarantee(EPSILON, delta))
     parties = parties_of(mechanism, np.zeros((12, 3)), np.ones(12), [1, 4, 7])  # whose minimisers are 0
-    ask = TrustedSum(mechanism, parties, SeededRandomness(1))
-    drawn = np.array([mechanism.run(ask)[0] for _ in range(300)])
+    sums = TrustedSum(mechanism, parties, SeededRandomness(1))
+    drawn = np.array([mechanism.run(sums)[0] for _ in range(300)])
     scale = factor * mechanism.noise_scale
     lengths = np.linalg.norm(drawn, axis=1) / scale
     law = stats.chi(3) if delta else stats.gamma(3)

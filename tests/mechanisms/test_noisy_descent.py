@@ -17,6 +17,7 @@ from privlearn.mechanisms import NoisyDescent
 from privlearn.mechanisms.summed.summed import Noise, NoisySum, Question, packed, unpacked
 from privlearn.multiparty.run.training import TrustedSum
 from privlearn.randomness import SeededRandomness
+from tests.support.oracles import Sums
 from tests.support.party_cases import (
     DELTA,
     EPSILON,
@@ -42,7 +43,7 @@ def recorded(mechanism: NoisyDescent, answers: Any) -> tuple[list[Question], Any
         asked.append(question)
         return NoisySum(answers(len(asked) - 1, question), mechanism.task.total, mechanism.parties)
 
-    return asked, mechanism.run(ask)
+    return asked, mechanism.run(Sums(ask))
 
 
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
@@ -159,8 +160,8 @@ def test_released_coefficients_have_the_noise_of_the_theorem(shares: int, factor
     )  # all three add a share, though fewer suffice
     expected = scale**2 * float(np.sum(np.square(weights)))
     parties = parties_of(mechanism, np.zeros((30, 2)), np.ones(30), [5, 10, 15])
-    ask = TrustedSum(mechanism, parties, SeededRandomness(3))
-    drawn = np.concatenate([mechanism.run(ask).ravel() for _ in range(400)])
+    sums = TrustedSum(mechanism, parties, SeededRandomness(3))
+    drawn = np.concatenate([mechanism.run(sums).ravel() for _ in range(400)])
     statistic = float(np.sum(drawn**2)) / expected
     chance = 2.0 * min(stats.chi2.cdf(statistic, len(drawn)), stats.chi2.sf(statistic, len(drawn)))
     assert (chance > ALARM) == (factor == 1.0)
@@ -187,10 +188,12 @@ def test_who_drops_out_leaves_the_problem_of_the_others() -> None:
     def ask(question: Question) -> NoisySum:
         nonlocal asked
         asked += 1
-        return everyone(question) if asked <= 3 else others(question)
+        return (everyone if asked <= 3 else others).ask(question)
 
     rest = task_of(total=200)
-    assert mechanism.run(ask)[0] == pytest.approx(pooled_minimiser(rest, rows[100:], signs[100:]), abs=1e-8)
+    assert mechanism.run(Sums(ask))[0] == pytest.approx(
+        pooled_minimiser(rest, rows[100:], signs[100:]), abs=1e-8
+    )
 
 
 def test_with_little_noise_few_rounds_come_near_the_minimiser() -> None:
@@ -297,9 +300,9 @@ def test_the_worst_noise_in_the_second_moments_does_no_harm() -> None:
     bound = math.sqrt(3 / 2) * mechanism.curvature_noise_scale * (math.sqrt(2 * 4) + 4.0)
 
     def ask(question: Question) -> NoisySum:
-        answer = exact(question)
+        answer = exact.ask(question)
         hidden = packed(-bound * np.eye(4)) if question.kind == "second_moments" else 0.0
         return NoisySum(answer.vector + hidden, answer.total, answer.parties)
 
     best = pooled_minimiser(task, rows, signs)
-    assert np.linalg.norm(mechanism.run(ask)[0] - best) < 0.05 * np.linalg.norm(best)
+    assert np.linalg.norm(mechanism.run(Sums(ask))[0] - best) < 0.05 * np.linalg.norm(best)

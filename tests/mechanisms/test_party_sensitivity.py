@@ -31,7 +31,7 @@ def moved(mechanism: SummedMechanism, question: Question, data: Any, place: int,
     rows, signs = np.array([row for row, _ in data]), np.array([sign for _, sign in data])
     sums = []
     for _ in range(2):
-        sums.append(exact_sum(parties_of(mechanism, rows, signs, SIZES))(question).vector)
+        sums.append(exact_sum(parties_of(mechanism, rows, signs, SIZES)).ask(question).vector)
         rows, signs = rows.copy(), signs.copy()
         rows[place], signs[place] = other
     return float(np.linalg.norm(sums[1] - sums[0]))

@@ -16,6 +16,7 @@ from privlearn.mechanisms import PrivateSGD
 from privlearn.mechanisms.summed.summed import NoisySum, Question
 from privlearn.multiparty.run.training import TrustedSum
 from privlearn.randomness import SeededRandomness
+from tests.support.oracles import Sums
 from tests.support.party_cases import (
     DELTA,
     EPSILON,
@@ -95,11 +96,11 @@ def test_its_limit_is_gaussian_objective_perturbation() -> None:
     exact = exact_sum(parties_of(mechanism, rows, signs, [50, 50, 100]))
 
     def ask(question: Question) -> NoisySum:
-        answer = exact(question)
+        answer = exact.ask(question)
         return NoisySum(answer.vector + noise, answer.total, answer.parties)
 
     limit = pooled_minimiser(task, rows, signs, noise / 200)
-    assert mechanism.run(ask)[0] == pytest.approx(limit, abs=5e-3)
+    assert mechanism.run(Sums(ask))[0] == pytest.approx(limit, abs=5e-3)
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.5, 2.0])
@@ -109,14 +110,14 @@ def test_every_party_draws_anew_and_once(factor: float) -> None:
     parties = parties_of(mechanism, np.zeros((12, 3)), np.ones(12), [1, 4, 7])
     answers: list[list[np.ndarray]] = []
     for seed in range(250):
-        ask, seen = TrustedSum(mechanism, parties, SeededRandomness(seed)), list[np.ndarray]()
+        sums, seen = TrustedSum(mechanism, parties, SeededRandomness(seed)), list[np.ndarray]()
 
-        def record(question: Question, ask: TrustedSum = ask, seen: list[np.ndarray] = seen) -> NoisySum:
-            answer = ask(question)
+        def record(question: Question, sums: TrustedSum = sums, seen: list[np.ndarray] = seen) -> NoisySum:
+            answer = sums.ask(question)
             seen.append(answer.vector)
             return answer
 
-        mechanism.run(record)
+        mechanism.run(Sums(record))
         answers.append(seen)
     first, second = np.array(answers).transpose(1, 0, 2)
     # a norm-Gamma vector in 3 dimensions has E|b|^2 = 3 * 4 scale^2; three parties draw one each

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from scipy.special import logsumexp
 
 from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.oracle import Cells, ColumnOracle, Sides
 from privlearn.mechanisms.statistics import quantile
 from privlearn.mechanisms.statistics.discovery import Discovery
 from privlearn.mechanisms.statistics.quantile import (
@@ -35,8 +37,8 @@ cell = st.sampled_from([MISSING, -math.inf, -3.0, 0.0, 0.1, 1.0, 1.5, 2.0, 1e9, 
 numbers = st.lists(st.integers(-20, 20).map(float), min_size=1, max_size=40)
 
 
-def ordered(values: list[float]) -> Array:
-    return np.sort([value for value in values if not math.isnan(value)])
+def sides(values: Any, points: Array = POINTS) -> Sides:
+    return Cells(np.array(values, dtype=float)).sides(points)
 
 
 @given(st.lists(cell, max_size=8), cell, cell, st.integers(0, 9))
@@ -44,21 +46,21 @@ def test_one_person_moves_every_loss_by_at_most_the_sensitivity(
     others: list[float], old: float, new: float, beyond: int
 ) -> None:
     """replace_one, also to and from a missing cell; zero_out is replacing by a missing one."""
-    one, other = ordered([*others, old]), ordered([*others, new])
-    assert np.abs(centre_losses(one, POINTS) - centre_losses(other, POINTS)).max() <= 2
-    assert np.abs(reach_losses(one, beyond, POINTS) - reach_losses(other, beyond, POINTS)).max() <= 1
+    one, other = sides([*others, old]), sides([*others, new])
+    assert np.abs(centre_losses(one) - centre_losses(other)).max() <= 2
+    assert np.abs(reach_losses(one, beyond) - reach_losses(other, beyond)).max() <= 1
 
 
 def test_the_sensitivities_are_reached() -> None:
-    one, other = np.array([-1e5, 0.0, 1.0]), np.array([0.0, 1.0, 1e5])
-    assert np.ptp(centre_losses(one, POINTS) - centre_losses(other, POINTS)) == 4
-    assert np.ptp(reach_losses(one, 1, POINTS) - reach_losses(other, 1, POINTS)) == 2
+    one, other = sides([-1e5, 0.0, 1.0]), sides([0.0, 1.0, 1e5])
+    assert np.ptp(centre_losses(one) - centre_losses(other)) == 4
+    assert np.ptp(reach_losses(one, 1) - reach_losses(other, 1)) == 2
 
 
 @given(numbers)
 def test_exactly_the_medians_cost_nothing(values: list[float]) -> None:
     points = np.arange(-21, 21.5, 0.5)
-    free = points[centre_losses(np.sort(values), points) == 0]
+    free = points[centre_losses(sides(values, points)) == 0]
     medians = [np.quantile(values, 0.5, method=kind) for kind in ("inverted_cdf", "higher")]
     assert free[0] <= min(medians)
     assert free[-1] >= np.quantile(values, 0.5, method="inverted_cdf")
@@ -70,7 +72,7 @@ def test_exactly_the_medians_cost_nothing(values: list[float]) -> None:
 @given(numbers, st.integers(0, 50))
 def test_exactly_the_wanted_reaches_cost_nothing(values: list[float], beyond: int) -> None:
     points = np.arange(-21, 21.5, 0.5)
-    losses = reach_losses(np.sort(values), beyond, points)
+    losses = reach_losses(sides(values, points), beyond)
     for point, loss in zip(points, losses, strict=True):
         above, from_here_on = np.sum(np.greater(values, point)), np.sum(np.greater_equal(values, point))
         assert (loss == 0) == (above <= beyond <= from_here_on)
@@ -92,7 +94,7 @@ def test_candidates_cover_all_magnitudes() -> None:
     assert np.sum(np.exp(log_weights[octave])) == pytest.approx(1 / 22**2)
 
 
-Choose = Callable[[Array, float, int, Randomness], float]
+Choose = Callable[[ColumnOracle, float, int, Randomness], float]
 
 
 def reach(beyond: int, spread: float = 0.0) -> Choose:
@@ -124,7 +126,7 @@ def law(monkeypatch: pytest.MonkeyPatch) -> Law:
     monkeypatch.setattr(quantile, "choose_row", lambda scores, _: seen.append(scores) or 0)
 
     def probabilities(choose: Choose, table: list[float], epsilon: float, rows: int = 1) -> Array:
-        choose(np.array(table), epsilon, rows, SeededRandomness(0))
+        choose(Cells(np.array(table)), epsilon, rows, SeededRandomness(0))
         weights = np.exp(np.maximum(seen[-1] - seen[-1].max(), -700.0))  # as the sampler cuts them
         return np.asarray(weights / weights.sum())
 
@@ -217,7 +219,7 @@ def p_value(
 ) -> float:
     """Of many draws at ``factor`` against the law at 1."""
     monkeypatch.setattr(quantile, "candidates", lambda distances=False: (FEW, np.log(WEIGHTS)))
-    chosen = np.array([choose(TABLE, factor, 1, randomness) for _ in range(DRAWS)])
+    chosen = np.array([choose(Cells(TABLE), factor, 1, randomness) for _ in range(DRAWS)])
     weights = WEIGHTS * np.exp(-losses / 2)
     counts = [np.sum(chosen == point) for point in FEW]
     return float(stats.chisquare(counts, DRAWS * weights / weights.sum()).pvalue)
@@ -288,7 +290,7 @@ def test_bounds_of_six_columns_for_a_tenth_on_36000_rows(
         Guarantee(0.1, 1e-6), records=36_000, rows_per_person=1, bounds=12, anchors=12, lists=0
     )
     assert plan.beyond < 0.05 * 36_000
-    values = np.asarray(draw(np.random.default_rng(0), 36_000), dtype=np.float64)
+    values = Cells(np.asarray(draw(np.random.default_rng(0), 36_000), dtype=np.float64))
     for seed in range(3):
         randomness = SeededRandomness(seed)
         centre = plan.centre(values, randomness)

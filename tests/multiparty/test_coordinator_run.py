@@ -111,10 +111,10 @@ def test_the_sum_is_the_exact_one_plus_a_share_of_noise_for_each_party_present(m
     if missing:
         wire.tamper = west(lambda reply: None)
     sums: list[tuple[Question, NoisySum]] = []
-    ask = CoordinatorRun.__call__
+    ask = CoordinatorRun.ask
 
     class Watched(CoordinatorRun):
-        def __call__(self, question: Question) -> NoisySum:
+        def ask(self, question: Question) -> NoisySum:
             sums.append((question, ask(self, question)))
             return sums[-1][1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from hypothesis.extra import numpy as hnp
 from privlearn.arrays import Array
 from privlearn.data import SchemaEncoder, as_table
 from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.mechanisms.summed.summed import LARGEST_COEFFICIENT
 from privlearn.multiparty.run.conversation import QUESTION_NUMBER, Parts, Stage
 from privlearn.multiparty.run.party_run import PartyRun
@@ -92,7 +94,7 @@ def size(reply: Parts | str) -> list[int] | str:
 def test_500_hostile_questions_get_an_answer_whatever_the_rows(loss: str) -> None:
     plan, (one, other) = plan_with(loss), parties_of(loss)
     victims = [Victim(plan, party) for party in (one, other)]
-    questions = hostile(np.asarray(one._features))
+    questions = hostile(np.asarray(cast(MemoryOracle, one._oracle)._rows.features))
     assert len(questions) == QUESTIONS
     farthest = 0.0
     with warnings.catch_warnings(), np.errstate(all="raise"):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privlearn import Guarantee, PrivateLogisticRegression, PrivateSVC, Schema, plan
+from privlearn import PrivateLogisticRegression, PrivateSVC, Schema, plan
 from privlearn.data.datasets import census_schema, load_adult, simulated_census
 from privlearn.mechanisms import ADD_NOISE
 from privlearn.mechanisms.noise import coordinate_deviation
@@ -38,8 +38,7 @@ class TestTheWorstCase:
         """Of the prediction for a row, over many runs of what fit runs."""
         estimator = PrivateLogisticRegression(**self.settings | settings)
         work = estimator.prepare(rows, np.arange(len(rows)) % 2, private=True)
-        assert estimator.epsilon is not None
-        mechanism = work.plan(Guarantee(estimator.epsilon, estimator.delta))
+        mechanism = work.plan(estimator.promise())
         runs = [work.run(mechanism, randomness_from(seed)) for seed in range(DRAWS)]
         return float(np.std([coefficients[0] @ row for coefficients in runs], ddof=1))
 

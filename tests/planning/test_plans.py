@@ -214,7 +214,7 @@ class TestRefusals:
         with pytest.raises(InvalidParameter, match="finite epsilon"):
             census_plan(epsilon=math.inf)
         with pytest.raises(InvalidParameter, match="takes an estimator"):
-            plan(KernelLearner(), 100, 5)
+            plan(KernelLearner(), 100, 5)  # type: ignore[arg-type]
         with pytest.raises(InvalidParameter, match="no plan for mechanism='tdil'"):
             plan(PrivateSVC(**PROMISE, mechanism="tdil", **ARRAYS), 100, 5)
 
@@ -231,7 +231,7 @@ def test_stand_ins_fit_their_schema() -> None:
 def test_an_ordinary_problem_is_the_optimum_of_its_loss() -> None:
     """The logistic loss finds the log-odds themselves, a regression its signal."""
     model, regression = (
-        estimator.prepare(np.zeros((2, 1)), answers, private=True).loss
+        estimator.prepare(np.zeros((2, 1)), answers, private=True).task.loss
         for estimator, answers in (
             (PrivateLogisticRegression(**PROMISE, **ARRAYS), [0, 1]),
             (PrivateRegressor(**PROMISE, norm_bound=1.0, target_bounds=(0, 1)), [0, 1]),

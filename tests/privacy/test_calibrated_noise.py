@@ -13,9 +13,11 @@ from scipy import stats
 from privlearn import PrivateLogisticRegression
 from privlearn.arrays import Array
 from privlearn.erm import HuberHinge, Logistic, Multinomial
-from privlearn.mechanisms import DataOracle, ObjectivePerturbation, OutputPerturbation, Task
+from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
+from privlearn.mechanisms.oracle import Solved
 from privlearn.randomness import SeededRandomness
 from tests.support.combinations import PLANS, Plan, every_plan, largest_ratio
+from tests.support.oracles import Solver
 
 EPSILON, DELTA = 1.3, 1e-4
 MAIN = 1.0 - 1e-2  # objective perturbation keeps a hundredth for the solver's tolerance
@@ -147,9 +149,7 @@ def test_noise_for_the_solvers_tolerance_is_added(plan: Plan, problems: int) -> 
     mechanism = plan.calibrate(
         EPSILON, DELTA, problems=problems, dimension=d, tolerance=tolerance, regularization=strength
     )
-    released = mechanism.run(
-        DataOracle(lambda linear, regularization: np.zeros((problems, d))), SeededRandomness(3)
-    )
+    released = mechanism.run(Solved(np.zeros((problems, d))), SeededRandomness(3))
     distance = 2.0 * tolerance / strength
     if plan.noise == "gaussian":
         scale = math.sqrt(problems) * distance / largest_ratio(1e-2 * EPSILON, 1e-2 * DELTA)
@@ -165,9 +165,7 @@ def test_multinomial_noise_is_one_vector_over_all_classes() -> None:
     mechanism = Plan("output", "norm_gamma", "tight", "replace_one").calibrate(
         EPSILON, loss=Multinomial(), dimension=classes * d
     )
-    released = mechanism.run(
-        DataOracle(lambda linear, regularization: np.zeros((classes, d))), SeededRandomness(3)
-    )
+    released = mechanism.run(Solved(np.zeros((classes, d))), SeededRandomness(3))
     assert released.shape == (classes, d)
     check_scale("norm_gamma", released.reshape(1, -1), mechanism.noise_scale)
 
@@ -181,7 +179,7 @@ def test_perturbation_reaches_the_solver_divided_by_the_number_of_records(plan: 
         seen.append((linear, regularization))
         return np.zeros((1, 400))
 
-    mechanism.run(DataOracle(fit), SeededRandomness(3))
+    mechanism.run(Solver(fit), SeededRandomness(3))
     ((linear, regularization),) = seen
     assert regularization == mechanism.effective_regularization
     if plan.mechanism == "output":

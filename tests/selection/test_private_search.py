@@ -30,11 +30,11 @@ from privlearn import (
 )
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.estimators.fitting import Fitting
-from privlearn.estimators.inputs import TrainingSet
+from privlearn.estimators.goal import ClassGoal
+from privlearn.mechanisms.search.search import Searched
 from privlearn.randomness import SeededRandomness
 from privlearn.release.certificate import SearchCertificate, read_certificate
-from privlearn.selection import methods
-from privlearn.selection.candidates import Candidates, count_mistakes, take
+from privlearn.selection.candidates import Candidates
 
 WAYS: dict[str, dict[str, Any]] = {
     "every_candidate": {"method": "every_candidate"},
@@ -61,6 +61,13 @@ def search(grid: Any = GRID, estimator: Any = None, **settings: Any) -> PrivateG
         settings["public_validation"] = records(60, seed=1)
     usual: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-4, "random_state": 0}
     return PrivateGridSearch(classifier() if estimator is None else estimator, grid, **usual | settings)
+
+
+def searched(model: PrivateGridSearch) -> Any:
+    """What the search's certificate is about."""
+    mechanism = model.certificate_.mechanism
+    assert isinstance(mechanism, Searched)
+    return mechanism
 
 
 @pytest.fixture
@@ -147,7 +154,7 @@ def test_the_estimator_keeps_no_books_of_its_own(ledger: Ledger) -> None:
 def test_auto_tries_few_candidates_once_and_many_at_random(delta: float, count: int, name: str) -> None:
     grid = {"regularization": [0.01 * 2.0**place for place in range(count)]}
     model = search(grid, delta=delta, epsilon=1.0).fit(*records(60))
-    assert model.certificate_.mechanism.search.name == name
+    assert searched(model).search.name == name
 
 
 def test_few_public_rows_are_refused() -> None:
@@ -217,11 +224,9 @@ def test_the_validation_part_is_used_once(monkeypatch: pytest.MonkeyPatch) -> No
     def seen(work: Fitting) -> set[float]:
         return set(np.round(np.asarray(work.rows.features)[:, 0], 9).tolist())
 
-    run, count = Fitting.run, count_mistakes
+    run, count = Fitting.run, Fitting.mistakes
     monkeypatch.setattr(Fitting, "run", lambda self, *a: (trained.append(seen(self)), run(self, *a))[1])
-    monkeypatch.setattr(
-        methods, "count_mistakes", lambda work, c: (scored.append(seen(work)), count(work, c))[1]
-    )
+    monkeypatch.setattr(Fitting, "mistakes", lambda self, c: (scored.append(seen(self)), count(self, c))[1])
     search(method="partition").fit(X, y)
     assert len(trained) == len(scored) == 3
     assert scored[0] == scored[1] == scored[2]
@@ -238,7 +243,7 @@ def test_persons_with_several_rows() -> None:
     with pytest.raises(InvalidParameter, match="one row per person"):
         search(estimator=model, method="partition").fit(table)
     tuned = search(estimator=model).fit(table)
-    mechanism = tuned.certificate_.mechanism.search
+    mechanism = searched(tuned).search
     assert math.isclose(mechanism.score_ratio, 2.0 / mechanism.score_noise_scale, rel_tol=1e-6)
 
 
@@ -259,7 +264,7 @@ class TestMistakes:
             mechanism = work.plan(Guarantee(5.0, 1e-4))
             coefficients = work.run(mechanism, SeededRandomness(0))
             wrong = int(np.sum(work.model(coefficients).predict(X) != answers))
-            assert count_mistakes(work, coefficients) == wrong > 0
+            assert work.mistakes(coefficients) == wrong > 0
 
     def test_of_a_regression_they_are_parts_of_its_range(self) -> None:
         X, _ = records(300)
@@ -267,7 +272,7 @@ class TestMistakes:
         work = self.work(PrivateRegressor(norm_bound=1.5, target_bounds=(-5, 15)), X, target)
         coefficients = work.run(work.plan(Guarantee(5.0, 1e-4)), SeededRandomness(0))
         errors = np.abs(work.model(coefficients).predict(X) - np.clip(target, -5, 15)) / 20.0
-        assert math.isclose(count_mistakes(work, coefficients), errors.sum(), rel_tol=1e-4)
+        assert math.isclose(work.mistakes(coefficients), errors.sum(), rel_tol=1e-4)
 
     @pytest.mark.parametrize("rows", [1, 3, 7])
     def test_a_record_or_an_averaged_person_counts_at_most_one(self, rows: int) -> None:
@@ -276,10 +281,10 @@ class TestMistakes:
         weighted = work.on(dataclasses.replace(work.rows, person_weights=np.full(rows, 1.0 / rows), total=1))
         always_wrong = np.zeros((1, 3))
         always_wrong[0, -1] = 1.0
-        for each, most in ((weighted, 1.0), (work, float(rows))):
-            assert isinstance(each.rows, TrainingSet)
-            negative = each.on(dataclasses.replace(each.rows, labels=np.zeros(rows, dtype=np.int64)))
-            assert 0.999 * most < count_mistakes(negative, always_wrong) <= most
+        negative = ClassGoal(np.zeros(rows, dtype=np.int64), np.array([0, 1]))
+        averaged = weighted.on(dataclasses.replace(weighted.rows, goal=negative))
+        assert 0.999 < averaged.mistakes(always_wrong) <= 1.0
+        assert work.on(dataclasses.replace(work.rows, goal=negative)).mistakes(always_wrong) == rows
 
 
 class TestReading:
@@ -301,9 +306,9 @@ class TestReading:
     def test_a_part_is_its_rows(self) -> None:
         X, y = records(30)
         shop = Candidates([classifier()], [{}], X, y)
-        part = take(shop.work(0), np.array([3, 5]))
+        part = shop.work(0).take(np.array([3, 5]))
         assert part.rows.total == 2
-        assert np.array_equal(part.rows.labels, y[[3, 5]])  # type: ignore[attr-defined]
+        assert np.array_equal(part.rows.goal.answers, y[[3, 5]])
         assert np.array_equal(part.rows.features, shop.work(0).rows.features[[3, 5]])
 
 
@@ -318,7 +323,7 @@ class TestEstimators:
         assert model.predict_proba(X).shape == (len(X), 2)
         assert model.decision_function(X).shape == (len(X),)
         assert model.classes_.tolist() == [0, 1]
-        assert len(model.certificate_.mechanism.parameters) == 4
+        assert len(searched(model).parameters) == 4
 
     def test_kernel(self) -> None:
         X, y = records()
@@ -348,11 +353,11 @@ class TestEstimators:
         public = simulated_census(100, seed=1)
         model = search({"regularization": [0.003, 0.03]}, estimator, public_validation=public).fit(table)
         assert model.score(table) > 0.5
-        assert model.certificate_.mechanism.search.public_rows == 100
+        assert searched(model).search.public_rows == 100
 
     def test_objective_perturbation_is_calibrated_candidate_by_candidate(self) -> None:
         model = search({"regularization": [0.01, 1.0]}, classifier(mechanism="objective")).fit(*records())
-        slack, none = model.certificate_.mechanism.search.candidates
+        slack, none = searched(model).search.candidates
         assert slack.guarantee.epsilon < none.guarantee.epsilon
         assert model.certificate_.mechanism.spends() <= Guarantee(4.0, 1e-4)
 

@@ -13,7 +13,7 @@ import pytest
 
 from privlearn.errors import SessionError
 from privlearn.sessions import InteractivePredictor
-from privlearn.sessions.machines import Learner
+from privlearn.sessions.machines import SessionLearner
 from tests.support.forked import fork
 from tests.support.session_support import open_session, points_in_ball, written_learner
 
@@ -31,7 +31,7 @@ def _ask_forever(path: Path, round_number: int, pipe: int) -> None:
         os.write(pipe, b"".join(LINE.pack(place, score) for place, score in zip(chosen, scores, strict=True)))
 
 
-def learner() -> Learner:
+def learner() -> SessionLearner:
     return written_learner(total=10**8, regularization=0.1)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,13 @@ from scipy.stats import norm
 
 from privlearn.arrays import Array
 from privlearn.erm import HuberHinge, Problem, minimise
+from privlearn.estimators.goal import ClassGoal, TrainingRows
+from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import LocalAggregation, NoisyDescent, PrivateSGD, SummedMechanism, Task
 from privlearn.mechanisms.summed.summed import NoisySum, Question
 from privlearn.multiparty.run.training import Party
+from tests.support.oracles import Sums
 
 EPSILON, DELTA = 1.3, 1e-4
 NOWHERE = Guarantee(math.inf)
@@ -67,28 +70,31 @@ def random_rows(count: int, dimension: int, seed: int) -> tuple[Array, Array]:
 
 def parties_of(mechanism: SummedMechanism, rows: Array, signs: Array, sizes: Sequence[int]) -> list[Party]:
     """Consecutive rows to each party, weighted as the mechanism wants it."""
-    uniform = mechanism.calibration == "uniform"
-    total = sum(sizes)
+    uniform, task, total = mechanism.calibration == "uniform", mechanism.task, sum(sizes)
     return [
         Party(
-            mechanism.task,
-            rows[places],
-            [signs[places]],
-            total=len(places),
-            weight=1.0 / len(sizes) if uniform else len(places) / total,
+            task,
+            MemoryOracle(training_rows(rows[places], signs[places]), task),
+            1.0 / len(sizes) if uniform else len(places) / total,
         )
         for places in np.split(np.arange(total), np.cumsum(sizes)[:-1])
     ]
 
 
-def exact_sum(parties: Sequence[Party]) -> Callable[[Question], NoisySum]:
+def training_rows(rows: Array, signs: Array) -> TrainingRows:
+    """Two classes, -1 and +1."""
+    goal = ClassGoal((signs > 0).astype(np.int64), np.array([-1, 1]))
+    return TrainingRows(rows, None, goal, len(rows))
+
+
+def exact_sum(parties: Sequence[Party]) -> Sums:
     """The sum without any noise."""
 
     def ask(question: Question) -> NoisySum:
         vector = np.sum([party.answer(question) for party in parties], axis=0)
         return NoisySum(vector, sum(party.total for party in parties), len(parties))
 
-    return ask
+    return Sums(ask)
 
 
 def pooled_minimiser(task: Task, rows: Array, signs: Array, linear: Array | None = None) -> Array:

@@ -24,11 +24,11 @@ BASE = "estimators/base.py"
 WORK = "estimators/fitting.py"
 
 MUTANTS = [
-    Mutant("class weight not in the task", LINEAR, "else float(weights.max())", "else 1.0", DEFECTS),
-    Mutant("rows per person not in the task", BASE, "rows_per_person=rows.rows_per_person,", "", DEFECTS),
+    Mutant("class weight not in the task", "estimators/goal.py", "else float(self.class_weights.max())", "else 1.0", DEFECTS),
+    Mutant("rows per person not in the task", "estimators/learner.py", "rows_per_person=rows.rows_per_person,", "", DEFECTS),
     Mutant("old files said to be exact", "release/certificate.py", "(self._is_first and first_floating_point(self.mechanism))", "False", RELEASE),
-    Mutant("classes from the data", "estimators/inputs.py", "if private and estimator.classes is None:", "if False:", DEFECTS),
-    Mutant("norm bound from the data", "estimators/inputs.py", "if private and estimator.norm_bound is None:", "if False:", DEFECTS),
+    Mutant("classes from the data", "estimators/inputs.py", "if private and self.classes is None:", "if False:", DEFECTS),
+    Mutant("norm bound from the data", "estimators/learner.py", "if private and self.norm_bound is None:", "if False:", DEFECTS),
     Mutant("clip removed", "data/encode/arrays.py", "self._factor / np.maximum(np.sqrt(squares), self.clip_bound / largest)", "self._factor / (self.clip_bound / largest)", DEFECTS),
     Mutant("intercept outside the norm bound", "data/encode/arrays.py", "margin(self.dimension) / (math.sqrt(2.0) if fit_intercept else 1.0)", "margin(self.dimension)", DEFECTS),
     Mutant("NaN rows accepted", "data/encode/arrays.py", "if not np.isfinite(entries).all():", "if False:", DEFECTS),
@@ -43,7 +43,7 @@ MUTANTS = [
     Mutant("cell by cell: line breaks read by where a block ends", "data/sources/files.py", "newlines_in_values=True", "newlines_in_values=False", ("data/test_files.py",)),
     Mutant("cell by cell: labels made one type by numpy", "estimators/inputs.py", "y = safely(lambda: np.asarray(y, dtype=object)", "y = safely(lambda: np.asarray(y)", LABELS),
     Mutant("cell by cell: classes that floats cannot tell apart", "estimators/inputs.py", "& (array > -EXACT) & (array < EXACT)", "", LABELS),
-    Mutant("cell by cell: scikit-learn looks at the labels", "estimators/inputs.py", "    check_same_length(X, answers)\n", "    check_same_length(X, answers)\n    __import__('sklearn.utils.multiclass').utils.multiclass.check_classification_targets(answers)\n", LABELS),
+    Mutant("cell by cell: scikit-learn looks at the labels", "estimators/inputs.py", "        check_same_length(X, answers)\n", "        check_same_length(X, answers)\n        __import__('sklearn.utils.multiclass').utils.multiclass.check_classification_targets(answers)\n", LABELS),
     Mutant("persons: nobody asks what a person is", "data/sources/files.py", "    if found:\n", "    if False:\n", PERSONS),
     Mutant("persons: estimators do not ask what a person is", "estimators/inputs.py", "    refuse_unclear_persons(encoder.schema, column_names(X))\n", "", PERSONS),
     Mutant("persons: files do not ask what a person is", "data/sources/files.py", "    refuse_unclear_persons(schema, names)\n", "", PERSONS),
@@ -60,7 +60,7 @@ MUTANTS = [
     Mutant("solver: the hinge's public gap ignores rounding", "erm/certifiable.py", "needed = GAP_ROOM * rounding.bound(longest)", "needed = 0.01 * rounding.bound(longest)", REACHED),
     Mutant("solver: the kernel machine has one attempt", "erm/kernel/dual.py", "return _newton(gram, losses, total, gap, linear_start(gram, losses, total), progress)", "return found", REACHED),
     Mutant("solver: the kernel's public gap ignores the Gram matrix's error", "erm/kernel/gap.py", "+ gram_error) * slopes + gamma(1) * margin)", ") * slopes * 1e-6)", REACHED),
-    Mutant("solver is asked for another tolerance than the task states", "estimators/fitting.py", "minimise(problem, tolerance=task.tolerance, gap=task.gap", "minimise(problem, tolerance=1e3 * task.tolerance, gap=task.gap", DEFECTS),
+    Mutant("solver is asked for another tolerance than the task states", "estimators/memory_oracle.py", "minimise(problem, tolerance=task.tolerance, gap=task.gap", "minimise(problem, tolerance=1e3 * task.tolerance, gap=task.gap", DEFECTS),
     Mutant("kernel machine claims the gap it steers by", "erm/kernel/hinge.py", "if provable and reached <= gap:", "if reached <= gap:", ("erm/test_dual.py",)),
     Mutant("certificate not checked", CERTIFICATE, "            certificate._check(record)\n", "", RELEASE),
     Mutant("claim not recomputed", CERTIFICATE, "if mechanism.guarantee.is_private and not mechanism.spends() <= mechanism.guarantee:", "if False:", RELEASE),
@@ -93,5 +93,5 @@ MUTANTS = [
     Mutant("callers: a fitted step", "estimators/callers.py", "bool(get_tags(step).requires_fit)", "False", CALLERS),
     Mutant("callers: a search in other processes", "estimators/callers.py", "(searching or not _is_harmless(module))", "not _is_harmless(module)", CALLERS),
     Mutant("callers: a tool that seeds the noise", BASE, "        if seeded and self.epsilon != math.inf:\n", "        if False:\n", CALLERS),
-    Mutant("unlisted labels weigh something", "estimators/fitting.py", "(~rows.ignored).astype(np.float64)", "np.ones(len(rows.ignored))", BOUGHT),
+    Mutant("unlisted labels weigh something", "estimators/goal.py", "(~self.ignored).astype(np.float64)", "np.ones(len(self.ignored))", BOUGHT),
 ]  # fmt: skip

@@ -129,11 +129,11 @@ def objective_laws(mechanism: Any, pair: Pair, grid: Grid) -> LawPair:
     return LawPair(first, second, grid.cell)
 
 
-def exact_laws(mechanism: Any, pair: Pair, probes: Array | None = None) -> LawPair:
+def exact_laws(mechanism: Any, pair: Pair, points: Array | None = None) -> LawPair:
     """What leaves on the two data sets; in one or two dimensions (of coefficients, or of answers)."""
     pure = mechanism.noise != "gaussian"
     count, deviations = {1: (20_001, 40.0 if pure else 9.0), 2: (401, 16.0 if pure else 6.0)}[
-        len(probes) if mechanism.perturbs == "answers" and probes is not None else mechanism.task.dimension
+        len(points) if mechanism.perturbs == "answers" and points is not None else mechanism.task.dimension
     ]
     if mechanism.perturbs == "objective":
         grid = Grid.covering(mechanism, len(pair.one.rows), count, deviations)
@@ -143,9 +143,9 @@ def exact_laws(mechanism: Any, pair: Pair, probes: Array | None = None) -> LawPa
         for records in (pair.one, pair.other)
     )
     if mechanism.perturbs == "choices":
-        return _one_round_of_tdil(mechanism, one, other, np.asarray(probes))
+        return _one_round_of_tdil(mechanism, one, other, np.asarray(points))
     if mechanism.perturbs == "answers":
-        one, other = np.asarray(probes) @ one, np.asarray(probes) @ other
+        one, other = np.asarray(points) @ one, np.asarray(points) @ other
     half = deviations * mechanism.noise_scale + float(np.max(np.abs(one - other)))
     grid = Grid.around((one + other) / 2.0, half, count)
     first, second = (
@@ -191,10 +191,10 @@ def claimed_delta(mechanism: Any, epsilon: float) -> float:
     return float(spent.delta) if spent.epsilon <= epsilon else 1.0
 
 
-def check_curve(mechanism: Any, probes: NDArray[np.float64] | None = None) -> Iterator[Finding]:
+def check_curve(mechanism: Any, points: NDArray[np.float64] | None = None) -> Iterator[Finding]:
     """The exact curve on the worst neighbours stays below the claimed one, and below the promise."""
     promise = mechanism.guarantee
-    found = [(pair.name, exact_laws(mechanism, pair, probes)) for pair in worst_pairs(mechanism.task)]
+    found = [(pair.name, exact_laws(mechanism, pair, points)) for pair in worst_pairs(mechanism.task)]
     name, worst = max(found, key=lambda item: item[1].delta(promise.epsilon))
     yield judged(
         "exact curve",
@@ -204,17 +204,17 @@ def check_curve(mechanism: Any, probes: NDArray[np.float64] | None = None) -> It
         {"exact delta": worst.delta(promise.epsilon), "promised delta": promise.delta}
         | ({"largest loss": max(laws.worst_loss for _, laws in found)} if promise.delta == 0 else {}),
     )
-    points = [
+    claims = [
         (share * promise.epsilon, claimed_delta(mechanism, share * promise.epsilon)) for share in SHARES
     ]
     worst_ratio, where = max(
         (_over(laws.delta(epsilon), claimed, laws), epsilon)
-        for epsilon, claimed in points
+        for epsilon, claimed in claims
         for _, laws in found
     )
     yield judged(
         "exact curve",
-        f"delta at {len(points)} other epsilons against the certificate's constants",
+        f"delta at {len(claims)} other epsilons against the certificate's constants",
         worst_ratio <= 1.0 + QUADRATURE,
         f"at epsilon {where:.3g} the exact curve lies above the one that the constants claim",
         {"largest share of the claim": worst_ratio},

@@ -15,14 +15,15 @@ from privlearn.arrays import Array
 from privlearn.audit.empirical import AuditReport, Finding, epsilon_bound, judge_bound, judged
 from privlearn.audit.laws import check_curve, exact_laws
 from privlearn.audit.neighbours import Pair, Records, worst_pairs
-from privlearn.audit.replay import check_replay, fit_on
+from privlearn.audit.replay import RecordsOracle, check_replay
 from privlearn.audit.samplers import LEVEL, judge_p_values, noise_p_values
 from privlearn.audit.whole_runs import WHOLE_RUNS, WholeRun, check_whole_run, judge_certificate
 from privlearn.erm.losses import Huber, HuberHinge, Logistic
 from privlearn.errors import InvalidParameter, VerificationError, shown
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.mechanism import DataOracle, Minimise, ReleaseMechanism, mechanisms_of
+from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
 from privlearn.mechanisms.noise import GAMMA_GRID_BITS, GRID_BITS, grid_step
+from privlearn.mechanisms.oracle import Minimises, Solved
 from privlearn.mechanisms.release.answers import ball_radius
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness, SeededRandomness
@@ -40,11 +41,11 @@ ANSWERED = NET[1:]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A calibrated mechanism on a tiny task; ``probes`` are the public points of those that answer questions."""
+    """A calibrated mechanism on a tiny task; ``points`` are the public points of those that answer questions."""
 
     name: str
     mechanism: Any
-    probes: Array | None = None
+    points: Array | None = None
     sampled: bool = True
 
 
@@ -105,25 +106,25 @@ def cases(name: str, guarantee: Guarantee) -> Iterator[Case]:
     for calibration, noises in kind.combinations.items():
         for noise in noises:
             promise = guarantee if noise == "gaussian" or kind.answers_questions else _pure(guarantee)
-            for place, task, probes, sampled in _tasks(kind, guarantee.neighbours):
+            for place, task, points, sampled in _tasks(kind, guarantee.neighbours):
                 if kind.explain_refusal(task, noise) is not None:
                     continue
                 asked = (
                     {"rounds": 1} if kind.perturbs == "choices" else {}
                 )  # whose law is known for one round
-                points = None if probes is None else len(probes)
-                mechanism = kind.calibrate(task, promise, noise, calibration, points=points, **asked)
-                yield Case(f"{noise}, {calibration}, {place}", mechanism, probes, sampled)
+                count = None if points is None else len(points)
+                mechanism = kind.calibrate(task, promise, noise, calibration, points=count, **asked)
+                yield Case(f"{noise}, {calibration}, {place}", mechanism, points, sampled)
 
 
 def audit_case(case: Case, *, runs: int, confidence: float, seed: int) -> Iterator[Finding]:
     """All checks that apply to one calibrated mechanism."""
     mechanism, promise = case.mechanism, case.mechanism.guarantee
     yield judge_certificate(mechanism.spends(), promise)
-    yield from check_replay(mechanism, probes=case.probes, seed=seed)
+    yield from check_replay(mechanism, points=case.points, seed=seed)
     exact = mechanism.task.problems == 1 and mechanism.task.dimension <= 2
     if exact:
-        yield from check_curve(mechanism, case.probes)
+        yield from check_curve(mechanism, case.points)
     randomness = SeededRandomness(seed + 1)
     if not mechanism.answers_questions:
         yield _released_noise(mechanism, randomness, runs)
@@ -132,18 +133,13 @@ def audit_case(case: Case, *, runs: int, confidence: float, seed: int) -> Iterat
 
 
 def released(
-    mechanism: Any, records: Records, randomness: Randomness, runs: int, probes: Array | None = None
+    mechanism: Any, records: Records, randomness: Randomness, runs: int, points: Array | None = None
 ) -> Array:
     """What leaves, one row per run."""
-    fit = fit_on(mechanism.task, records)
+    oracle: Minimises = RecordsOracle(mechanism.task, records, points)
     if mechanism.perturbs != "objective":  # the others solve the same problem in every run
-        fit = _solved_once(fit, mechanism.effective_regularization)
-    return np.array([mechanism.run(DataOracle(fit, probes), randomness).ravel() for _ in range(runs)])
-
-
-def _solved_once(fit: Minimise, regularization: float) -> Minimise:
-    found = fit(None, regularization)
-    return lambda linear, regularization: found
+        oracle = Solved(oracle.minimise(None, mechanism.effective_regularization), points)
+    return np.array([mechanism.run(oracle, randomness).ravel() for _ in range(runs)])
 
 
 def _released_noise(mechanism: Any, randomness: Randomness, runs: int) -> Finding:
@@ -167,18 +163,18 @@ def _released_noise(mechanism: Any, randomness: Randomness, runs: int) -> Findin
 
 def _empirical(case: Case, randomness: Randomness, runs: int, confidence: float) -> Finding:
     mechanism, promise = case.mechanism, case.mechanism.guarantee
-    pair = _most_telling_pair(mechanism, case.probes)
+    pair = _most_telling_pair(mechanism, case.points)
     one, other = (
-        released(mechanism, records, randomness, runs, case.probes) for records in (pair.one, pair.other)
+        released(mechanism, records, randomness, runs, case.points) for records in (pair.one, pair.other)
     )
     return judge_bound(
         epsilon_bound(one, other, delta=promise.delta, confidence=confidence), promise.epsilon, pair.name
     )
 
 
-def _most_telling_pair(mechanism: Any, probes: Array | None) -> Pair:
+def _most_telling_pair(mechanism: Any, points: Array | None) -> Pair:
     half = mechanism.guarantee.epsilon / 2.0
-    return max(worst_pairs(mechanism.task), key=lambda pair: exact_laws(mechanism, pair, probes).delta(half))
+    return max(worst_pairs(mechanism.task), key=lambda pair: exact_laws(mechanism, pair, points).delta(half))
 
 
 def _tasks(kind: Any, neighbours: Any) -> Iterator[tuple[str, Task, Array | None, bool]]:

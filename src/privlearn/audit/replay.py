@@ -14,8 +14,8 @@ from privlearn.arrays import Array
 from privlearn.audit.empirical import Finding, judged
 from privlearn.audit.laws import gradient_sum, log_jacobian, solve
 from privlearn.audit.neighbours import Records, worst_pairs
-from privlearn.mechanisms.mechanism import DataOracle, Minimise
 from privlearn.mechanisms.noise import FIRST_BITS, grid_step, uniforms_of_norm_gamma
+from privlearn.mechanisms.oracle import Minimises
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Integers, SeededRandomness
 
@@ -49,19 +49,23 @@ class RecordingRandomness:
 
 
 @dataclass
-class RecordingFit:
-    """A solver that remembers what it was asked and what it answered."""
+class RecordingOracle:
+    """An oracle that remembers what it was asked and what it answered. Implements `Minimises`."""
 
-    solve: Any
+    oracle: Minimises
     asked: list[tuple[Any, float]] = field(default_factory=list)
-    found: list[Any] = field(default_factory=list)
+    found: list[Array] = field(default_factory=list)
 
-    def __call__(self, linear: Any, regularization: float) -> Any:
+    @property
+    def points(self) -> Array | None:
+        return self.oracle.points
+
+    def minimise(self, linear: Array | None, regularization: float) -> Array:
         self.asked.append((None if linear is None else np.array(linear), regularization))
-        self.found.append(self.solve(linear, regularization))
+        self.found.append(self.oracle.minimise(linear, regularization))
         return self.found[-1]
 
-    def asked_the_same(self, other: RecordingFit) -> bool:
+    def asked_the_same(self, other: RecordingOracle) -> bool:
         return len(self.asked) == len(other.asked) and all(
             mine[1] == theirs[1] and np.array_equal(mine[0], theirs[0])
             for mine, theirs in zip(self.asked, other.asked, strict=True)
@@ -82,36 +86,44 @@ class Run:
 
     records: Records
     draws: list[Any]
-    fit: RecordingFit
+    oracle: RecordingOracle
     released: Array
 
 
-def fit_on(task: Task, records: Records) -> Minimise:
-    """What a mechanism calls to touch the data; all problems but the first see the opposite label."""
+@dataclass(frozen=True, eq=False)
+class RecordsOracle:
+    """A few records, asked by a mechanism; all problems but the first see the opposite label. Implements `Minimises`.
 
-    def fit(linear: Array | None, regularization: float) -> Array:
-        signs = [1.0] + [-1.0] * (task.problems - 1)
-        turned = [Records(sign * records.rows, records.offsets) for sign in signs]
+    ``points`` are the public points of mechanisms that ask about them.
+    """
+
+    task: Task
+    records: Records
+    points: Array | None = None
+
+    def minimise(self, linear: Array | None, regularization: float) -> Array:
+        signs = [1.0] + [-1.0] * (self.task.problems - 1)
+        turned = [Records(sign * self.records.rows, self.records.offsets) for sign in signs]
         return np.array(
             [
-                solve(task, data, regularization, None if linear is None else linear[k])
+                solve(self.task, data, regularization, None if linear is None else linear[k])
                 for k, data in enumerate(turned)
             ]
         )
 
-    return fit
-
 
 def run_recorded(mechanism: Any, records: Records, seed: int, points: Array | None) -> Run:
-    randomness, fit = RecordingRandomness(seed), RecordingFit(fit_on(mechanism.task, records))
-    released = mechanism.run(DataOracle(fit, points), randomness)
-    return Run(records, randomness.draws, fit, released)
+    randomness, oracle = (
+        RecordingRandomness(seed),
+        RecordingOracle(RecordsOracle(mechanism.task, records, points)),
+    )
+    return Run(records, randomness.draws, oracle, mechanism.run(oracle, randomness))
 
 
-def check_replay(mechanism: Any, *, probes: Array | None = None, seed: int = 0) -> Iterator[Finding]:
+def check_replay(mechanism: Any, *, points: Array | None = None, seed: int = 0) -> Iterator[Finding]:
     """Replay the worst neighbours; a finding for each thing that may, or may not, depend on a record."""
     runs = [
-        tuple(run_recorded(mechanism, records, seed, probes) for records in (pair.one, pair.other))
+        tuple(run_recorded(mechanism, records, seed, points) for records in (pair.one, pair.other))
         for pair in worst_pairs(mechanism.task)
     ]
     yield _same_draws(mechanism, runs)
@@ -119,7 +131,7 @@ def check_replay(mechanism: Any, *, probes: Array | None = None, seed: int = 0) 
     yield judged(
         CHECK,
         f"what the solver is asked, {len(runs)} pairs of neighbours",
-        all(one.fit.asked_the_same(other.fit) for one, other in runs),
+        all(one.oracle.asked_the_same(other.oracle) for one, other in runs),
         "perturbation or regularization depend on the data",
     )
     yield judged(
@@ -177,7 +189,7 @@ def _form(released: Any) -> tuple[Any, ...]:
 def _moved(mechanism: Any, runs: list[Any]) -> Iterator[Finding]:
     """Each intermediate value against what the certificate's constants allow."""
     constants, task = mechanism.constants(), mechanism.task
-    found = [(np.array(one.fit.found), np.array(other.fit.found)) for one, other in runs]
+    found = [(np.array(one.oracle.found), np.array(other.oracle.found)) for one, other in runs]
     distance = max(float(np.max(np.linalg.norm(one - other, axis=-1))) for one, other in found)
     if "sensitivity" in constants:
         yield _bounded("minimiser", distance, constants["sensitivity"], "how far one person moves it")
@@ -237,7 +249,9 @@ def _noise_is_only_added(mechanism: Any, runs: list[Any]) -> Finding:
     """Released minus minimiser is the last noise; on both sides the same, to the grid that both are rounded to."""
     scale = mechanism.noise_scales[-1]
     apart = max(
-        float(np.max(np.abs((one.released - one.fit.found[-1]) - (other.released - other.fit.found[-1]))))
+        float(
+            np.max(np.abs((one.released - one.oracle.found[-1]) - (other.released - other.oracle.found[-1])))
+        )
         for one, other in runs
     )
     size = max(float(np.max(np.abs(run.released))) for pair in runs for run in pair)

@@ -15,9 +15,8 @@ from privlearn.cli.terminal import LateProgress
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from privlearn.data.sources.row_source import RowSource
     from privlearn.release.model import Model
-
-_ROWS_AT_ONCE = 1 << 16
 
 
 def predict(
@@ -37,7 +36,7 @@ def predict(
     Example:
       privlearn predict income.privlearn new.csv --out predictions.csv
     """
-    from privlearn.data import read_table
+    from privlearn.data.sources.files import open_rows
     from privlearn.release.artifact import Release
     from privlearn.release.files import write_atomically
     from privlearn.release.model import RegressionModel
@@ -48,7 +47,7 @@ def predict(
     if probabilities and isinstance(released, RegressionModel):
         raise InvalidParameter("a regression predicts numbers: leave out --probabilities")
     with LateProgress(f"reading {table}") as progress:
-        rows = read_table(table, _features_only(released))
+        rows = open_rows(table, _features_only(released))
         pieces = _predicted(released, rows, probabilities, progress)
         if out is None:
             for piece in pieces:
@@ -57,7 +56,7 @@ def predict(
         else:
             write_atomically(out, b"".join(pieces))
     if out is not None:
-        typer.echo(f"Wrote {out}: {rows.num_rows} predictions.")
+        typer.echo(f"Wrote {out}: {len(rows)} predictions.")
 
 
 def _features_only(model: Model) -> Any:
@@ -73,13 +72,15 @@ def _features_only(model: Model) -> Any:
     return schema.model_copy(update={"target": None, "person": None})
 
 
-def _predicted(model: Any, rows: Any, probabilities: bool, progress: LateProgress) -> Iterator[bytes]:
+def _predicted(
+    model: Any, rows: RowSource[Any], probabilities: bool, progress: LateProgress
+) -> Iterator[bytes]:
     """CSV text, block by block: the encoded rows need far more memory than the table."""
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
-    for start in range(0, max(rows.num_rows, 1), _ROWS_AT_ONCE):
-        block = rows.slice(start, _ROWS_AT_ONCE)
+    done = 0
+    for block in rows.blocks():
         columns = {"prediction": model.predict(block)}
         if probabilities:
             chances = model.predict_proba(block).T
@@ -87,6 +88,7 @@ def _predicted(model: Any, rows: Any, probabilities: bool, progress: LateProgres
                 f"probability_{label}": chance for label, chance in zip(model.classes, chances, strict=True)
             }
         text = io.BytesIO()
-        arrow_csv.write_csv(pa.table(columns), text, arrow_csv.WriteOptions(include_header=start == 0))
-        progress.describe(f"predicting: row {start + block.num_rows} of {rows.num_rows}")
+        arrow_csv.write_csv(pa.table(columns), text, arrow_csv.WriteOptions(include_header=done == 0))
+        done += block.num_rows
+        progress.describe(f"predicting: row {done} of {len(rows)}")
         yield text.getvalue()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
 from privlearn.data import Purchase, Schema, SchemaDraft, SchemaEncoder, as_table
-from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_cells import numbers, owners, tally
 from privlearn.data.schema.columns import Value
 from privlearn.data.schema.draft import Bound
@@ -18,8 +16,8 @@ from privlearn.data.sources.table import column_names
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Budget, Charge, Cost
+from privlearn.mechanisms.oracle import Cells, Histogram, TableOracle
 from privlearn.mechanisms.statistics.discovery import Discovery
-from privlearn.mechanisms.statistics.histogram import frequent
 from privlearn.randomness import Randomness, randomness_from
 
 
@@ -99,14 +97,15 @@ def discover(
         secure=randomness.secure,
         accept_weak_privacy=accept_weak_privacy,
     )
-    bounds, lists = charge.pay_for(_reader(records, draft, plan, randomness))
+    columns = _Columns(records, draft)
+    bounds, lists = charge.pay_for(lambda: _bought(columns, draft, plan, randomness))
     return draft.complete(bounds, lists, _receipt(draft, plan, randomness))
 
 
 Bought = tuple[dict[Bound, float], dict[str, list[Value]]]
 
 
-def _checked(table: Any, draft: SchemaDraft) -> Any:
+def _checked(table: Any, draft: SchemaDraft) -> pa.Table:
     """The table, once every row could be encoded: what would stop the training later must not be paid for now."""
     wanted = draft.stand_in
     roles = [wanted.target.name if wanted.target else None, wanted.person]
@@ -115,15 +114,15 @@ def _checked(table: Any, draft: SchemaDraft) -> Any:
     if rows.num_rows == 0:
         raise DataError("the table has no rows: give at least one")
     encoder = SchemaEncoder(wanted)
-    for part in blocks(rows.num_rows):
-        encoder.encode(rows.slice(part.start, part.stop - part.start))
+    for _ in encoder.encoded(rows).blocks():
+        pass
     if wanted.target is not None:
         encode = encoder.encode_labels if wanted.target.classes else encoder.encode_targets
         encode(rows.column(wanted.target.name))
     return rows
 
 
-def _one_row_a_person(rows: Any, schema: Schema) -> Any:
+def _one_row_a_person(rows: pa.Table, schema: Schema) -> pa.Table:
     """Each person's first row, where a column tells persons apart: a person then counts once."""
     if schema.person is None:
         return rows
@@ -131,34 +130,36 @@ def _one_row_a_person(rows: Any, schema: Schema) -> Any:
     return rows.take(np.unique(owner, return_index=True)[1])
 
 
-def _reader(
-    records: Any, draft: SchemaDraft, plan: Discovery, randomness: Randomness
-) -> Callable[[], Bought]:
-    """What touches the data, once all columns could be read."""
-    cells = {name: numbers(records.column(name), f"column {name!r}") for name, _ in draft.bounds}
-    tallies = {
-        name: tally(records.column(name), kind, f"column {name!r}") for name, kind in draft.lists.items()
-    }
+class _Columns(TableOracle):
+    """The marked columns in memory; all of them could be read once there is one of these."""
 
-    def read() -> Bought:
-        bounds: dict[Bound, float] = {}
-        for name, column in cells.items():
-            sides = [bound for bound in draft.bounds if bound.column == name]
-            public = draft.public_bound(sides[0])
-            origin = plan.centre(column, randomness) if public is None else public
-            spread = plan.spread(column, origin, randomness)
-            bounds |= {bound: plan.bound(column, bound.side, origin, spread, randomness) for bound in sides}
-        return bounds, {name: _listed(*tallies[name], plan, randomness) for name in draft.lists}
+    def __init__(self, records: pa.Table, draft: SchemaDraft) -> None:
+        self._numbers = {
+            name: Cells(numbers(records.column(name), f"column {name!r}")) for name, _ in draft.bounds
+        }
+        self._histograms = {
+            name: Histogram(*tally(records.column(name), kind, f"column {name!r}"))
+            for name, kind in draft.lists.items()
+        }
 
-    return read
+    def numbers(self, column: str) -> Cells:
+        return self._numbers[column]
+
+    def histogram(self, column: str) -> Histogram:
+        return self._histograms[column]
 
 
-def _listed(
-    values: list[Value], counts: NDArray[np.int64], plan: Discovery, randomness: Randomness
-) -> list[Value]:
-    """The frequent values, sorted: their order in the table is nobody's business."""
-    shown = frequent(counts, plan.noise_scale, plan.threshold, randomness)
-    return sorted(value for value, is_shown in zip(values, shown, strict=True) if is_shown)
+def _bought(columns: TableOracle, draft: SchemaDraft, plan: Discovery, randomness: Randomness) -> Bought:
+    """Touch the data: column by column, first the bounds and then the lists."""
+    bounds: dict[Bound, float] = {}
+    for name in dict.fromkeys(bound.column for bound in draft.bounds):
+        column = columns.numbers(name)
+        sides = [bound for bound in draft.bounds if bound.column == name]
+        public = draft.public_bound(sides[0])
+        origin = plan.centre(column, randomness) if public is None else public
+        spread = plan.spread(column, origin, randomness)
+        bounds |= {bound: plan.bound(column, bound.side, origin, spread, randomness) for bound in sides}
+    return bounds, {name: plan.listed(columns.histogram(name), randomness) for name in draft.lists}
 
 
 def _receipt(draft: SchemaDraft, plan: Discovery, randomness: Randomness) -> Purchase:

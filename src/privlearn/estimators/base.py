@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privlearn.arrays import Array
@@ -18,30 +17,29 @@ from privlearn.erm.losses import LossFacts, choose_loss
 from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.callers import check_callers
 from privlearn.estimators.fitting import Fitting, charge_of
-from privlearn.estimators.inputs import EncodedRows, check_array_shape, target_column
-from privlearn.guarantee import Guarantee
+from privlearn.estimators.goal import TrainingRows
+from privlearn.estimators.inputs import target_column
+from privlearn.estimators.learner import ReleasingLearner, check_array_shape
 from privlearn.ledger import Charge
-from privlearn.mechanisms.mechanism import Minimise
-from privlearn.mechanisms.task import Task
 from privlearn.randomness import randomness_from
 from privlearn.release.artifact import Release
-from privlearn.release.encoders import Encoder, base_of
+from privlearn.release.certificate import Certificate
+from privlearn.release.encoders import base_of
 from privlearn.release.model import Model
 
 
-class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
-    """Read, plan, charge, solve with noise, publish. A subclass says what it reads, solves and releases.
-
-    It stores the parameters that are read here: those of `PrivateLinearClassifier` except ``classes`` and
-    ``class_weight``.
-    """
+class PrivateLinearModel(ReleasingLearner):
+    """Read, plan, charge, solve with noise, publish. A subclass says which losses it takes and how it reads."""
 
     _default_loss: ClassVar[str]
-    _declared: ClassVar[tuple[str, ...]] = ("norm_bound",)
-    """Parameters that describe plain arrays; a schema takes their place."""
     _instead_of_weights: ClassVar[str] = ""
 
-    def fit(self, X: Any, y: Any = None, **unsupported: Any) -> Any:
+    coefficients_: Array
+    certificate_: Certificate
+    release_: Release
+    n_features_in_: int
+
+    def fit(self, X: Any, y: Any = None, **unsupported: Any) -> Self:
         """Train, charge the ledger, and prepare the release.
 
         Parameters
@@ -62,7 +60,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _planned(self, X: Any, y: Any) -> tuple[Charge, Callable[[], Release]]:
         """What `fit` costs, and what touches the data once that is paid."""
-        guarantee = Guarantee(self.epsilon, self.delta, self.neighbours)
+        guarantee = self.promise()
         randomness = randomness_from(self.random_state)
         if guarantee.is_private and randomness.secure:
             check_callers()
@@ -71,7 +69,7 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         charge = charge_of(self, mechanism, work.rows.total, randomness)
         return charge, lambda: work.release(mechanism, randomness)
 
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, **params: Any) -> Self:
         """As scikit-learn has it; but a tool of scikit-learn that seeds its members may not make the noise known."""
         seeded = self.random_state is None and params.get("random_state") is not None
         if seeded and self.epsilon != math.inf:
@@ -89,8 +87,8 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
             )
         if isinstance(self.ledger, str | Path):
             raise InvalidParameter("ledger must be a Ledger, not a path: Ledger.open('budgets.db', 'census')")
-        loss = self._chosen_loss()
-        return Fitting(self, loss, *self._lift(self._read(X, y, private)))
+        self.chosen_loss()  # refuse what cannot be before reading what may be long
+        return Fitting(self, self._lift(self.read_rows(X, y, private)))
 
     def publish(self, release: Release) -> None:
         """Become the fitted estimator of a model that may leave."""
@@ -109,62 +107,15 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
     def _takes(cls, loss: type[LossFacts]) -> bool:
         """Whether such a loss makes a model of this kind."""
 
-    @abstractmethod
-    def _read_table(self, schema: Schema, X: Any, y: Any) -> Any:
-        """Rows of a table under the schema."""
-
-    @abstractmethod
-    def _read_arrays(self, X: Any, y: Any, private: bool) -> Any:
-        """Rows of plain arrays."""
-
-    @abstractmethod
-    def _task(self, loss: LossFacts, rows: Any) -> Task:
-        """Public facts; see `_task_of`."""
-
-    @abstractmethod
-    def _solver(self, loss: LossFacts, rows: Any, task: Task) -> Minimise:
-        """What the mechanism calls to touch the data; the task states what the solver has to certify."""
-
-    @abstractmethod
-    def _model_of(self, loss: LossFacts, rows: Any, encoder: Encoder, coefficients: Array) -> Model:
-        """What is released."""
-
-    def _chosen_loss(self) -> LossFacts:
-        """The loss asked for, one of the listed."""
+    def chosen_loss(self) -> LossFacts:
         chosen: LossFacts = choose_loss(self.loss, self._takes, self._default_loss)
         return chosen
 
-    def _chosen_mechanism(self) -> tuple[str, str]:
-        return self.mechanism, self.noise
+    def _lift(self, rows: TrainingRows) -> TrainingRows:
+        """Rows in the space where the model is linear."""
+        return rows
 
-    def _read(self, X: Any, y: Any, private: bool) -> Any:
-        if self.schema is None:
-            return self._read_arrays(X, y, private)
-        if any(getattr(self, name) is not None for name in self._declared):
-            raise InvalidParameter(
-                f"the schema says it all: leave out {' and '.join(self._declared)}, or leave out schema"
-            )
-        return self._read_table(self.schema, X, y)
-
-    def _lift(self, rows: Any) -> tuple[Any, Callable[[Array], Array]]:
-        """Rows in the space where the model is linear, and how its coefficients are written down there."""
-        return rows, lambda coefficients: coefficients
-
-    def _task_of(self, loss: LossFacts, rows: EncodedRows, **facts: Any) -> Task:
-        """Public facts; the regularization is still a placeholder."""
-        common = {"dimension": rows.features.shape[1], "problems": 1}
-        return Task(
-            loss=loss,
-            total=rows.total,
-            regularization=1.0,
-            tolerance=self.tolerance,
-            neighbours=self.neighbours,
-            rows_per_person=rows.rows_per_person,
-            averaged=rows.person_weights is not None,
-            **common | facts,
-        )
-
-    def _model(self, X: Any) -> Any:
+    def _model(self, X: Any) -> Model:
         """The released model, once X has the shape it was trained on."""
         check_is_fitted(self)
         if isinstance(base_of(self.release_.model.encoder), ArrayEncoder):

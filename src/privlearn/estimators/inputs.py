@@ -2,82 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import validate_data
 
 from privlearn.arrays import Array
-from privlearn.data import ArrayEncoder, Schema, SchemaEncoder, Target, as_table
+from privlearn.data import Schema, SchemaEncoder, Target, as_table
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, owners
 from privlearn.data.encode.column_cells import numbers as cell_numbers
 from privlearn.data.schema.columns import EXACT
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.table import as_array, column_names, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
-from privlearn.release.encoders import Encoder
+from privlearn.estimators.goal import ClassGoal, Goal, TrainingRows
+from privlearn.estimators.learner import Learner
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class EncodedRows:
-    """Private rows as features of norm at most 1, with the public facts about them.
+class ClassLearner(Learner):
+    """A learner of classes, which a schema or ``classes`` declares."""
 
-    ``total`` counts records, or persons where their rows are averaged; ``person_weights`` is then 1/m for each of a
-    person's m rows. ``encoder`` is ``None`` for objects that only a kernel can read. ``probes`` are the features of the
-    public points, where there are any.
-    """
+    classes: Sequence[Any] | None
+    class_weight: Mapping[Any, float] | None
 
-    encoder: Encoder | None
-    features: Any
-    total: int
-    person_weights: Array | None = None
-    rows_per_person: int = 1
-    probes: Array | None = None
+    def _read_classes(self, X: Any, y: Any, private: bool) -> TrainingRows:
+        """Rows with the number of each one's class; ``private=False`` lets classes be those that occur."""
+        if self.schema is not None:
+            return read_table(self.schema, X, y, self.fit_intercept)
+        self._check_arrays(X, y, private)
+        goal = self._read_labels(X, y, private)
+        return self._encode_arrays(X, goal, len(goal.labels))
+
+    def weighted(self, rows: TrainingRows) -> TrainingRows:
+        if not isinstance(rows.goal, ClassGoal):
+            return rows
+        weights = check_class_weight(self.class_weight, rows.goal.classes)
+        return dataclasses.replace(rows, goal=dataclasses.replace(rows.goal, class_weights=weights))
+
+    def _read_labels(self, X: Any, y: Any, private: bool) -> ClassGoal:
+        """The declared classes and the number of each row's class."""
+        if private and self.classes is None:
+            raise InvalidParameter(
+                f"list the labels that may occur, from public knowledge: {type(self).__name__}(classes=[0, 1]). "
+                "Reading them off the data would publish whether a rare label is present"
+            )
+        answers = as_answers(y)
+        check_same_length(X, answers)
+        classes = _classes_of(answers) if self.classes is None else check_classes(self.classes)
+        return ClassGoal(_label_numbers(answers, classes), classes)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TrainingSet(EncodedRows):
-    """Rows with the number of each one's class among the declared ones.
-
-    ``ignored`` marks rows whose label is not declared, where the schema lets them pass: they weigh nothing.
-    """
-
-    labels: NDArray[np.int64]
-    classes: NDArray[Any]
-    ignored: NDArray[np.bool_] | None = None
-
-
-def read_table(schema: Schema, X: Any, y: Any, fit_intercept: bool) -> TrainingSet:
-    """A raw table under a schema; ``y=None`` takes the schema's target column."""
+def read_table(schema: Schema, X: Any, y: Any, fit_intercept: bool) -> TrainingRows:
+    """A raw table under a schema with classes; ``y=None`` takes the schema's target column."""
     encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
     target, answers = target_column(schema, X, y)
     labels = encoder.encode_labels(answers)
-    return TrainingSet(
-        labels=np.maximum(labels, 0),
-        classes=np.array(target.classes),
-        ignored=labels == UNKNOWN if target.unknown == "zero" else None,
-        **encode_table(encoder, X, len(labels)),
-    )
-
-
-def read_arrays(estimator: Any, X: Any, y: Any, *, private: bool) -> TrainingSet:
-    """Plain arrays: the caller declares ``norm_bound`` and ``classes``, unless nothing is promised."""
-    check_arrays(estimator, X, y, private)
-    classes, labels = _read_labels(estimator, X, y, private)
-    return TrainingSet(labels=labels, classes=classes, **encode_arrays(estimator, X))
-
-
-def read_objects(estimator: Any, X: Any, y: Any, *, private: bool) -> TrainingSet:
-    """Objects that only the user's kernel can read; its declared bound takes the place of ``norm_bound``."""
-    check_has_target(estimator, y)
-    classes, labels = _read_labels(estimator, X, y, private)
-    return TrainingSet(encoder=None, features=X, labels=labels, classes=classes, total=len(labels))
+    ignored = labels == UNKNOWN if target.unknown == "zero" else None
+    goal = ClassGoal(np.maximum(labels, 0), np.array(target.classes), ignored)
+    return encode_table(encoder, X, goal, len(labels))
 
 
 def target_column(schema: Schema, X: Any, y: Any) -> tuple[Target, Any]:
@@ -87,17 +73,16 @@ def target_column(schema: Schema, X: Any, y: Any) -> tuple[Target, Any]:
     return schema.target, as_table(X, [schema.target.name]).column(0) if y is None else y
 
 
-def encode_table(encoder: SchemaEncoder, X: Any, answers: int) -> dict[str, Any]:
-    """The fields of `EncodedRows` for a table with so many labels or target values."""
+def encode_table(encoder: SchemaEncoder, X: Any, goal: Goal, answers: int) -> TrainingRows:
+    """A table with so many labels or target values."""
     refuse_unclear_persons(encoder.schema, column_names(X))
     features = encoder.encode(X)
     if features.shape[0] != answers:
         raise DataError(f"the table has {features.shape[0]} rows but there are {answers} labels")
-    fields = {"encoder": encoder, "features": features}
     if encoder.schema.person is None:
-        return fields | {"total": answers, "rows_per_person": encoder.schema.rows_per_person}
+        return TrainingRows(features, encoder, goal, answers, rows_per_person=encoder.schema.rows_per_person)
     weights, persons = encoder.person_weights(X)
-    return fields | {"total": persons, "person_weights": weights}
+    return TrainingRows(features, encoder, goal, persons, person_weights=weights)
 
 
 def first_rows_of_persons(schema: Schema | None, X: Any, y: Any, most: int) -> tuple[Any, Any]:
@@ -119,42 +104,6 @@ def first_rows_of_persons(schema: Schema | None, X: Any, y: Any, most: int) -> t
     return table.filter(pa.array(kept)), None if y is None else np.asarray(y, dtype=object)[kept]
 
 
-def check_arrays(estimator: Any, X: Any, y: Any, private: bool) -> None:
-    """What must hold before any cell is looked at."""
-    check_has_target(estimator, y)
-    check_array_shape(X)
-    _check_norm_bound(estimator, private)
-
-
-def encode_arrays(estimator: Any, X: Any) -> dict[str, Any]:
-    """The fields of `EncodedRows` for plain arrays."""
-    norm_bound = _largest_norm(X) if estimator.norm_bound is None else estimator.norm_bound
-    encoder = ArrayEncoder(norm_bound, check_array_shape(X), fit_intercept=estimator.fit_intercept)
-    features = encoder.encode(X)
-    validate_data(estimator, X, reset=True, skip_check_array=True)
-    return {"encoder": encoder, "features": features, "total": features.shape[0]}
-
-
-def check_has_target(estimator: Any, y: Any) -> None:
-    if y is None:
-        raise InvalidParameter(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
-        )
-
-
-def _read_labels(estimator: Any, X: Any, y: Any, private: bool) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The declared classes and the number of each row's class."""
-    if private and estimator.classes is None:
-        raise InvalidParameter(
-            f"list the labels that may occur, from public knowledge: {type(estimator).__name__}(classes=[0, 1]). "
-            "Reading them off the data would publish whether a rare label is present"
-        )
-    answers = as_answers(y)
-    check_same_length(X, answers)
-    classes = _classes_of(answers) if estimator.classes is None else check_classes(estimator.classes)
-    return classes, _label_numbers(answers, classes)
-
-
 def as_answers(y: Any) -> Any:
     """One label or number per row; a list is not made an array of one type, which one cell could decide for all."""
     if isinstance(y, list | tuple):
@@ -168,24 +117,6 @@ def check_same_length(X: Any, y: Any) -> None:
         lambda: check_consistent_length(X, y),
         "X and y have inconsistent numbers of samples: give one label or number for each row",
     )
-
-
-def check_array_shape(X: Any) -> int:
-    """Number of columns of what must be a matrix, with the messages that scikit-learn's users know."""
-    matrix: Any = X if sparse.issparse(X) else np.asarray(X)
-    shape = matrix.shape
-    if len(shape) != 2:
-        raise DataError(
-            f"Expected 2D array, got {len(shape)}D array instead. Reshape your data either using "
-            "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
-        )
-    if matrix.dtype.kind == "c":  # their imaginary part would be dropped without a word
-        raise DataError("Complex data not supported: give real numbers.")
-    if shape[1] == 0:
-        raise DataError(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")
-    if shape[0] == 0:
-        raise DataError(f"0 sample(s) (shape={shape}) while a minimum of 1 is required.")
-    return int(shape[1])
 
 
 def check_classes(classes: Any) -> NDArray[Any]:
@@ -226,26 +157,6 @@ def check_class_weight(class_weight: Any, classes: NDArray[Any]) -> Array | None
     if not (np.isfinite(weights).all() and (weights > 0).all()):
         raise InvalidParameter("class_weight must be finite and above 0")
     return weights
-
-
-def _check_norm_bound(estimator: Any, private: bool) -> None:
-    if private and estimator.norm_bound is None:
-        raise InvalidParameter(
-            "say how long a row may be, from public knowledge: "
-            f"{type(estimator).__name__}(norm_bound=...); longer rows are shortened. Or describe the table: "
-            "schema=Schema.load(...). Reading it off the data would publish the data"
-        )
-
-
-def _largest_norm(X: Any) -> float:
-    """For epsilon = inf only, where nothing is promised: the bound that clips no row."""
-    rows = safely(lambda: sparse.csr_array(X, dtype=float), _NOT_NUMBERS)
-    if not np.isfinite(rows.data).all():
-        raise DataError(f"X has NaN or infinite entries: fill them in, or drop those rows ({ON_DROPPING})")
-    return float(np.sqrt(np.max(rows.multiply(rows).sum(axis=1)))) or 1.0
-
-
-_NOT_NUMBERS = "X cannot be read as numbers: give a 2-D array of numbers, or a schema for a table"
 
 
 def _classes_of(y: Any) -> NDArray[Any]:

@@ -4,46 +4,52 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
-from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, Protocol, cast
 
 import numpy as np
 from scipy import sparse
 
-from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.estimators.base import PrivateLinearModel
-from privlearn.estimators.inputs import EncodedRows
+from privlearn.estimators.fitting import Fitting
+from privlearn.estimators.goal import TrainingRows
+from privlearn.estimators.learner import KernelParameters
 from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel, PrecomputedKernel, as_points
-from privlearn.features.kernels import LinearKernel, ShiftInvariantKernel, kernel_from_name, named_kernels
+from privlearn.features.kernels import LinearKernel, ShiftInvariantKernel, named_kernels
 from privlearn.features.landmarks import LandmarkFeatures
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
-from privlearn.release.encoders import FourierEncoder, KernelEncoder
+from privlearn.release.encoders import FourierEncoder, KernelEncoder, RawEncoder
 
-Rows = TypeVar("Rows", bound=EncodedRows)
-Lifted = tuple[Rows, Callable[[Array], Array]]
-"""Rows in the space where the model is linear, and how its coefficients are written down in a release."""
+
+class Lifts(Protocol):
+    """The parameters that say which public features a learner's rows become."""
+
+    public_points: Any
+    fourier_pairs: int
+    fourier_seed: int
+
+    def chosen_kernel(self) -> Kernel: ...
+
 
 PUBLIC_POINTS = "public_points=... (in the shell --public-points FILE)"
 
 _LARGE = 2**26  # features; above it they are kept in float32, half the memory
 
 
-def lift(estimator: Any, rows: Rows) -> Lifted[Rows]:
+def lift(estimator: Lifts, rows: TrainingRows) -> TrainingRows:
     """What an estimator's kernel parameters mean: landmarks on public points, Fourier features, or nothing."""
+    kernel = estimator.chosen_kernel()
     if estimator.public_points is not None:
-        return _to_landmarks(estimator, rows)
-    kernel = _kernel(estimator)
+        return _to_landmarks(kernel, estimator.public_points, rows)
     if isinstance(kernel, LinearKernel) and rows.encoder is not None:
-        return rows, lambda coefficients: coefficients
+        return rows
     return _to_fourier(estimator, kernel, rows)
 
 
-def _to_fourier(estimator: Any, kernel: Kernel, rows: Rows) -> Lifted[Rows]:
-    base = rows.encoder
+def _to_fourier(estimator: Lifts, kernel: Kernel, rows: TrainingRows) -> TrainingRows:
+    base = cast(RawEncoder | None, rows.encoder)
     if isinstance(kernel, PrecomputedKernel):
         raise InvalidParameter(
             "kernel='precomputed' needs the kernel values among public points: pass public_points=K, a square matrix, "
@@ -58,25 +64,22 @@ def _to_fourier(estimator: Any, kernel: Kernel, rows: Rows) -> Lifted[Rows]:
         raise InvalidParameter("Fourier features need rows of numbers: pass schema=... or norm_bound=...")
     features = FourierFeatures(kernel, base.dimension, estimator.fourier_pairs, estimator.fourier_seed)
     lifted = features.transform(rows.features, dtype=np.float32)
-    encoder = FourierEncoder(base, features)  # type: ignore[arg-type]
-    return dataclasses.replace(rows, encoder=encoder, features=lifted), lambda coefficients: coefficients
+    return dataclasses.replace(rows, encoder=FourierEncoder(base, features), features=lifted)
 
 
-def _to_landmarks(estimator: Any, rows: Rows) -> Lifted[Rows]:
-    base: Any = rows.encoder
-    kernel = _kernel(estimator)
-    points = _public_points(estimator.public_points, base, kernel)
-    features = LandmarkFeatures(kernel, points)
+def _to_landmarks(kernel: Kernel, public_points: Any, rows: TrainingRows) -> TrainingRows:
+    base = cast(RawEncoder | None, rows.encoder)
+    encoded = _public_points(public_points, base, kernel)
+    landmarks = LandmarkFeatures(kernel, encoded)
     # By the public number of records or persons: how many rows a person has must not change everybody's precision.
-    dtype = np.float32 if rows.total * features.dimension > _LARGE else np.float64
-    lifted = features.transform(rows.features, dtype=dtype)
-    encoder = KernelEncoder(base, features.kernel, features.public_points)
-    probes: Any = features.transform(points)
-    mapped = dataclasses.replace(rows, encoder=encoder, features=lifted, probes=probes)
-    return mapped, features.kernel_coefficients
+    dtype = np.float32 if rows.total * landmarks.dimension > _LARGE else np.float64
+    lifted = landmarks.transform(rows.features, dtype=dtype)
+    encoder = KernelEncoder(base, landmarks.kernel, landmarks.public_points)
+    points = np.asarray(landmarks.transform(encoded), dtype=np.float64)
+    return dataclasses.replace(rows, encoder=encoder, features=lifted, landmarks=landmarks, points=points)
 
 
-def _public_points(points: Any, base: Any, kernel: Kernel) -> Any:
+def _public_points(points: Any, base: RawEncoder | None, kernel: Kernel) -> Any:
     """As the kernel takes them, and as a release can hold them."""
     try:
         if base is not None:
@@ -105,24 +108,14 @@ def _as_objects(points: Any) -> Any:
     return listed
 
 
-def _kernel(estimator: Any) -> Kernel:
-    return kernel_from_name(
-        estimator.kernel,
-        gamma=estimator.gamma,
-        degree=estimator.degree,
-        coef0=estimator.coef0,
-        bound=estimator.kernel_bound,
-    )
-
-
-class KernelChoice(PrivateLinearModel):
+class KernelChoice(KernelParameters, PrivateLinearModel):
     """A linear model over the public features of a kernel; `PrivateSVC` lists the parameters."""
 
-    @abstractmethod
-    def _read_objects(self, X: Any, y: Any, private: bool) -> Any:
-        """Rows that only the user's kernel can read."""
+    public_points: Any
+    fourier_pairs: int
+    fourier_seed: int
 
-    def _chosen_mechanism(self) -> tuple[str, str]:
+    def chosen_mechanism(self) -> tuple[str, str]:
         names = ("auto", "function_release", *mechanisms_of(ReleaseMechanism))
         if self.mechanism not in names:
             raise InvalidParameter(
@@ -136,7 +129,7 @@ class KernelChoice(PrivateLinearModel):
                 f"for another kernel pass a net of points: {PUBLIC_POINTS}"
             )
         if self.mechanism != "function_release":
-            return super()._chosen_mechanism()
+            return super().chosen_mechanism()
         self._check_function_release()
         return "output", "gaussian"
 
@@ -150,23 +143,25 @@ class KernelChoice(PrivateLinearModel):
                 "mechanism='function_release' has Gaussian noise and the tight calibration: leave noise and "
                 "calibration out, or take mechanism='output'"
             )
-        if self.delta == 0 and math.isfinite(self.epsilon):
+        if self.delta == 0 and self.promise().is_private:
             raise InvalidParameter("mechanism='function_release' needs delta > 0: pass delta=1e-6")
 
-    def _read(self, X: Any, y: Any, private: bool) -> Any:
-        self._chosen_mechanism()  # refuse what cannot be before reading what may be long
-        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        if precomputed and not (self.schema is None and self.norm_bound is None):
+    def prepare(self, X: Any, y: Any, private: bool) -> Fitting:
+        self.chosen_mechanism()  # refuse what cannot be before reading what may be long
+        if self._is_precomputed and not (self.schema is None and self.norm_bound is None):
             raise InvalidParameter(
                 "kernel='precomputed' takes kernel values as they are: leave out schema and norm_bound"
             )
-        if self.schema is None and self.norm_bound is None and self._takes_objects:
-            return self._read_objects(X, y, private)
-        return super()._read(X, y, private)
+        return super().prepare(X, y, private)
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     @property
     def _takes_objects(self) -> bool:
-        return not isinstance(self.kernel, str) or self.kernel == "precomputed"
+        undescribed = self.schema is None and self.norm_bound is None
+        return undescribed and (not isinstance(self.kernel, str) or self._is_precomputed)
 
-    def _lift(self, rows: Any) -> tuple[Any, Callable[[Array], Array]]:
+    def _lift(self, rows: TrainingRows) -> TrainingRows:
         return lift(self, rows)

@@ -9,7 +9,6 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from privlearn.arrays import Array
@@ -17,22 +16,25 @@ from privlearn.data import Schema
 from privlearn.data.encode.arrays import blocks
 from privlearn.erm.kernel.dual import minimise_kernel
 from privlearn.erm.kernel.problem import KernelProblem
-from privlearn.erm.losses import Loss
+from privlearn.erm.losses import Loss, choose_loss
 from privlearn.errors import InvalidParameter, SessionError, SolverError
-from privlearn.estimators.inputs import check_array_shape, first_rows_of_persons
-from privlearn.estimators.session_task import loss_of, read_goal, session_facts, session_gap, session_task
+from privlearn.estimators.goal import TrainingRows
+from privlearn.estimators.inputs import ClassLearner, first_rows_of_persons
+from privlearn.estimators.learner import KernelParameters, check_array_shape
+from privlearn.estimators.session_task import session_facts, session_gap, session_task
+from privlearn.estimators.targets import NumberLearner
 from privlearn.features.kernel import Kernel, as_matrix
-from privlearn.features.kernels import kernel_from_name
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import KernelTask, kernel_rounding
-from privlearn.release.encoders import describe_encoding
+from privlearn.mechanisms.task import Task
+from privlearn.release.encoders import Encoder, describe_encoding
 
 LARGEST = 2**15
 """Most rows an exact kernel machine takes: it holds their square in memory. Of N persons it takes the first LARGEST / N
 rows of each, since how many they have together is private."""
 
 
-class KernelLearner(BaseEstimator):  # type: ignore[misc]
+class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     """Classes or a number, any kernel, fitted exactly and without noise: for `InteractivePredictor`, which adds it.
 
     Two classes take one function, and so does a number; K classes take K, each one against the rest, and sqrt(K) times
@@ -72,6 +74,13 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
     kernel_ : Kernel
     """
 
+    guarantee: Guarantee | None
+    encoder_: Encoder
+    kernel_: Kernel
+    _declared = ("norm_bound", "classes", "target_bounds")
+    _rows: TrainingRows
+    _features: Array
+    _task: Task
     _dual: Array | None
 
     def __init__(
@@ -126,22 +135,24 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
         Enough for `InteractivePredictor`, which solves once the ledger is charged, and for its `reopen`, which brings
         the function: `restore_function`.
         """
-        kernel = kernel_from_name(
-            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, bound=self.kernel_bound
-        )
+        kernel = self.chosen_kernel()
         if kernel.name == "precomputed":
             raise InvalidParameter(
                 "a session computes kernels itself: pass kernel=k, a function, not 'precomputed'"
             )
-        loss = loss_of(self)
-        goal = read_goal(self, *first_rows_of_persons(self.schema, X, y, LARGEST))
-        _check_count(goal.rows.total)
-        features = as_matrix(goal.rows.features)
-        self.kernel_, self.encoder_ = kernel, goal.rows.encoder
-        self._goal, self._features = goal, features
-        self._task = session_task(goal, loss, self.regularization, self.guarantee, kernel)
+        self.chosen_loss()  # refuse what cannot be before reading what may be long
+        rows = self.read_rows(*first_rows_of_persons(self.schema, X, y, LARGEST), private=True)
+        _check_count(rows.total)
+        self.kernel_, self.encoder_ = kernel, cast(Encoder, rows.encoder)
+        self._rows, self._features = rows, as_matrix(rows.features)
+        self._task = session_task(self, rows, self.guarantee, kernel)
         self._dual = None
         return self
+
+    def chosen_loss(self) -> Loss:
+        sees, default = ("residual", "huber") if self._predicts_numbers else ("margin", "huber_hinge")
+        chosen: Loss = choose_loss(self.loss, lambda kind: kind.sees == sees, default)
+        return chosen
 
     def decision_function(self, X: Any) -> Array:
         """PRIVATE: the fitted functions without noise, a column each. Their values must not leave the trusted side."""
@@ -155,14 +166,14 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
 
     def describe(self) -> dict[str, Any]:
         """Public: encoding, kernel, and labels or bounds of what is predicted."""
-        encoding = describe_encoding(cast(Any, self.encoder_)) | {"fit_intercept": self.fit_intercept}
-        return {"encoding": encoding, "kernel": self.kernel_.to_dict()} | self._goal.describe()
+        encoding = describe_encoding(self.encoder_) | {"fit_intercept": self.fit_intercept}
+        return {"encoding": encoding, "kernel": self.kernel_.to_dict()} | self._rows.goal.describe()
 
     def encode(self, data: Any) -> Array:
         """Public: points as rows of norm at most 1; refuses points beyond the kernel's bound."""
         if self.schema is None:
             check_array_shape(data)
-        points = as_matrix(cast(Any, self.encoder_).encode(data))
+        points = as_matrix(self.encoder_.encode(data))
         self.kernel_.check(points)
         return points
 
@@ -172,7 +183,7 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
 
     def predicted(self, scores: Array) -> NDArray[Any]:
         """Public: the labels or numbers that scores stand for."""
-        return self._goal.predicted(scores)
+        return self._rows.goal.predicted(scores)
 
     def values(self, points: Array) -> Array:
         """PRIVATE: the functions at encoded points; one row per point, one column per function."""
@@ -191,15 +202,15 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
     def restore_function(self, content: bytes) -> None:
         """Take the coefficients of an earlier fit on the same rows."""
         coefficients = np.frombuffer(content, dtype="<f8").astype(np.float64)
-        shape = (len(self._goal.signs), len(self._features))
+        shape = (self._task.problems, len(self._features))
         if coefficients.size != shape[0] * shape[1]:
             raise SessionError("these coefficients belong to other rows: fit the learner on the session's")
         self._dual = coefficients.reshape(shape)
 
     def training_digest(self) -> str:
         """PRIVATE: a digest of the encoded rows, their labels or numbers and weights."""
-        weights = self._goal.weights
-        digest = sha256(self._goal.answers.tobytes())
+        weights = self._rows.weights
+        digest = sha256(self._rows.goal.answers.tobytes())
         digest.update(b"" if weights is None else weights.tobytes())
         for part in blocks(len(self._features)):
             digest.update(self._features[part].tobytes())
@@ -210,6 +221,28 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
             "a fitted learner holds private rows and cannot be pickled or copied: fit it again"
         )
 
+    @property
+    def _predicts_numbers(self) -> bool:
+        if self.schema is None:
+            return self.target_bounds is not None
+        return self.schema.target is not None and self.schema.target.bounds is not None
+
+    def _read(self, X: Any, y: Any, private: bool) -> TrainingRows:
+        if self.classes is not None and self.target_bounds is not None:
+            raise InvalidParameter(
+                "classes are for labels, target_bounds for a number: leave one of them out"
+            )
+        if self.schema is None and self.classes is None and self.target_bounds is None:
+            raise InvalidParameter(
+                "say what may be predicted, from public knowledge: KernelLearner(classes=[0, 1]), or "
+                "target_bounds=(0, 100) for a number. Reading it off the data would publish the data"
+            )
+        if not self._predicts_numbers:
+            return self._read_classes(X, y, private)
+        if self.class_weight is not None:
+            raise InvalidParameter("a number has no classes: leave class_weight out")
+        return self._read_numbers(X, y, private)
+
     def _function(self) -> Array:
         if self._dual is None:
             raise SessionError(
@@ -219,7 +252,7 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
 
     def _minimisers(self) -> Array:
         """The dual coefficients, within the public bounds that the session's noise is calibrated by."""
-        facts, features, goal = self.facts("replace_one"), self._features, self._goal
+        facts, features, goal = self.facts("replace_one"), self._features, self._rows.goal
         gap = session_gap(facts.task, self.kernel_, features.shape[1])
         self.kernel_.check(features)
         gram = self.similarity(features, features)
@@ -231,7 +264,7 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
                 cast(Loss, facts.task.loss),
                 facts.task.regularization,
                 facts.task.total,
-                row_weights=goal.weights,
+                row_weights=self._rows.weights,
                 offsets=goal.offsets,
                 gram_error=kernel_rounding(self.kernel_, features.shape[1]),
             )

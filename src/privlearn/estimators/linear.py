@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 
 from privlearn.arrays import Array
 from privlearn.data import ArrayEncoder, Schema
 from privlearn.erm.losses import LossFacts
 from privlearn.estimators.base import PrivateLinearModel
-from privlearn.estimators.fitting import Progress, solver
-from privlearn.estimators.inputs import TrainingSet, check_class_weight, read_arrays, read_table
+from privlearn.estimators.goal import TrainingRows
+from privlearn.estimators.inputs import ClassLearner
+from privlearn.estimators.memory_oracle import Progress
+from privlearn.estimators.scikit_learn import ClassifierMixin
 from privlearn.ledger import Budget
-from privlearn.mechanisms.mechanism import Minimise
-from privlearn.mechanisms.task import Task
 from privlearn.release.artifact import Release
-from privlearn.release.encoders import Encoder
 from privlearn.release.model import LinearModel
 
 
-class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
+class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel):
     """A linear classifier of which only a differentially private result is kept.
 
     The objective is J(w) = (1/n) sum loss(y <w, x>) + (regularization/2) |w|^2 over features encoded to norm at most 1;
@@ -127,13 +125,11 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
 
     def decision_function(self, X: Any) -> Array:
         """Scores: of shape (n,) for two classes (positive: the second one), (n, classes) otherwise."""
-        model: LinearModel = self._model(X)
-        return model.decision_function(X)
+        return cast(LinearModel, self._model(X)).decision_function(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
-        model: LinearModel = self._model(X)
-        return model.predict(X)
+        return self._model(X).predict(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy; with a schema ``y`` may be left out, as in `fit`.
@@ -142,37 +138,12 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         """
         return float(super().score(X, self._truth(X, y), sample_weight))
 
-    def _read_table(self, schema: Schema, X: Any, y: Any) -> TrainingSet:
-        return read_table(schema, X, y, self.fit_intercept)
-
-    def _read_arrays(self, X: Any, y: Any, private: bool) -> TrainingSet:
-        return read_arrays(self, X, y, private=private)
-
-    def _task(self, loss: LossFacts, rows: TrainingSet) -> Task:
-        weights, count, dimension = self._class_weights(rows), len(rows.classes), rows.features.shape[1]
-        together = loss.sees == "classes"
-        return self._task_of(
-            loss,
-            rows,
-            dimension=dimension * count if together else dimension,
-            problems=1 if count == 2 or together else count,
-            weight_bound=1.0 if weights is None else float(weights.max()),
-        )
-
-    def _solver(self, loss: LossFacts, rows: TrainingSet, task: Task) -> Minimise:
-        return solver(rows, loss, self._class_weights(rows), task, self.progress)
-
-    def _class_weights(self, rows: TrainingSet) -> Array | None:
-        return check_class_weight(self.class_weight, rows.classes)
-
-    def _model_of(
-        self, loss: LossFacts, rows: TrainingSet, encoder: Encoder, coefficients: Array
-    ) -> LinearModel:
-        return LinearModel(encoder, coefficients, rows.classes, loss.link)
+    def _read(self, X: Any, y: Any, private: bool) -> TrainingRows:
+        return self._read_classes(X, y, private)
 
     def publish(self, release: Release) -> None:
         super().publish(release)
-        model: Any = release.model
+        model = cast(LinearModel, release.model)
         self.classes_ = model.classes
         if isinstance(model.encoder, ArrayEncoder):
             self.coef_, self.intercept_ = model.encoder.unscale(model.coefficients)
@@ -204,8 +175,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, in the order of ``classes_``."""
-        model: LinearModel = self._model(X)
-        return model.predict_proba(X)
+        return cast(LinearModel, self._model(X)).predict_proba(X)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of `predict_proba`."""

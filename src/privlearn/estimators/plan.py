@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from typing import Any
 
 from scipy.optimize import brentq
 
@@ -117,6 +116,9 @@ def _noise_deviation(task: Task, epsilon: float, delta: float, noise: str) -> fl
     return math.sqrt(2.0) * deviation if noise == "laplace" else deviation
 
 
+Kind = type[ReleaseMechanism]
+
+
 def plan_mechanism(
     task: Task,
     guarantee: Guarantee,
@@ -124,7 +126,7 @@ def plan_mechanism(
     mechanism: str,
     noise: str,
     calibration: str,
-    regularization: Any,
+    regularization: str | float,
     points: int | None = None,
 ) -> ReleaseMechanism:
     """Choose what was left to ``"auto"``, refuse what no theorem covers, and calibrate.
@@ -145,10 +147,11 @@ def plan_mechanism(
         guarantee = Guarantee(guarantee.epsilon, 0.0, guarantee.neighbours)
     chosen = _choose_regularization(task, guarantee, kind, noise, regularization)
     task = dataclasses.replace(task, regularization=chosen)
-    return kind.calibrate(task, guarantee, noise, calibration, points=points)  # type: ignore[no-any-return]
+    calibrated: ReleaseMechanism = kind.calibrate(task, guarantee, noise, calibration, points=points)
+    return calibrated
 
 
-def _own_noise(kind: Any, noise: str, calibration: str) -> tuple[str, str]:
+def _own_noise(kind: Kind, noise: str, calibration: str) -> tuple[str, str]:
     """Those that answer questions have one calibration and one noise each."""
     ((own_calibration, (own_noise,)),) = kind.combinations.items()
     if noise not in ("auto", own_noise) or calibration not in ("tight", own_calibration):
@@ -158,8 +161,8 @@ def _own_noise(kind: Any, noise: str, calibration: str) -> tuple[str, str]:
     return own_noise, own_calibration
 
 
-def _choose_mechanism(task: Task, guarantee: Guarantee, mechanism: str, noise: str, calibration: str) -> Any:
-    known = mechanisms_of(ReleaseMechanism)
+def _choose_mechanism(task: Task, guarantee: Guarantee, mechanism: str, noise: str, calibration: str) -> Kind:
+    known: dict[str, Kind] = mechanisms_of(ReleaseMechanism)
     if mechanism in known:
         return known[mechanism]
     if mechanism != "auto":
@@ -174,7 +177,7 @@ def _choose_mechanism(task: Task, guarantee: Guarantee, mechanism: str, noise: s
     return OutputPerturbation
 
 
-def _choose_noise(kind: Any, guarantee: Guarantee, noise: str, calibration: str) -> str:
+def _choose_noise(kind: Kind, guarantee: Guarantee, noise: str, calibration: str) -> str:
     known = kind.combinations.get(calibration, ("gaussian",))
     if noise == "auto":
         pure = [name for name in known if name != "gaussian"]
@@ -186,7 +189,9 @@ def _choose_noise(kind: Any, guarantee: Guarantee, noise: str, calibration: str)
     return noise
 
 
-def _choose_regularization(task: Task, guarantee: Guarantee, kind: Any, noise: str, asked: Any) -> float:
+def _choose_regularization(
+    task: Task, guarantee: Guarantee, kind: Kind, noise: str, asked: str | float
+) -> float:
     if isinstance(asked, str) and asked == "auto":
         law = "gaussian" if kind.answers_questions else noise
         return default_regularization(
@@ -195,7 +200,7 @@ def _choose_regularization(task: Task, guarantee: Guarantee, kind: Any, noise: s
     return check_regularization(asked)
 
 
-def check_regularization(asked: Any) -> float:
+def check_regularization(asked: object) -> float:
     """What was asked for instead of ``"auto"``."""
     if not isinstance(asked, numbers.Real) or isinstance(asked, bool) or not 0 < float(asked) < float("inf"):
         raise InvalidParameter(f"regularization must be 'auto' or a number above 0, not {shown(asked)}")

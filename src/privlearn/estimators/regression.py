@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
 from privlearn.arrays import Array
 from privlearn.data import ArrayEncoder, Schema
 from privlearn.erm.losses import LossFacts
-from privlearn.estimators.fitting import Progress, regression_solver
+from privlearn.estimators.goal import TrainingRows
 from privlearn.estimators.kernel_choice import KernelChoice
+from privlearn.estimators.memory_oracle import Progress
+from privlearn.estimators.scikit_learn import RegressorMixin
 from privlearn.estimators.targets import (
-    RegressionSet,
-    read_target_arrays,
-    read_target_objects,
-    read_target_table,
+    NumberLearner,
 )
 from privlearn.features.kernel import Kernel
 from privlearn.ledger import Budget
-from privlearn.mechanisms.mechanism import Minimise
-from privlearn.mechanisms.task import Task
 from privlearn.release.artifact import Release
-from privlearn.release.encoders import Encoder
 from privlearn.release.model import RegressionModel
 
 """For targets in [-1, 1]. The noise reaches the coefficients divided by the data's curvature. For Huber's loss that is
@@ -33,7 +28,7 @@ far below it only costs slack. Useful models leave a spread of 0.1 to 0.4. Whoev
 medians: its slope is clipped at a quarter of the range, beyond most residuals."""
 
 
-class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
+class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
     """Private regression of a number between public bounds.
 
     The objective is J(w) = (1/n) sum loss(<w, x> - t) + (regularization/2) |w|^2 over features encoded to norm at most
@@ -128,8 +123,7 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """A number for each row, within the target's bounds."""
-        model: RegressionModel = self._model(X)
-        return model.predict(X)
+        return self._model(X).predict(X)
 
     @classmethod
     def _takes(cls, loss: type[LossFacts]) -> bool:
@@ -142,29 +136,12 @@ class PrivateRegressor(RegressorMixin, KernelChoice):  # type: ignore[misc]
         """
         return float(super().score(X, self._truth(X, y), sample_weight))
 
-    def _read_table(self, schema: Schema, X: Any, y: Any) -> RegressionSet:
-        return read_target_table(schema, X, y, self.fit_intercept)
-
-    def _read_arrays(self, X: Any, y: Any, private: bool) -> RegressionSet:
-        return read_target_arrays(self, X, y, private=private)
-
-    def _read_objects(self, X: Any, y: Any, private: bool) -> RegressionSet:
-        return read_target_objects(self, X, y, private=private)
-
-    def _task(self, loss: LossFacts, rows: RegressionSet) -> Task:
-        return self._task_of(loss, rows)
-
-    def _solver(self, loss: LossFacts, rows: RegressionSet, task: Task) -> Minimise:
-        return regression_solver(rows, loss, task, self.progress)
-
-    def _model_of(
-        self, loss: LossFacts, rows: RegressionSet, encoder: Encoder, coefficients: Array
-    ) -> RegressionModel:
-        return RegressionModel(encoder, coefficients, rows.target_bounds)
+    def _read(self, X: Any, y: Any, private: bool) -> TrainingRows:
+        return self._read_numbers(X, y, private)
 
     def publish(self, release: Release) -> None:
         super().publish(release)
-        model: Any = release.model
+        model = cast(RegressionModel, release.model)
         if isinstance(model.encoder, ArrayEncoder):
             slopes, intercept = model.encoder.unscale(model.coefficients[0])
             lower, upper = model.target_bounds

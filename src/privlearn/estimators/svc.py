@@ -9,10 +9,9 @@ import numpy as np
 
 from privlearn.data import Schema
 from privlearn.erm.losses import LossFacts
-from privlearn.estimators.fitting import Progress
-from privlearn.estimators.inputs import TrainingSet, read_objects
 from privlearn.estimators.kernel_choice import KernelChoice
 from privlearn.estimators.linear import PrivateLinearClassifier
+from privlearn.estimators.memory_oracle import Progress
 from privlearn.features.kernel import Kernel
 from privlearn.ledger import Budget
 
@@ -124,6 +123,3 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         self.public_points = public_points
         self.fourier_pairs = fourier_pairs
         self.fourier_seed = fourier_seed
-
-    def _read_objects(self, X: Any, y: Any, private: bool) -> TrainingSet:
-        return read_objects(self, X, y, private=private)

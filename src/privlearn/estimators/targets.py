@@ -4,78 +4,58 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.data import Schema, SchemaEncoder
+from privlearn.data import SchemaEncoder
 from privlearn.data.encode.column_cells import numbers as cell_numbers
 from privlearn.data.encode.encoder import Bounds, to_unit
 from privlearn.data.sources.table import as_array, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
-from privlearn.estimators.inputs import (
-    EncodedRows,
-    as_answers,
-    check_arrays,
-    check_has_target,
-    check_same_length,
-    encode_arrays,
-    encode_table,
-    target_column,
-)
+from privlearn.estimators.goal import NumberGoal, TrainingRows
+from privlearn.estimators.inputs import as_answers, check_same_length, encode_table, target_column
+from privlearn.estimators.learner import Learner
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RegressionSet(EncodedRows):
-    """Rows with the number to predict for each, scaled from its public bounds to [-1, 1]."""
+class NumberLearner(Learner):
+    """A learner of a number, whose bounds a schema or ``target_bounds`` declares."""
 
-    targets: Array
-    target_bounds: Bounds
+    target_bounds: tuple[float, float] | None
 
+    def _read_numbers(self, X: Any, y: Any, private: bool) -> TrainingRows:
+        """Rows with the number to predict for each; ``private=False`` lets bounds be those that occur."""
+        if self.schema is None:
+            self._check_arrays(X, y, private)
+            goal = self._read_targets(X, y, private)
+            return self._encode_arrays(X, goal, len(goal.targets))
+        encoder = SchemaEncoder(self.schema, fit_intercept=self.fit_intercept)
+        target, answers = target_column(self.schema, X, y)
+        targets = encoder.encode_targets(answers)
+        return encode_table(encoder, X, NumberGoal(targets, cast(Bounds, target.bounds)), len(targets))
 
-def read_target_table(schema: Schema, X: Any, y: Any, fit_intercept: bool) -> RegressionSet:
-    """A raw table under a schema; ``y=None`` takes the schema's target column."""
-    encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
-    target, answers = target_column(schema, X, y)
-    targets = encoder.encode_targets(answers)
-    bounds: Any = target.bounds
-    return RegressionSet(targets=targets, target_bounds=bounds, **encode_table(encoder, X, len(targets)))
-
-
-def read_target_arrays(estimator: Any, X: Any, y: Any, *, private: bool) -> RegressionSet:
-    """Plain arrays: the caller declares ``norm_bound`` and ``target_bounds``, unless nothing is promised."""
-    check_arrays(estimator, X, y, private)
-    targets, bounds = _read_targets(estimator, X, y, private)
-    return RegressionSet(targets=targets, target_bounds=bounds, **encode_arrays(estimator, X))
-
-
-def read_target_objects(estimator: Any, X: Any, y: Any, *, private: bool) -> RegressionSet:
-    """Objects that only the user's kernel can read; its declared bound takes the place of ``norm_bound``."""
-    check_has_target(estimator, y)
-    targets, bounds = _read_targets(estimator, X, y, private)
-    return RegressionSet(encoder=None, features=X, total=len(targets), targets=targets, target_bounds=bounds)
-
-
-def _read_targets(estimator: Any, X: Any, y: Any, private: bool) -> tuple[Array, Bounds]:
-    if private and estimator.target_bounds is None:
-        raise InvalidParameter(
-            "say between which numbers the target lies, from public knowledge: "
-            f"{type(estimator).__name__}(target_bounds=(0, 100)); what lies outside is clamped. "
-            "Reading them off the data would publish its extremes"
+    def _read_targets(self, X: Any, y: Any, private: bool) -> NumberGoal:
+        """Numbers scaled from their bounds to [-1, 1]."""
+        if private and self.target_bounds is None:
+            raise InvalidParameter(
+                "say between which numbers the target lies, from public knowledge: "
+                f"{type(self).__name__}(target_bounds=(0, 100)); what lies outside is clamped. "
+                "Reading them off the data would publish its extremes"
+            )
+        declared = None if self.target_bounds is None else _check_target_bounds(self.target_bounds)
+        answers = as_answers(y)
+        values = safely(
+            lambda: cell_numbers(as_array(answers, "y"), "y"),
+            "y cannot be read as one number per row: give a 1-D array of numbers",
         )
-    declared = None if estimator.target_bounds is None else _check_target_bounds(estimator.target_bounds)
-    answers = as_answers(y)
-    values = safely(
-        lambda: cell_numbers(as_array(answers, "y"), "y"),
-        "y cannot be read as one number per row: give a 1-D array of numbers",
-    )
-    if not np.isfinite(values).all():
-        raise DataError(f"y has NaN or infinite targets: fill them in, or drop those rows ({ON_DROPPING})")
-    check_same_length(X, values)
-    bounds = _bounds_of(values) if declared is None else declared
-    return to_unit(values, bounds), bounds
+        if not np.isfinite(values).all():
+            raise DataError(
+                f"y has NaN or infinite targets: fill them in, or drop those rows ({ON_DROPPING})"
+            )
+        check_same_length(X, values)
+        bounds = _bounds_of(values) if declared is None else declared
+        return NumberGoal(to_unit(values, bounds), bounds)
 
 
 def _check_target_bounds(bounds: Any) -> Bounds:

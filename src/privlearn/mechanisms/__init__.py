@@ -4,13 +4,13 @@ from privlearn.mechanisms.release.objective import ObjectivePerturbation  # isor
 from privlearn.mechanisms.release.output import OutputPerturbation  # isort: skip
 from privlearn.mechanisms.mechanism import (
     MECHANISMS,
-    DataOracle,
     Mechanism,
     ReleaseMechanism,
     mechanisms_of,
     register_mechanism,
 )
 from privlearn.mechanisms.noise import ADD_NOISE
+from privlearn.mechanisms.oracle import DataOracle
 from privlearn.mechanisms.release.tddl import TestDataDependentLearner
 from privlearn.mechanisms.release.tdil import TestDataIndependentLearner
 from privlearn.mechanisms.search.every_candidate import EveryCandidate

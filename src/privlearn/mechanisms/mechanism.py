@@ -9,35 +9,15 @@ they say about it; none of them asks for its name.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, shown
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.noise import FLOATING_POINT
+from privlearn.mechanisms.oracle import Minimises
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
-
-Minimise = Callable[[Array | None, float], Array]
-"""Solves the task's problems given a linear term for each (or none) and the regularization: one row per problem."""
-
-
-@dataclass(frozen=True, eq=False)
-class DataOracle:
-    """The only thing that touches rows while noise is around.
-
-    Parameters
-    ----------
-    minimise : callable
-        To the task's tolerance, certified.
-    points : array, optional
-        Features of public points, for mechanisms that ask about them.
-    """
-
-    minimise: Minimise
-    points: Array | None = None
 
 
 class Mechanism(ABC):
@@ -165,7 +145,7 @@ class ReleaseMechanism(Mechanism):
         """Renyi divergence of the given order that this release may cost."""
 
     @abstractmethod
-    def run(self, oracle: DataOracle, randomness: Randomness) -> Array:
+    def run(self, oracle: Minimises, randomness: Randomness) -> Array:
         """Touch the data. What is returned may leave."""
 
 

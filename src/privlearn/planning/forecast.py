@@ -12,6 +12,7 @@ from typing import Any, Literal, Self, cast
 from scipy.optimize import brentq
 
 from privlearn.errors import InvalidParameter, shown
+from privlearn.estimators.goal import NumberGoal, TrainingRows
 from privlearn.guarantee import Guarantee, weakness
 from privlearn.planning.stand_in import check_count
 
@@ -256,10 +257,12 @@ class Forecast(ABC):
         return "\n".join([table(self), "", *advice(self)])
 
 
-def unit_of(rows: Any) -> float:
+def unit_of(rows: TrainingRows) -> float:
     """Half the distance of the target's bounds; 1 for classes."""
-    bounds = getattr(rows, "target_bounds", None)
-    return 1.0 if bounds is None else (bounds[1] - bounds[0]) / 2.0
+    if not isinstance(rows.goal, NumberGoal):
+        return 1.0
+    lower, upper = rows.goal.target_bounds
+    return (upper - lower) / 2.0
 
 
 def _smallest(ratio_at: Callable[[float], float], largest: float, low: float, high: float) -> float | None:

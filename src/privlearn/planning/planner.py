@@ -10,7 +10,6 @@ from functools import cached_property
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.fitting import Fitting
-from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.planning.estimate import (
     ReferenceProblem,
@@ -119,7 +118,7 @@ def plan(estimator: PrivateLinearModel, rows: int, columns: int | None = None) -
         raise InvalidParameter(
             "plan takes an estimator: PrivateLogisticRegression, PrivateSVC or PrivateRegressor"
         )
-    guarantee = Guarantee(estimator.epsilon, estimator.delta, estimator.neighbours)
+    guarantee = estimator.promise()
     if not guarantee.is_private:
         raise InvalidParameter(
             "epsilon = inf adds no noise, so there is nothing to plan: give a finite epsilon"
@@ -132,7 +131,7 @@ def plan(estimator: PrivateLinearModel, rows: int, columns: int | None = None) -
         unit_of(work.rows),
         work,
         Spectrum.of(work.rows.features),
-        reference_problem(work.loss),
+        reference_problem(work.task.loss),
     )
     made.mechanism  # noqa: B018 - refuses now what no theorem covers
     return made

@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from privlearn.errors import InvalidParameter
+from privlearn.estimators.goal import TrainingRows
 from privlearn.estimators.kernel_learner import LARGEST, KernelLearner
-from privlearn.estimators.session_task import Goal, loss_of, read_goal, session_facts, session_task
-from privlearn.features.kernel import Kernel, as_matrix
-from privlearn.features.kernels import kernel_from_name
+from privlearn.estimators.session_task import session_facts, session_task
+from privlearn.features.kernel import as_matrix
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import SessionMechanism, session_mechanism
 from privlearn.planning.estimate import ReferenceProblem, Spectrum, reference_problem, typical_margin
@@ -31,17 +30,16 @@ class SessionPlan(Forecast):
     """
 
     learner: KernelLearner = dataclasses.field(repr=False)
-    goal: Goal = dataclasses.field(repr=False)
+    stand_ins: TrainingRows = dataclasses.field(repr=False)
     spectrum: Spectrum = dataclasses.field(repr=False)
     problem: ReferenceProblem = dataclasses.field(repr=False)
     name: str
 
     @cached_property
     def mechanism(self) -> SessionMechanism:
-        goal: Any = self.goal
-        goal = dataclasses.replace(goal, rows=dataclasses.replace(goal.rows, total=self.rows))
-        kernel = _kernel_of(self.learner)
-        task = session_task(goal, loss_of(self.learner), self.learner.regularization, self.guarantee, kernel)
+        stand_ins = dataclasses.replace(self.stand_ins, total=self.rows)
+        kernel = self.learner.chosen_kernel()
+        task = session_task(self.learner, stand_ins, self.guarantee, kernel)
         facts = session_facts(task, kernel, self.features)
         found: SessionMechanism = session_mechanism(self.name).calibrate(facts, self.guarantee)
         return found
@@ -62,7 +60,7 @@ class SessionPlan(Forecast):
 
     @property
     def features(self) -> int:
-        return int(self.goal.rows.features.shape[1])
+        return self.stand_ins.dimension
 
     @property
     def problems(self) -> int:
@@ -96,29 +94,19 @@ def plan_session(learner: KernelLearner, rows: int, guarantee: Guarantee, mechan
         raise InvalidParameter(
             f"an exact kernel machine takes at most {LARGEST:,} records: let the session answer from a model instead"
         )
-    kernel = _kernel_of(learner)
-    goal = read_goal(learner, synthetic_table(learner.schema, _STAND_INS, seed=0), None)
-    points = as_matrix(goal.rows.features)
+    kernel = learner.chosen_kernel()
+    stand_ins = learner.read_rows(synthetic_table(learner.schema, _STAND_INS, seed=0), None, private=True)
+    points = as_matrix(stand_ins.features)
     spectrum = Spectrum.of_products(kernel(points, points) / kernel.bound)
     made = SessionPlan(
         check_count("rows", rows, LARGEST),
         guarantee,
-        unit_of(goal.rows),
+        unit_of(stand_ins),
         learner,
-        goal,
+        stand_ins,
         spectrum,
-        reference_problem(loss_of(learner)),
+        reference_problem(learner.chosen_loss()),
         mechanism,
     )
     made.mechanism  # noqa: B018 - refuses now what no theorem covers
     return made
-
-
-def _kernel_of(learner: KernelLearner) -> Kernel:
-    return kernel_from_name(
-        learner.kernel,
-        gamma=learner.gamma,
-        degree=learner.degree,
-        coef0=learner.coef0,
-        bound=learner.kernel_bound,
-    )

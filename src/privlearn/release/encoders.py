@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,24 @@ from privlearn.features.kernels import kernel_from_dict
 Function = Any
 
 
+RawEncoder = SchemaEncoder | ArrayEncoder
+"""What reads the raw rows."""
+
+
 class FourierEncoder:
     """Rows of norm at most 1, then random Fourier features of norm 1 from a public seed."""
 
-    def __init__(self, base: SchemaEncoder | ArrayEncoder, features: FourierFeatures) -> None:
+    def __init__(self, base: RawEncoder, features: FourierFeatures) -> None:
         self.base = base
         self.features = features
         self.dimension = features.dimension
 
     def encode(self, data: Any) -> Any:
-        return self.features.transform(self.base.encode(data), dtype=np.float32)
+        return self.lift(self.base.encode(data))
+
+    def lift(self, rows: Any) -> Any:
+        """The features of rows that ``base`` has encoded."""
+        return self.features.transform(rows, dtype=np.float32)
 
 
 class KernelEncoder:
@@ -36,22 +44,33 @@ class KernelEncoder:
     ``base`` is ``None`` for kernels over objects of the user's own, and for precomputed kernel values.
     """
 
-    def __init__(self, base: SchemaEncoder | ArrayEncoder | None, kernel: Kernel, public_points: Any) -> None:
+    def __init__(self, base: RawEncoder | None, kernel: Kernel, public_points: Any) -> None:
         self.base = base
         self.kernel = kernel
         self.public_points = public_points
         self.dimension = public_points.shape[0] if hasattr(public_points, "shape") else len(public_points)
 
     def encode(self, data: Any) -> Array:
-        return self.kernel(data if self.base is None else self.base.encode(data), self.public_points)
+        return self.lift(data if self.base is None else self.base.encode(data))
+
+    def lift(self, rows: Any) -> Array:
+        """The features of rows that ``base`` has encoded, or of objects."""
+        return self.kernel(rows, self.public_points)
 
 
-Encoder = SchemaEncoder | ArrayEncoder | FourierEncoder | KernelEncoder
+Encoder = RawEncoder | FourierEncoder | KernelEncoder
 
 
-def base_of(encoder: Encoder) -> SchemaEncoder | ArrayEncoder | None:
+def base_of(encoder: Encoder) -> RawEncoder | None:
     """What reads the raw rows."""
     return encoder.base if isinstance(encoder, FourierEncoder | KernelEncoder) else encoder
+
+
+def encoded(encoder: Encoder, data: Any) -> Iterator[Any]:
+    """The features of rows, block by block; of objects that only a kernel can read, at once."""
+    base = base_of(encoder)
+    rows = iter([data]) if base is None else base.encoded(data).blocks()
+    return map(encoder.lift, rows) if isinstance(encoder, FourierEncoder | KernelEncoder) else rows
 
 
 def feature_names(encoder: Encoder) -> list[str]:

@@ -14,7 +14,14 @@ from privlearn.arrays import Array
 from privlearn.data.encode.encoder import Bounds, from_unit
 from privlearn.erm.losses import LOSSES, LossFacts
 from privlearn.errors import InvalidParameter, ReleaseError
-from privlearn.release.encoders import Encoder, base_of, encoder_from_dict, encoder_to_dict, points_array
+from privlearn.release.encoders import (
+    Encoder,
+    base_of,
+    encoded,
+    encoder_from_dict,
+    encoder_to_dict,
+    points_array,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +37,9 @@ class ScoredFeatures:
         return {"coefficients": self.coefficients} | ({} if points is None else {"public_points": points})
 
     def _scores(self, data: Any) -> Array:
-        """One column a row of coefficients."""
-        return np.asarray(self.encoder.encode(data) @ self.coefficients.T)
+        """One column a row of coefficients; block by block, since encoded rows need far more memory than a table."""
+        scored = [np.asarray(block @ self.coefficients.T) for block in encoded(self.encoder, data)]
+        return np.concatenate(scored)
 
 
 @dataclass(frozen=True, eq=False)

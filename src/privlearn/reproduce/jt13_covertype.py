@@ -18,7 +18,7 @@ from privlearn.data.datasets import load_covertype
 from privlearn.erm.losses import loss_from_name
 from privlearn.estimators.svc import PrivateSVC
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.mechanism import DataOracle
+from privlearn.mechanisms.oracle import Solved
 from privlearn.mechanisms.release.tddl import TestDataDependentLearner
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import SeededRandomness
@@ -96,10 +96,10 @@ def _errors(
         asked: Any = work.plan(promise)
         for draw in range(DRAWS):
             randomness = SeededRandomness(np.random.default_rng([seed, draw]))
-            probed = asked.run(DataOracle(lambda *_: minimiser, work.rows.probes), randomness)
+            probed = asked.run(Solved(minimiser, work.rows.points), randomness)
             yield TDDL, epsilon, error(probed)
             released = work.of(_like(estimator, "function_release")).plan(promise)
-            yield FUNCTION, epsilon, error(released.run(DataOracle(lambda *_: minimiser), randomness))
+            yield FUNCTION, epsilon, error(released.run(Solved(minimiser), randomness))
         default = work.of(_like(estimator, "auto", regularization="auto"))
         yield DEFAULT, epsilon, error(default.run(default.plan(promise), randomness))
 

@@ -19,7 +19,7 @@ from privlearn.arrays import Array
 from privlearn.data.datasets import load_kdd2010_algebra, load_newsgroups
 from privlearn.erm.losses import Loss, loss_from_name
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.mechanism import DataOracle
+from privlearn.mechanisms.oracle import Solved
 from privlearn.mechanisms.release.tddl import TestDataDependentLearner
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import SeededRandomness
@@ -148,7 +148,7 @@ class Bench:
         mechanism = TestDataDependentLearner.calibrate(task, promise, "laplace", "jt13", points=len(probes))
         minimiser = self._left.T @ (self._points @ self._learner.plain(strength)) / self._singular
         randomness = SeededRandomness(np.random.default_rng(seed))
-        model = np.ravel(mechanism.run(DataOracle(lambda *_: minimiser[np.newaxis], probes), randomness))
+        model = np.ravel(mechanism.run(Solved(minimiser[np.newaxis], probes), randomness))
         return np.asarray(self._points.T @ (self._left @ (model / self._singular)))
 
 

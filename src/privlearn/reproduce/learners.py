@@ -18,7 +18,6 @@ from privlearn.erm.problem import Problem
 from privlearn.erm.solve import minimise
 from privlearn.estimators.plan import plan_mechanism
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.mechanism import DataOracle
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import SeededRandomness
 
@@ -34,10 +33,12 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 class Learner:
-    """A loss on the training rows of a split.
+    """A loss on the training rows of a split. Implements `Minimises`.
 
     ``tolerance`` is the solver's; the noise that it costs is the promise's hundredth part (`ObjectivePerturbation`).
     """
+
+    points = None
 
     def __init__(self, split: Split | TargetSplit, loss: Loss, tolerance: float = 1e-10) -> None:
         self.split = split
@@ -65,14 +66,14 @@ class Learner:
 
     def run(self, mechanism: Any, seed: Any) -> Array:
         """Coefficients of one run of what `plan` made."""
-        return np.ravel(mechanism.run(DataOracle(self._fit), SeededRandomness(np.random.default_rng(seed))))
+        return np.ravel(mechanism.run(self, SeededRandomness(np.random.default_rng(seed))))
 
     def errors(self, mechanism: Any, runs: int, seed: list[int]) -> Iterator[float]:
         """Test errors of so many noise draws."""
         for run in range(runs):
             yield self.split.error(self.run(mechanism, [*seed, run]))
 
-    def _fit(self, linear: Array | None, regularization: float) -> Array:
+    def minimise(self, linear: Array | None, regularization: float) -> Array:
         found = self.plain(regularization) if linear is None else self._solve(linear[0], regularization)
         return found[np.newaxis]
 

@@ -11,10 +11,9 @@ from sklearn.datasets import load_breast_cancer
 
 from privlearn.arrays import Array
 from privlearn.erm.losses import Logistic
-from privlearn.erm.problem import Problem
-from privlearn.erm.solve import minimise
+from privlearn.estimators.goal import ClassGoal, TrainingRows
+from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.mechanism import DataOracle
 from privlearn.mechanisms.release.objective import ObjectivePerturbation
 from privlearn.mechanisms.summed.local_aggregation import LocalAggregation
 from privlearn.mechanisms.summed.noisy_descent import NoisyDescent
@@ -66,6 +65,7 @@ REPEATS = {True: 1, False: 20}
 """Noise draws for each data set: quick, and full (the paper's number is not stated)."""
 
 _TOLERANCE = 1e-10
+_SIGNS = np.array([-1, 1])
 
 
 def ra12_figure1(quick: bool, seed: int, track: reporting.Track = iter) -> reporting.Result:
@@ -111,30 +111,14 @@ def train(name: str, split: Split, sizes: NDArray[np.int64], epsilon: float, see
     total, dimension = split.rows.shape
     task = Task(LOSS, total, dimension, 1, REGULARIZATION, _TOLERANCE, "replace_one")
     mechanism: ObjectivePerturbation | SummedMechanism = ALGORITHMS[name](task, epsilon, sizes)
-    if isinstance(mechanism, ObjectivePerturbation):
-        return mechanism.run(DataOracle(_pooled(split)), randomness)
-    uniform = mechanism.calibration == "uniform"
-    parties = [
-        Party(
-            task,
-            split.rows[places],
-            [split.signs[places]],
-            total=len(places),
-            weight=1.0 / len(sizes) if uniform else len(places) / total,
-        )
-        for places in np.split(np.arange(total), np.cumsum(sizes)[:-1])
-    ]
+    rows = TrainingRows(split.rows, None, ClassGoal((split.signs > 0).astype(np.int64), _SIGNS), total)
+    if isinstance(mechanism, ObjectivePerturbation):  # over the rows of all parties
+        return mechanism.run(MemoryOracle(rows, task), randomness)
+    parties = []
+    for places in np.split(np.arange(total), np.cumsum(sizes)[:-1]):
+        weight = 1.0 / len(sizes) if mechanism.calibration == "uniform" else len(places) / total
+        parties.append(Party(task, MemoryOracle(rows.take(places), task), weight))
     return mechanism.run(TrustedSum(mechanism, parties, randomness))
-
-
-def _pooled(split: Split) -> Any:
-    """GOP's solver, over the rows of all parties."""
-
-    def solve(linear: Any, regularization: float) -> Array:
-        problem = Problem(split.rows, split.signs, LOSS, regularization, len(split.rows), linear=linear[0])
-        return minimise(problem, tolerance=_TOLERANCE).coefficients[np.newaxis]
-
-    return solve
 
 
 def _all_honest(sizes: NDArray[np.int64]) -> dict[str, int]:

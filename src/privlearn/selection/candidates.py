@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import ParameterGrid
 
-from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.fitting import Fitting
-from privlearn.estimators.inputs import EncodedRows
-from privlearn.estimators.targets import RegressionSet
 from privlearn.mechanisms.search.search import Plan
 
 PROMISED = ("epsilon", "delta", "neighbours", "ledger", "accept_weak_privacy", "random_state")
@@ -28,7 +23,7 @@ _DECLARED = ("schema", "classes", "target_bounds", "progress")
 Parameters = dict[str, Any]
 
 
-def candidates_of(estimator: Any, param_grid: Any) -> list[Parameters]:
+def candidates_of(estimator: object, param_grid: Any) -> list[Parameters]:
     """The grid's points, each a dict of parameters; refuses a grid that cannot be searched."""
     if not isinstance(estimator, PrivateLinearModel):
         raise InvalidParameter(
@@ -73,7 +68,7 @@ def plain(value: Any) -> Any:
     return plain(value.to_dict()) if hasattr(value, "to_dict") else type(value).__name__
 
 
-def _check_part(estimator: Any, part: Any) -> None:
+def _check_part(estimator: PrivateLinearModel, part: Any) -> None:
     if not isinstance(part, Mapping):
         raise InvalidParameter("param_grid must be a dict of lists, or a list of such dicts")
     known = set(estimator.get_params(deep=False)) - {*PROMISED, *_DECLARED}
@@ -129,7 +124,6 @@ _AFTER_READING = (
 )  # fmt: skip
 """Parameters that say what is learnt from rows, not how they are read."""
 
-_PER_ROW = ("features", "person_weights", "labels", "targets", "ignored")
 _SHAPE = ("n_features_in_", "feature_names_in_")
 
 
@@ -146,7 +140,9 @@ class Candidates:
         As for `fit`.
     """
 
-    def __init__(self, estimators: Sequence[Any], parameters: Sequence[Parameters], X: Any, y: Any) -> None:
+    def __init__(
+        self, estimators: Sequence[PrivateLinearModel], parameters: Sequence[Parameters], X: Any, y: Any
+    ) -> None:
         self._estimators = estimators
         self._readings = [
             {name: value for name, value in candidate.items() if name not in _AFTER_READING}
@@ -180,41 +176,3 @@ class Candidates:
     def _reads_alike(self, first: int, second: int) -> bool:
         one, other = self._readings[first], self._readings[second]
         return one.keys() == other.keys() and all(same_value(one[name], other[name]) for name in one)
-
-
-def take(work: Fitting, places: NDArray[np.int64]) -> Fitting:
-    """The same work on some of its rows."""
-    rows: EncodedRows = work.rows
-    kept = {name: getattr(rows, name)[places] for name in _PER_ROW if getattr(rows, name, None) is not None}
-    weights = kept.get("person_weights")
-    total = len(places) if weights is None else max(1, round(float(weights.sum())))
-    return work.on(dataclasses.replace(rows, total=total, **kept))
-
-
-_UNIT = 2.0**20
-
-
-def count_mistakes(work: Fitting, coefficients: Array) -> float:
-    """Rows whose class is predicted wrongly; for a regression, absolute errors as parts of the target's range.
-
-    A record counts at most 1; where a person's rows are averaged, all of them together do. Each row's part is
-    cut to a multiple of 2^-20, so that the sum is exact in any order: sums of whole numbers, below 2^53 for all tables
-    of fewer than 2^33 rows.
-    """
-    parts = _errors(work, coefficients)
-    if work.rows.person_weights is not None:
-        parts = parts * work.rows.person_weights
-    ignored = getattr(work.rows, "ignored", None)
-    if ignored is not None:
-        parts = np.where(ignored, 0.0, parts)
-    return float(np.floor(parts * _UNIT).astype(np.int64).sum()) / _UNIT
-
-
-def _errors(work: Fitting, coefficients: Array) -> Array:
-    """Of each row, between 0 and 1."""
-    rows = work.rows
-    scores = np.asarray(rows.features @ coefficients.T, dtype=np.float64)
-    if isinstance(rows, RegressionSet):
-        return np.minimum(np.abs(np.clip(scores[:, 0], -1.0, 1.0) - rows.targets) / 2.0, 1.0)
-    predicted = scores[:, 0] > 0.0 if scores.shape[1] == 1 else np.argmax(scores, axis=1)
-    return np.asarray(predicted != rows.labels, dtype=np.float64)  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,14 @@ from privlearn.arrays import Array
 from privlearn.errors import DataError
 from privlearn.estimators.fitting import Fitting
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.search.every_candidate import EveryCandidate
 from privlearn.mechanisms.search.partition import Partition, split_places
 from privlearn.mechanisms.search.public_tuning import PublicTuning
 from privlearn.mechanisms.search.random_stopping import RandomStopping
-from privlearn.mechanisms.search.search import Plan, Search
+from privlearn.mechanisms.search.search import Candidate, Plan, Search
 from privlearn.randomness import Randomness
-from privlearn.selection.candidates import Candidates, count_mistakes, take
+from privlearn.selection.candidates import Candidates
 
 FOLDS = 5
 TRIALS_PER_CANDIDATE = 6
@@ -83,14 +84,14 @@ def partition(shop: Candidates, guarantee: Guarantee, randomness: Randomness) ->
     *parts, last = split_places(shop.work(0).rows.features.shape[0], len(shop) + 1, randomness)
 
     def plan(place: int) -> Plan:
-        return lambda promise: take(shop.work(place), parts[place]).plan(promise)
+        return lambda promise: shop.work(place).take(parts[place]).plan(promise)
 
     search = Partition.calibrate(guarantee, [plan(place) for place in range(len(shop))], len(last))
 
     def run() -> Outcome:
         def trial(place: int) -> tuple[Array, float]:
             work = shop.work(place)
-            train, score = take(work, parts[place]), take(work, last)
+            train, score = work.take(parts[place]), work.take(last)
             return _trained_and_scored(train, score, search.candidates[place], randomness)
 
         chosen, coefficients = search.run(trial, randomness)
@@ -112,7 +113,7 @@ def public_tuning(
         raise DataError(f"public_validation needs at least {2 * FOLDS} rows")
     search = PublicTuning.calibrate(guarantee, shop.plans(), count)
     folds = split_places(count, FOLDS, randomness)
-    mechanisms: tuple[Any, ...] = search.candidates
+    mechanisms = cast(tuple[ReleaseMechanism, ...], search.candidates)
     errors = [
         _expected_error(public.work(place), folds, mechanism, randomness)
         for place, mechanism in enumerate(mechanisms)
@@ -127,7 +128,7 @@ def public_tuning(
 
 
 def _expected_error(
-    work: Fitting, folds: list[NDArray[np.int64]], mechanism: Any, randomness: Randomness
+    work: Fitting, folds: list[NDArray[np.int64]], mechanism: ReleaseMechanism, randomness: Randomness
 ) -> float:
     """What public rows tell of the error after training on as many rows as the mechanism was planned for.
 
@@ -137,17 +138,17 @@ def _expected_error(
     count = sum(map(len, folds))
     inside = outside = 0.0
     for fold in folds:
-        train, others = take(work, np.setdiff1d(np.arange(count), fold)), take(work, fold)
+        train, others = work.take(np.setdiff1d(np.arange(count), fold)), work.take(fold)
         coefficients = train.run(mechanism, randomness)
-        inside += count_mistakes(train, coefficients) / (count * (len(folds) - 1))
-        outside += count_mistakes(others, coefficients) / count
+        inside += train.mistakes(coefficients) / (count * (len(folds) - 1))
+        outside += others.mistakes(coefficients) / count
     trained_on = count * (1.0 - 1.0 / len(folds))
     left: float = min(trained_on / mechanism.task.total, 1.0)
     return (inside + outside) / 2.0 + left * (outside - inside) / 2.0
 
 
 def _trained_and_scored(
-    train: Fitting, score: Fitting, mechanism: Any, randomness: Randomness
+    train: Fitting, score: Fitting, mechanism: Candidate, randomness: Randomness
 ) -> tuple[Array, float]:
-    coefficients = train.run(mechanism, randomness)
-    return coefficients, count_mistakes(score, coefficients)
+    coefficients = train.run(cast(ReleaseMechanism, mechanism), randomness)
+    return coefficients, score.mistakes(coefficients)

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from privlearn.data import Schema
 from privlearn.errors import InvalidParameter, shown
+from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.callers import check_callers
 from privlearn.estimators.fitting import charge_of
+from privlearn.estimators.scikit_learn import BaseEstimator, MetaEstimatorMixin
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Budget, Charge
 from privlearn.mechanisms.release.answers import whole_number
@@ -22,13 +24,16 @@ from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import SearchCertificate
 from privlearn.release.encoders import describe_encoding
-from privlearn.selection.candidates import Candidates, candidates_of, plain
+from privlearn.selection.candidates import Candidates, Parameters, candidates_of, plain
 from privlearn.selection.methods import Method, partition, public_tuning, scored_on_all
+
+Chosen = tuple[PrivateLinearModel, Parameters, Release]
+"""The best estimator, its parameters and its release."""
 
 METHODS = ("auto", "every_candidate", "random_stopping", "partition")
 
 
-class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
     """Choose hyperparameters and fit, all under one guarantee that is charged once.
 
     First ask whether you need it: the estimators' ``regularization="auto"`` costs nothing and is hard to beat
@@ -91,7 +96,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: PrivateLinearModel,
         param_grid: Any,
         *,
         epsilon: float,
@@ -138,7 +143,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         """All that `fit` does before it charges the ledger: whatever would stop it, stops it here."""
         self._planned(X, y)[0].check()
 
-    def _planned(self, X: Any, y: Any) -> tuple[Charge, Callable[[], tuple[Any, dict[str, Any], Release]]]:
+    def _planned(self, X: Any, y: Any) -> tuple[Charge, Callable[[], Chosen]]:
         """What `fit` costs; and what touches the data then: the best estimator, its parameters and its release."""
         guarantee = self._promise()
         parameters = candidates_of(self.estimator, self.param_grid)
@@ -149,7 +154,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         shop = Candidates(estimators, parameters, X, y)
         way = self._way(shop, parameters, guarantee, randomness)
 
-        def chosen() -> tuple[Any, dict[str, Any], Release]:
+        def chosen() -> Chosen:
             outcome = way.run()
             model = shop.work(outcome.chosen).model(outcome.coefficients)
             searched = Searched(way.search, tuple(map(plain, parameters)), outcome.chosen, outcome.error)
@@ -159,7 +164,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         return charge_of(self, way.search, way.search.records, randomness), chosen
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> Schema | None:
         """The estimator's."""
         return self.estimator.schema
 
@@ -201,13 +206,13 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             whole_number(self.expected_trials, "expected_trials")
         return guarantee
 
-    def _candidate(self, parameters: dict[str, Any]) -> Any:
+    def _candidate(self, parameters: Parameters) -> PrivateLinearModel:
         """An estimator with a candidate's parameters; objects are shared, since estimators only store them."""
         promise = {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
         return type(self.estimator)(**self.estimator.get_params(deep=False) | promise | parameters)
 
     def _way(
-        self, shop: Candidates, parameters: list[dict[str, Any]], guarantee: Guarantee, randomness: Randomness
+        self, shop: Candidates, parameters: list[Parameters], guarantee: Guarantee, randomness: Randomness
     ) -> Method:
         if self.public_validation is not None:
             given = self.public_validation
@@ -219,6 +224,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         return scored_on_all(shop, guarantee, randomness, self.method, self.expected_trials)
 
     def _best(self) -> Any:
+        """The best estimator; which methods it has depends on the one that was tuned."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
 
@@ -230,6 +236,6 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         return tags
 
 
-def check_method(method: Any) -> None:
+def check_method(method: object) -> None:
     if method not in METHODS:
         raise InvalidParameter(f"method must be {' or '.join(map(repr, METHODS))}, not {shown(method)}")

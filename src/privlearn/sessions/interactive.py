@@ -21,7 +21,7 @@ from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.certified import installed_versions
 from privlearn.release.session_certificate import SessionCertificate
 from privlearn.sessions.durable import Answer, Answers, Record, State, StateStore, numbers_to_bytes
-from privlearn.sessions.machines import FunctionSession, Learner, PinpSession
+from privlearn.sessions.machines import FunctionSession, PinpSession, SessionLearner
 from privlearn.sessions.opening import calibrated, charge_of, check_learner, new_state, recorded_plan
 from privlearn.sessions.shared import SharedStore
 from privlearn.sessions.state import FileStore
@@ -67,7 +67,7 @@ class InteractivePredictor:
 
     def __init__(
         self,
-        learner: Learner,
+        learner: SessionLearner,
         guarantee: Guarantee,
         mechanism: str = "function_release",
         *,
@@ -87,7 +87,9 @@ class InteractivePredictor:
         self._start(opened, learner, plan, randomness)
 
     @classmethod
-    def paid(cls, learner: Learner, plan: SessionMechanism, state: SharedStore) -> InteractivePredictor:
+    def paid(
+        cls, learner: SessionLearner, plan: SessionMechanism, state: SharedStore
+    ) -> InteractivePredictor:
         """A new session whose cost the caller has reserved already, under an id of its own: the service's."""
         session, randomness = cls.__new__(cls), randomness_from(None)
         session._start(new_state(state, learner, plan, randomness), learner, plan, randomness)
@@ -97,7 +99,7 @@ class InteractivePredictor:
     def reopen(
         cls,
         state: str | Path | SharedStore,
-        learner: Learner,
+        learner: SessionLearner,
         *,
         random_state: int | np.random.Generator | None = None,
     ) -> InteractivePredictor:
@@ -165,7 +167,9 @@ class InteractivePredictor:
             "a session holds private values and cannot be copied or pickled: reopen it from its state"
         )
 
-    def _start(self, state: State, learner: Learner, plan: SessionMechanism, randomness: Randomness) -> None:
+    def _start(
+        self, state: State, learner: SessionLearner, plan: SessionMechanism, randomness: Randomness
+    ) -> None:
         self._state = state
         self._learner = learner
         self._lock = Lock()

@@ -23,7 +23,7 @@ from privlearn.randomness import Randomness
 from privlearn.sessions.durable import PointList, Record, Source, numbers_from_bytes, numbers_to_bytes
 
 
-class Learner(Protocol):
+class SessionLearner(Protocol):
     """Functions in a kernel's space, found or to be found, such as `privlearn.estimators.kernel_learner.KernelLearner`.
 
     The public half may be shown to anyone, the private half to the session alone.
@@ -66,7 +66,7 @@ class FunctionSession:
     largest_batch = BLOCK
     exhausted = False
 
-    def __init__(self, mechanism: FunctionRelease, learner: Learner, randomness: Randomness) -> None:
+    def __init__(self, mechanism: FunctionRelease, learner: SessionLearner, randomness: Randomness) -> None:
         self._mechanism = mechanism
         self._learner = learner
         self._randomness = randomness
@@ -115,7 +115,11 @@ class PinpSession:
     largest_batch = 1  # an update changes the next point's guess
 
     def __init__(
-        self, mechanism: TightPINP | PaperPINP, learner: Learner, randomness: Randomness, threshold: int
+        self,
+        mechanism: TightPINP | PaperPINP,
+        learner: SessionLearner,
+        randomness: Randomness,
+        threshold: int,
     ) -> None:
         self._mechanism = mechanism
         self._learner = learner

@@ -14,24 +14,24 @@ from privlearn.mechanisms.session.task import SessionMechanism, session_mechanis
 from privlearn.randomness import Randomness
 from privlearn.release.certified import read_receipts
 from privlearn.sessions.durable import State, StateStore
-from privlearn.sessions.machines import Learner
+from privlearn.sessions.machines import SessionLearner
 
 
-def check_learner(learner: Any) -> None:
+def check_learner(learner: object) -> None:
     if not hasattr(learner, "training_digest"):
         raise InvalidParameter(
             "learner must be a KernelLearner with its records: KernelLearner(...).read(table)"
         )
 
 
-def calibrated(learner: Learner, guarantee: Guarantee, mechanism: str, mode: str) -> SessionMechanism:
+def calibrated(learner: SessionLearner, guarantee: Guarantee, mechanism: str, mode: str) -> SessionMechanism:
     kind = session_mechanism(mechanism, mode)
     check_guarantee(guarantee)
     plan: SessionMechanism = kind.calibrate(learner.facts(guarantee.neighbours), guarantee)
     return plan
 
 
-def public_header(learner: Learner, plan: SessionMechanism, randomness: Randomness) -> dict[str, Any]:
+def public_header(learner: SessionLearner, plan: SessionMechanism, randomness: Randomness) -> dict[str, Any]:
     return {
         "mechanism": plan.name,
         "mode": plan.mode,
@@ -42,7 +42,7 @@ def public_header(learner: Learner, plan: SessionMechanism, randomness: Randomne
     }
 
 
-def _fingerprint(learner: Learner, plan: SessionMechanism) -> str:
+def _fingerprint(learner: SessionLearner, plan: SessionMechanism) -> str:
     """A digest of the public facts: kernel, encoding, labels, records, regularization, loss, guarantee, noise."""
     task = plan.facts.task
     facts = [
@@ -53,7 +53,7 @@ def _fingerprint(learner: Learner, plan: SessionMechanism) -> str:
 
 
 def charge_of(
-    learner: Learner,
+    learner: SessionLearner,
     plan: SessionMechanism,
     randomness: Randomness,
     *,
@@ -72,7 +72,9 @@ def charge_of(
     )
 
 
-def new_state(store: StateStore, learner: Learner, plan: SessionMechanism, randomness: Randomness) -> State:
+def new_state(
+    store: StateStore, learner: SessionLearner, plan: SessionMechanism, randomness: Randomness
+) -> State:
     """Touch the data, once that is paid for: solve, and write down what the session starts from."""
     header = public_header(learner, plan, randomness)
     header["threshold"] = plan.draw_threshold(randomness)
@@ -80,7 +82,7 @@ def new_state(store: StateStore, learner: Learner, plan: SessionMechanism, rando
     return store.create(header, learner.function_bytes())
 
 
-def recorded_plan(state: State, learner: Learner) -> SessionMechanism:
+def recorded_plan(state: State, learner: SessionLearner) -> SessionMechanism:
     header = state.header
     plan = calibrated(learner, Guarantee(**header["guarantee"]), header["mechanism"], header["mode"])
     if _fingerprint(learner, plan) != header["fingerprint"]:

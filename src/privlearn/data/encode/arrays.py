@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privlearn.data.sources.row_source import ArrayRows, EncodedRows, Matrix
 from privlearn.data.sources.table import safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, shown
 
@@ -94,11 +95,17 @@ class ArrayEncoder:
         self.dimension = n_features + fit_intercept
         self._factor = margin(self.dimension) / (math.sqrt(2.0) if fit_intercept else 1.0)
 
-    def encode(self, X: Any) -> NDArray[np.float64] | sparse.csr_array:
+    def encode(self, X: Any) -> Matrix:
         """Clip and scale the rows of a dense or sparse matrix; sparse in, CSR out."""
-        if sparse.issparse(X):
-            return self._encode_sparse(self._checked_sparse(X))
-        return self._encode_dense(self._checked_dense(X))
+        return self.encoded(X).in_memory()
+
+    def encoded(self, X: Any) -> EncodedRows:
+        """The same, block by block and only when asked for."""
+        checked = self._checked_sparse(X) if sparse.issparse(X) else self._checked_dense(X)
+        return EncodedRows(ArrayRows(checked), self._encode_block, self.dimension)
+
+    def _encode_block(self, X: Any) -> Matrix:
+        return self._encode_sparse(X) if isinstance(X, sparse.csr_array) else self._encode_dense(X)
 
     def unscale(self, coefficients: NDArray[np.float64]) -> tuple[NDArray[np.float64], Any]:
         """Coefficients and intercept in the units of X (for rows that need no clipping)."""

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -15,6 +16,7 @@ from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, numbers,
 from privlearn.data.encode.column_features import DenseGroup, group_of
 from privlearn.data.schema.columns import Target
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.row_source import EncodedRows, Matrix, RowSource, TableRows
 from privlearn.data.sources.table import as_array, as_table
 from privlearn.errors import ON_DROPPING, DataError, SchemaError
 
@@ -80,12 +82,12 @@ class SchemaEncoder:
         names = [name for group in self._groups for name in group.feature_names]
         return [*names, "intercept"] if self.fit_intercept else names
 
-    def encode(self, data: Any) -> NDArray[np.float64] | sparse.csr_array:
+    def encode(self, data: Any) -> Matrix:
         """Encode rows; each result depends on its own row and the schema only.
 
         Parameters
         ----------
-        data : pandas, polars or pyarrow table, dict of arrays, or 2-D array
+        data : pandas, polars or pyarrow table, dict of arrays, 2-D array, or RowSource of tables
             The rows. Columns that the schema does not list are not read; an array has the
             schema's columns in its order.
 
@@ -93,13 +95,20 @@ class SchemaEncoder:
         -------
         array of shape (n, dimension), or CSR array if the schema has text columns
         """
-        table = as_table(data, list(self.schema.columns))
+        return self.encoded(data).in_memory()
+
+    def encoded(self, data: Any) -> EncodedRows:
+        """The same, block by block and only when asked for."""
+        source = data if isinstance(data, RowSource) else TableRows(as_table(data, list(self.schema.columns)))
+        return EncodedRows(source, self._encode_block, self.dimension)
+
+    def _encode_block(self, table: pa.Table) -> Matrix:
         if table.num_rows == 0:
             raise DataError("the table has no rows: give at least one")
         dense = [group for group in self._groups if isinstance(group, DenseGroup)]
         return self._encode_dense(table, dense) if dense == self._groups else self._encode_sparse(table)
 
-    def _encode_dense(self, table: Any, groups: list[DenseGroup]) -> NDArray[np.float64]:
+    def _encode_dense(self, table: pa.Table, groups: list[DenseGroup]) -> NDArray[np.float64]:
         cells = [group.cells(table.column(group.name)) for group in groups]
         places = np.cumsum([0, *(group.width for group in groups)])
         rows = np.empty((table.num_rows, self.dimension))
@@ -110,7 +119,7 @@ class SchemaEncoder:
             rescale_dense(rows[part])
         return rows
 
-    def _encode_sparse(self, table: Any) -> sparse.csr_array:
+    def _encode_sparse(self, table: pa.Table) -> sparse.csr_array:
         parts = [group.encode(table.column(group.name)) for group in self._groups]
         if self.fit_intercept:
             parts.append(sparse.csr_array(np.ones((table.num_rows, 1))))

@@ -5,17 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
 from privlearn.data.schema.columns import CategoryColumn, NumberColumn, Target
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.row_source import BLOCK, Places, RowSource, TableRows
 from privlearn.data.sources.table import as_table, safely
 from privlearn.errors import DataError, SchemaError
 
@@ -89,6 +91,42 @@ def read_records(path: str | Path, schema: Schema) -> pa.Table:
     )  # refuses a file without names, whose first line no message may quote
     refuse_unclear_persons(schema, names)
     return read_table(path, schema)
+
+
+def open_rows(path: str | Path, schema: Schema | None = None) -> RowSource[pa.Table]:
+    """The same as `read_table` gives, but of a Parquet file no more than a block in memory at a time."""
+    path = existing(path)
+    return ParquetRows(path, schema) if is_parquet(path) else TableRows(read_table(path, schema))
+
+
+class ParquetRows(RowSource[pa.Table]):
+    """A Parquet file, read a block at a time."""
+
+    def __init__(self, path: Path, schema: Schema | None) -> None:
+        self._path = path
+        self._columns = wanted_columns(parquet_schema(path).names, schema, str(path))
+        self._problem = _NO_PARQUET.format(path)
+        self._rows = int(safely(lambda: parquet.read_metadata(path).num_rows, self._problem))
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def blocks(self) -> Iterator[pa.Table]:
+        file = safely(lambda: parquet.ParquetFile(self._path), self._problem)
+        if not self._rows:
+            yield as_table(file.schema_arrow.empty_table(), self._columns)
+        batches = file.iter_batches(batch_size=BLOCK, columns=self._columns)
+        while (batch := safely(lambda: next(batches, None), self._problem)) is not None:
+            yield as_table(batch, self._columns)
+
+    def take(self, places: Places) -> TableRows:
+        order = np.argsort(places, kind="stable")
+        wanted, parts, start = places[order], [], 0
+        for block in self.blocks():
+            first, last = np.searchsorted(wanted, (start, start + block.num_rows))
+            parts.append(block.take(wanted[first:last] - start))
+            start += block.num_rows
+        return TableRows(pa.concat_tables(parts).take(np.argsort(order)))
 
 
 def existing(path: str | Path) -> Path:

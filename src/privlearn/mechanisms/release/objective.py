@@ -22,8 +22,9 @@ from privlearn.accounting import (
 from privlearn.accounting.compose import pure_renyi
 from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.mechanism import DataOracle, ReleaseMechanism, register_mechanism
+from privlearn.mechanisms.mechanism import ReleaseMechanism, register_mechanism
 from privlearn.mechanisms.noise import ADD_NOISE, GRID_BITS
+from privlearn.mechanisms.oracle import Minimises
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 
@@ -154,7 +155,7 @@ class ObjectivePerturbation(ReleaseMechanism):
         main = renyi_divergence(self._curve, order)
         return self.task.problems * main + order * self._tolerance_ratio**2 / 2.0
 
-    def run(self, oracle: DataOracle, randomness: Randomness) -> Array:
+    def run(self, oracle: Minimises, randomness: Randomness) -> Array:
         """Touch the data: solve the perturbed problems, add the tolerance's noise. What is returned may leave."""
         if not self.guarantee.is_private:
             return oracle.minimise(None, self.effective_regularization)

@@ -10,8 +10,9 @@ from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
 from privlearn.accounting.compose import pure_renyi
 from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.mechanism import DataOracle, ReleaseMechanism, register_mechanism
+from privlearn.mechanisms.mechanism import ReleaseMechanism, register_mechanism
 from privlearn.mechanisms.noise import ADD_NOISE, GRID_BITS
+from privlearn.mechanisms.oracle import Minimises
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 
@@ -105,7 +106,7 @@ class OutputPerturbation(ReleaseMechanism):
             return order * self._ratio**2 / 2.0
         return pure_renyi(self.spends().epsilon, order)
 
-    def run(self, oracle: DataOracle, randomness: Randomness) -> Array:
+    def run(self, oracle: Minimises, randomness: Randomness) -> Array:
         """Touch the data: solve, then add the noise. What is returned may leave."""
         minimisers = oracle.minimise(None, self.effective_regularization)
         if not self.guarantee.is_private:

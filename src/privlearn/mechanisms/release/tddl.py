@@ -13,8 +13,9 @@ from privlearn.accounting.compose import pure_renyi
 from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.mechanism import DataOracle, ReleaseMechanism, register_mechanism
+from privlearn.mechanisms.mechanism import ReleaseMechanism, register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_laplace
+from privlearn.mechanisms.oracle import Minimises
 from privlearn.mechanisms.release.answers import (
     answer_sensitivity,
     ball_radius,
@@ -124,7 +125,7 @@ class TestDataDependentLearner(ReleaseMechanism):
         """Renyi divergence of the given order that this release may cost."""
         return self.answers_count * pure_renyi(self.answer_epsilon, order)
 
-    def run(self, oracle: DataOracle, randomness: Randomness) -> Array:
+    def run(self, oracle: Minimises, randomness: Randomness) -> Array:
         """Touch the data: solve, answer the probes with noise; then fit the answers. What is returned may leave."""
         minimisers = oracle.minimise(None, self.effective_regularization)
         if not self.guarantee.is_private:
@@ -149,7 +150,7 @@ class TestDataDependentLearner(ReleaseMechanism):
     def _check(self, probes: Any) -> Array:
         if probes is None:
             raise DataError(
-                "tddl answers public probes: pass probes=, features of public points, one per row"
+                "tddl answers public probes: give the oracle the features of public points, one per row"
             )
         points = check_probes(probes, self.task.dimension)
         if len(points) != self.probes_count:

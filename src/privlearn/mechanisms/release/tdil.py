@@ -12,8 +12,9 @@ from privlearn.accounting import MARGIN, zcdp_budget, zcdp_delta
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.mechanism import DataOracle, ReleaseMechanism, register_mechanism
+from privlearn.mechanisms.mechanism import ReleaseMechanism, register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian
+from privlearn.mechanisms.oracle import Minimises
 from privlearn.mechanisms.release.answers import (
     answer_sensitivity,
     ball_radius,
@@ -147,7 +148,7 @@ class TestDataIndependentLearner(ReleaseMechanism):
         """Renyi divergence of the given order that this release may cost."""
         return order * self.zcdp
 
-    def run(self, oracle: DataOracle, randomness: Randomness) -> Array:
+    def run(self, oracle: Minimises, randomness: Randomness) -> Array:
         """Touch the data: solve, then ask and answer. What is returned may leave.
 
         Public points are the net; without them z comes from the whole unit ball.

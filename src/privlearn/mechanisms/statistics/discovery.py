@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from privlearn.accounting import MARGIN, zcdp_budget, zcdp_delta
-from privlearn.arrays import Array
+from privlearn.data.schema.columns import Value
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.oracle import ColumnOracle, Histogram
 from privlearn.mechanisms.search.selection import SELECTION_ROUNDING
-from privlearn.mechanisms.statistics.histogram import rare_probability, rare_threshold
+from privlearn.mechanisms.statistics.histogram import frequent, rare_probability, rare_threshold
 from privlearn.mechanisms.statistics.quantile import choose_centre, choose_reach, choose_spread
 from privlearn.randomness import Randomness
 
@@ -132,26 +131,33 @@ class Discovery:
         """Renyi divergence of the given order that bounds may cost; lists have none, because of the rare event."""
         return order * self.zcdp
 
-    def centre(self, cells: Array, randomness: Randomness) -> float:
-        """Touch the data: a number amid the cells, which are NaN where one is missing."""
-        return choose_centre(cells, ANCHOR * self.quantile_epsilon, self.rows_per_person, randomness)
+    def centre(self, column: ColumnOracle, randomness: Randomness) -> float:
+        """Touch the data: a number amid the cells."""
+        return choose_centre(column, ANCHOR * self.quantile_epsilon, self.rows_per_person, randomness)
 
-    def spread(self, cells: Array, origin: float, randomness: Randomness) -> float:
+    def spread(self, column: ColumnOracle, origin: float, randomness: Randomness) -> float:
         """Touch the data: how far from the origin cells usually are."""
         epsilon = ANCHOR * self.quantile_epsilon
-        return choose_spread(np.abs(_from(origin, cells)), epsilon, self.rows_per_person, randomness)
+        return choose_spread(column.beyond(origin), epsilon, self.rows_per_person, randomness)
 
-    def bound(self, cells: Array, side: str, origin: float, spread: float, randomness: Randomness) -> float:
+    def bound(
+        self, column: ColumnOracle, side: str, origin: float, spread: float, randomness: Randomness
+    ) -> float:
         """Touch the data: the lower or upper bound, seen from anchors that are public or were released."""
         sign = 1.0 if side == "upper" else -1.0
         return origin + sign * choose_reach(
-            sign * _from(origin, cells),
+            column.beyond(origin, side),
             spread,
             self.beyond,
             self.quantile_epsilon,
             self.rows_per_person,
             randomness,
         )
+
+    def listed(self, histogram: Histogram, randomness: Randomness) -> list[Value]:
+        """Touch the data: the frequent values, sorted: their order in the table is nobody's business."""
+        shown = frequent(histogram.counts, self.noise_scale, self.threshold, randomness)
+        return sorted(value for value, is_shown in zip(histogram.values, shown, strict=True) if is_shown)
 
     @property
     def _epsilons(self) -> tuple[float, float]:
@@ -192,12 +198,6 @@ def _zcdp_budget(guarantee: Guarantee, rare: float) -> float:
     if epsilon <= 0:
         raise InvalidParameter("delta is larger than epsilon: pass a delta well below 1/n, such as 1e-6")
     return zcdp_budget(epsilon, guarantee.delta - rare) * (1.0 - MARGIN)
-
-
-def _from(origin: float, cells: Array) -> Array:
-    """Differences from the origin; what is too far for a number is infinitely far, and counts as that."""
-    with np.errstate(over="ignore"):
-        return cells - origin
 
 
 def _squared_sensitivity(guarantee: Guarantee, rows: int) -> float:

@@ -13,32 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
+from privlearn.mechanisms.oracle import ColumnOracle, Counts, Sides
 from privlearn.mechanisms.search.selection import choose_row
 from privlearn.randomness import Randomness
-
-Losses = NDArray[np.int64]
 
 _LARGEST_EXPONENT = 1000
 _ORDINARY_EXPONENT = 64
 _FINE, _COARSE = 2**10, 2**4
 
 
-def choose_centre(cells: Array, epsilon: float, rows: int, randomness: Randomness) -> float:
+def choose_centre(column: ColumnOracle, epsilon: float, rows: int, randomness: Randomness) -> float:
     """A number near the median of the cells, for the price ``epsilon``; see `_choose`."""
     points, log_weights = candidates()
-    return _choose(points, log_weights, centre_losses(_ordered(cells), points), 2, epsilon, rows, randomness)
+    return _choose(points, log_weights, centre_losses(column.sides(points)), 2, epsilon, rows, randomness)
 
 
-def choose_spread(distances: Array, epsilon: float, rows: int, randomness: Randomness) -> float:
+def choose_spread(distances: ColumnOracle, epsilon: float, rows: int, randomness: Randomness) -> float:
     """A number from 0 on near the median of the distances, for the price ``epsilon``; see `_choose`."""
     points, log_weights = candidates(distances=True)
-    return _choose(
-        points, log_weights, centre_losses(_ordered(distances), points), 2, epsilon, rows, randomness
-    )
+    return _choose(points, log_weights, centre_losses(distances.sides(points)), 2, epsilon, rows, randomness)
 
 
 def choose_reach(
-    distances: Array, spread: float, beyond: int, epsilon: float, rows: int, randomness: Randomness
+    distances: ColumnOracle, spread: float, beyond: int, epsilon: float, rows: int, randomness: Randomness
 ) -> float:
     """A number from 0 on that about ``beyond`` of the distances exceed, for the price ``epsilon``; see `_choose`.
 
@@ -48,28 +45,26 @@ def choose_reach(
     points, log_weights = candidates(distances=True)
     if spread > 0:
         log_weights = _around(spread, points, log_weights)
-    losses = reach_losses(_ordered(distances), beyond, points)
+    losses = reach_losses(distances.sides(points), beyond)
     return _choose(points, log_weights, losses, 1, epsilon, rows, randomness)
 
 
-def centre_losses(ordered: Array, points: Array) -> Losses:
+def centre_losses(sides: Sides) -> Counts:
     """For each point, how far the cells below and above it are from balancing; 0 at a median.
 
     A cell adds 1 to one of two sums and takes 1 from the other, or does neither if it is missing, and the larger sum
     counts: exchanging a cell moves the loss by at most 2.
     """
-    below, above = _sides(ordered, points)
-    return np.asarray(np.maximum(2 * np.maximum(below, above) - len(ordered), 0))
+    return np.asarray(np.maximum(2 * np.maximum(sides.below, sides.above) - sides.cells, 0))
 
 
-def reach_losses(ordered: Array, beyond: int, points: Array) -> Losses:
+def reach_losses(sides: Sides, beyond: int) -> Counts:
     """For each point, how many cells too many or too few lie above it; cells equal to it count as is best.
 
     A cell's part is 0 or 1, and 0 if it is missing: exchanging it moves the loss by at most 1.
     """
-    below, above = _sides(ordered, points)
-    from_here_on = len(ordered) - below
-    return np.asarray(np.maximum(np.maximum(above - beyond, beyond - from_here_on), 0))
+    from_here_on = sides.cells - sides.below
+    return np.asarray(np.maximum(np.maximum(sides.above - beyond, beyond - from_here_on), 0))
 
 
 @lru_cache(maxsize=2)
@@ -109,7 +104,7 @@ def _around(spread: float, points: Array, log_weights: Array) -> Array:
 def _choose(
     points: Array,
     log_weights: Array,
-    losses: Losses,
+    losses: Counts,
     sensitivity: int,
     epsilon: float,
     rows: int,
@@ -125,14 +120,3 @@ def _choose(
     # The smallest is taken off while they are integers: what is rounded afterwards is at most 700 where it matters.
     scores = log_weights - epsilon / (2.0 * rows * sensitivity) * (losses - losses.min())
     return float(points[choose_row(scores, randomness)])
-
-
-def _ordered(cells: Array) -> Array:
-    """The cells that are not missing, in order."""
-    return np.sort(cells[~np.isnan(cells)])
-
-
-def _sides(ordered: Array, points: Array) -> tuple[Losses, Losses]:
-    """How many cells lie below, and how many above, each point."""
-    below = np.searchsorted(ordered, points, side="left")
-    return below, len(ordered) - np.searchsorted(ordered, points, side="right")

@@ -13,7 +13,7 @@ from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.release.answers import ball_radius, refuse_joint, whole_number
-from privlearn.mechanisms.summed.summed import Ask, Noise, SummedMechanism, grid_ratio
+from privlearn.mechanisms.summed.summed import Noise, NoisySums, SummedMechanism, grid_ratio
 from privlearn.mechanisms.task import Task
 
 
@@ -124,8 +124,8 @@ class LocalAggregation(SummedMechanism):
     def epsilon_after(self, questions: int) -> float:
         return self.guarantee.epsilon if questions else 0.0
 
-    def run(self, ask: Ask) -> Array:
-        answer = ask(self.question(0))
+    def run(self, sums: NoisySums) -> Array:
+        answer = sums.ask(self.question(0))
         # a holder that dropped out is missing from the mean's weights too
         present = (
             answer.total / self.task.total

@@ -16,8 +16,8 @@ from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.summed.summed import (
-    Ask,
     Noise,
+    NoisySums,
     SummedMechanism,
     grid_ratio,
     summation_error,
@@ -168,14 +168,14 @@ class NoisyDescent(SummedMechanism):
         bound = self.task.total * self.task.weight_bound * (1.0 + 2.0**-20)
         return _moments(self.task), bound, self._noise(self.curvature_noise_scale)
 
-    def run(self, ask: Ask) -> Array:
+    def run(self, sums: NoisySums) -> Array:
         task, share = self.task, 1.0 / math.sqrt(self.condition)
         momentum, first_kept = (1.0 - share) / (1.0 + share), self.rounds // 2
-        solve = self._metric(ask) if self._asks_moments else self._plain
+        solve = self._metric(sums) if self._asks_moments else self._plain
         before = here = kept = np.zeros((task.problems, task.dimension))
         for number in range(self.rounds):
             ahead = here + momentum * (here - before)
-            answer = ask(self.question(self._asks_moments + number, ahead))
+            answer = sums.ask(self.question(self._asks_moments + number, ahead))
             gradient = answer.vector.reshape(ahead.shape) / answer.total + task.regularization * ahead
             before, here = here, ahead - solve(gradient, answer.total)
             if number >= first_kept:
@@ -215,10 +215,10 @@ class NoisyDescent(SummedMechanism):
     def _plain(self, gradient: Array, total: int) -> Array:
         return gradient / (self.task.loss.smoothness * self.task.weight_bound + self.task.regularization)
 
-    def _metric(self, ask: Ask) -> Solve:
+    def _metric(self, sums: NoisySums) -> Solve:
         """Steps M^-1 gradient; a sum from which holders dropped out later bounds the remaining ones' Hessian too."""
         task = self.task
-        values, vectors = np.linalg.eigh(unpacked(ask(self.question(0)).vector, task.dimension))
+        values, vectors = np.linalg.eigh(unpacked(sums.ask(self.question(0)).vector, task.dimension))
         if self.guarantee.is_private:
             most = _spectral_bound(task, self.surplus * self.curvature_noise_scale)
             values = np.maximum(values + most, 0.0)

@@ -15,7 +15,7 @@ from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
-from privlearn.mechanisms.summed.summed import Ask, Noise, SummedMechanism
+from privlearn.mechanisms.summed.summed import Noise, NoisySums, SummedMechanism
 from privlearn.mechanisms.task import Task
 
 ROUNDS_PER_CONDITION = 10
@@ -140,11 +140,11 @@ class PrivateSGD(SummedMechanism):
             composed_pure_epsilon(self.round_epsilon, questions, self.guarantee.delta) if questions else 0.0
         )
 
-    def run(self, ask: Ask) -> Array:
+    def run(self, sums: NoisySums) -> Array:
         task, regularization, offset = self.task, self.effective_regularization, self._condition
         here = np.zeros((1, task.dimension))
         for number in range(self.rounds):
-            answer = ask(self.question(number, here))
+            answer = sums.ask(self.question(number, here))
             gradient = answer.vector[np.newaxis] / answer.total + regularization * here
             here = here - gradient / (regularization * (number + offset))
         return here

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -103,7 +102,11 @@ class NoisySum:
     parties: int
 
 
-Ask = Callable[[Question], NoisySum]
+class NoisySums(Protocol):
+    """The data of many holders, as a coordinator may see them: one process, or the holders behind a secure sum."""
+
+    def ask(self, question: Question) -> NoisySum:
+        """Let every holder answer with its share of the noise, and open the sum."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +197,7 @@ class SummedMechanism(Mechanism):
         """What has been spent once so many were answered, at the guarantee's delta."""
 
     @abstractmethod
-    def run(self, ask: Ask) -> Array:
+    def run(self, sums: NoisySums) -> Array:
         """From noisy sums to coefficients, one row per problem; sees no record. What is returned may leave."""
 
     @property

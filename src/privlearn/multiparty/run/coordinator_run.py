@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 
 from privlearn.errors import ProtocolError, TooFewParties
-from privlearn.mechanisms.summed.summed import NoisySum, Question
+from privlearn.mechanisms.summed.summed import NoisySum, NoisySums, Question
 from privlearn.multiparty.run.conversation import (
     QUESTION_NUMBER,
     RUN_BYTES,
@@ -35,8 +35,8 @@ Exchange = Callable[[Stage, Mapping[int, Parts]], Mapping[int, Parts | str]]
 """Sends each party its parts, by number; returns what came back in time: parts, or a refusal's reason."""
 
 
-class CoordinatorRun:
-    """One run of a plan; as a callable it is what `coordinate` asks.
+class CoordinatorRun(NoisySums):
+    """One run of a plan; `coordinate` asks it for noisy sums.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class CoordinatorRun:
             raise
         return release
 
-    def __call__(self, question: Question) -> NoisySum:
+    def ask(self, question: Question) -> NoisySum:
         place = self._places[question.number]
         total = self._sums[place.session]
         number = QUESTION_NUMBER.pack(question.number)

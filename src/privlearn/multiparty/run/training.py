@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.erm.losses import Loss
-from privlearn.erm.problem import Problem, Rows
-from privlearn.erm.solve import minimise
 from privlearn.errors import DataError, InvalidParameter
-from privlearn.estimators.fitting import class_signs, row_weights
 from privlearn.estimators.inputs import read_table
+from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.mechanisms.noise import ADD_NOISE
-from privlearn.mechanisms.summed.summed import Ask, Noise, NoisySum, Question, SummedMechanism, packed
+from privlearn.mechanisms.oracle import DataOracle
+from privlearn.mechanisms.summed.summed import (
+    Noise,
+    NoisySum,
+    NoisySums,
+    Question,
+    SummedMechanism,
+    packed,
+)
 from privlearn.mechanisms.task import Task
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.randomness import Randomness, randomness_from
@@ -32,56 +38,36 @@ class Party:
     ----------
     task : Task
         Of all parties together, as the plan's mechanism has it.
-    features : array or CSR matrix
-        Rows of norm at most 1.
-    signs : sequence of arrays
-        +1 or -1 for each row, once a problem.
-    total : int
-        Number of records, or of persons.
+    oracle : DataOracle
+        This party's rows under that task.
     weight : float
         What this party's own minimiser counts in an aggregation.
-    row_weights : array, optional
-        Ones by default.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        features: Any,
-        signs: Sequence[Array],
-        *,
-        total: int,
-        weight: float,
-        row_weights: Array | None = None,
-    ) -> None:
-        self.total = total
+    def __init__(self, task: Task, oracle: DataOracle, weight: float) -> None:
         self._task = task
-        self._loss = cast(Loss, task.loss)
-        self._features = features
-        self._rows = Rows(features, 1.0)
-        self._signs = tuple(signs)
+        self._oracle = oracle
         self._weight = weight
-        self._row_weights: Array = np.ones(self._rows.count) if row_weights is None else row_weights
 
     @classmethod
     def from_table(cls, plan: MultipartyPlan, name: str, table: Any) -> Party:
         """The plan's party of that name with its table, target column included."""
         if name not in plan.parties:
             raise InvalidParameter(f"the plan has no party {name!r}: it lists {', '.join(plan.parties)}")
-        training = read_table(plan.table_schema, table, None, fit_intercept=True)
-        if training.total != plan.parties[name]:
+        rows = read_table(plan.table_schema, table, None, fit_intercept=True)
+        if rows.total != plan.parties[name]:
             raise DataError(
                 f"the plan declares {plan.parties[name]} records of {name!r}, and the table has another number: "
                 "agree on a new plan, or bring the declared records"
             )
-        return cls(
-            plan.mechanism.task,
-            plan.features.transform(training.features),
-            class_signs(training),
-            total=training.total,
-            weight=plan.weight(name),
-            row_weights=row_weights(training, None),
-        )
+        lifted = dataclasses.replace(rows, features=plan.features.transform(rows.features))
+        task = plan.mechanism.task
+        return cls(task, MemoryOracle(lifted, task), plan.weight(name))
+
+    @property
+    def total(self) -> int:
+        """Public: number of records, or of persons."""
+        return self._oracle.total
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(total={self.total})"
@@ -91,46 +77,47 @@ class Party:
         with np.errstate(all="ignore"):
             match question.kind:
                 case "second_moments":
-                    return packed(self._rows.gram(self._row_weights))
+                    return packed(self._oracle.second_moments())
                 case "gradients":
                     return self._gradients(question.coefficients)
                 case "minimisers":
-                    return self._minimisers()
+                    return self._weight * self._oracle.minimise(None, self._task.regularization).ravel()
         raise InvalidParameter(f"no plan's algorithm asks a question {question.kind!r}")
 
-    def _gradients(self, coefficients: Any) -> Array:
+    def _gradients(self, coefficients: Array | None) -> Array:
         points = np.asarray(coefficients, dtype=np.float64)
-        if points.shape != (len(self._signs), self._rows.dimension) or not np.isfinite(points).all():
+        if points.shape != (self._task.problems, self._task.dimension) or not np.isfinite(points).all():
             raise InvalidParameter("the coefficients asked about are not finite or not of the plan's shape")
-        return np.concatenate([self._gradient(*problem) for problem in zip(self._signs, points, strict=True)])
-
-    def _gradient(self, signs: Array, point: Array) -> Array:
-        slopes = self._loss.derivative(signs * self._rows.times(point))
-        return self._rows.transposed_times(signs * self._row_weights * slopes)
-
-    def _minimisers(self) -> Array:
-        return self._weight * np.concatenate([self._minimiser(signs) for signs in self._signs])
-
-    def _minimiser(self, signs: Array) -> Array:
-        problem = Problem(
-            self._features, signs, self._loss, self._task.regularization, self.total, self._row_weights
-        )
-        return minimise(problem, tolerance=self._task.tolerance, gap=self._task.gap).coefficients
+        return self._oracle.gradients(points).ravel()
 
 
-class TrustedSum:
+Progress = Callable[[Question], None]
+"""Called with each question before it is asked."""
+
+
+class TrustedSum(NoisySums):
     """Adds the parties' answers and as much noise as a secure sum holds when nobody is missing.
 
-    That is K shares where ``mechanism.shares`` of them keep the promise.
+    That is K shares where ``mechanism.shares`` of them keep the promise. ``progress`` is called with each question
+    before it is asked.
     """
 
-    def __init__(self, mechanism: SummedMechanism, parties: Sequence[Party], randomness: Randomness) -> None:
+    def __init__(
+        self,
+        mechanism: SummedMechanism,
+        parties: Sequence[Party],
+        randomness: Randomness,
+        progress: Progress | None = None,
+    ) -> None:
         self._surplus = mechanism.surplus
         self._parties = tuple(parties)
         self._randomness = randomness
+        self._progress = progress
         self._kept: dict[Noise, Array] = {}
 
-    def __call__(self, question: Question) -> NoisySum:
+    def ask(self, question: Question) -> NoisySum:
+        if self._progress is not None:
+            self._progress(question)
         vector = np.sum([party.answer(question) for party in self._parties], axis=0)
         for noise in question.noise:
             vector = self._with_noise(vector, noise)
@@ -148,10 +135,6 @@ class TrustedSum:
     def _drawn(self, vector: Array, noise: Noise) -> Array:
         scale = noise.scale * (self._surplus if noise.law == "gaussian" else 1.0)
         return ADD_NOISE[noise.law](vector, scale, self._randomness)
-
-
-Progress = Callable[[Question], None]
-"""Called before each question is asked."""
 
 
 def train_together(
@@ -189,28 +172,18 @@ def train_together(
         raise InvalidParameter(f"bring a table of each party of the plan: {', '.join(plan.parties)}")
     randomness = randomness_from(random_state)
     parties = [Party.from_table(plan, name, table) for name, table in tables.items()]
-    return coordinate(plan, TrustedSum(plan.mechanism, parties, randomness), randomness, progress)
+    return coordinate(plan, TrustedSum(plan.mechanism, parties, randomness, progress), randomness)
 
 
-def coordinate(
-    plan: MultipartyPlan, ask: Ask, randomness: Randomness, progress: Progress | None = None
-) -> Release:
-    """The coordinator's side: ask the plan's questions through ``ask``, and make the release from noisy sums alone.
+def coordinate(plan: MultipartyPlan, sums: NoisySums, randomness: Randomness) -> Release:
+    """The coordinator's side: ask the plan's questions, and make the release from noisy sums alone.
 
     ``randomness`` is what the parties draw their noise from, for the certificate; nothing is drawn here.
     """
     mechanism, features = plan.mechanism, plan.features
-    coefficients = features.released(mechanism.run(ask if progress is None else _shown(ask, progress)))
+    coefficients = features.released(mechanism.run(sums))
     target: Any = plan.table_schema.target
     link = plan.mechanism.task.loss.link
     model = LinearModel(features.encoder, coefficients, np.array(target.classes), link)
     certificate = Certificate.issue(mechanism, randomness, describe_encoding(features.encoder))
     return Release(model, certificate)
-
-
-def _shown(ask: Ask, progress: Progress) -> Ask:
-    def shown(question: Question) -> NoisySum:
-        progress(question)
-        return ask(question)
-
-    return shown

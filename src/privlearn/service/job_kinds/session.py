@@ -9,7 +9,7 @@ import pyarrow as pa
 from pydantic import Field, JsonValue
 
 from privlearn.errors import SessionError
-from privlearn.estimators import KernelLearner
+from privlearn.estimators.kernel_learner import KernelLearner
 from privlearn.service.job_kinds.job_kind import Asked, Plan, Result, register_job_kind
 from privlearn.service.job_kinds.training import (
     TrainingFields,

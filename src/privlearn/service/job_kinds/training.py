@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue
 
 from privlearn.errors import DataError
 from privlearn.randomness import SecureRandomness
-from privlearn.release import Release
+from privlearn.release.artifact import Release
 from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.job_kinds.job_kind import Asked, JobFields, JobKind, Plan
 from privlearn.service.jobs.estimates import check_request, estimate, planned

@@ -1,0 +1,116 @@
+"""Rows that come in blocks: from a table or an array in memory, from a file, or encoded from another source.
+
+Whoever goes through the blocks needs memory for one of them, wherever the rows are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any, Generic, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy import sparse
+
+Block = TypeVar("Block")
+Matrix = NDArray[np.float64] | sparse.csr_array
+Places = NDArray[np.int64]
+
+BLOCK = 1 << 16  # rows; a few hundred features of them fit into any memory
+
+
+class RowSource(ABC, Generic[Block]):
+    """Rows in a fixed order, which may be gone through again and again."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of rows."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """The rows in their order, some of them at a time; where there are none, one empty block."""
+
+    @abstractmethod
+    def take(self, places: Places) -> RowSource[Block]:
+        """The rows at some places, in the order of the places."""
+
+
+class TableRows(RowSource[pa.Table]):
+    """An Arrow table in memory."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def blocks(self) -> Iterator[pa.Table]:
+        return (self.table.slice(start, BLOCK) for start in _starts(len(self)))
+
+    def take(self, places: Places) -> TableRows:
+        return TableRows(self.table.take(places))
+
+
+class ArrayRows(RowSource[Any]):
+    """A dense or CSR matrix in memory."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+
+    def __len__(self) -> int:
+        return int(self.matrix.shape[0])
+
+    def blocks(self) -> Iterator[Any]:
+        return (self.matrix[start : start + BLOCK] for start in _starts(len(self)))
+
+    def take(self, places: Places) -> ArrayRows:
+        return ArrayRows(self.matrix[places])
+
+
+class EncodedRows(RowSource[Matrix]):
+    """Another source's rows as an encoder makes vectors of them: block by block, when they are asked for.
+
+    Parameters
+    ----------
+    source : RowSource
+    encode : callable
+        From a block to its vectors; each vector depends on its own row and on public facts only.
+    dimension : int
+        Of a vector.
+    """
+
+    def __init__(self, source: RowSource[Any], encode: Callable[[Any], Matrix], dimension: int) -> None:
+        self._source = source
+        self._encode = encode
+        self._dimension = dimension
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def blocks(self) -> Iterator[Matrix]:
+        return map(self._encode, self._source.blocks())
+
+    def take(self, places: Places) -> EncodedRows:
+        return EncodedRows(self._source.take(places), self._encode, self._dimension)
+
+    def in_memory(self) -> Matrix:
+        """All vectors at once, for what goes through them many times."""
+        blocks: Iterator[Any] = self.blocks()
+        first = next(blocks)
+        if first.shape[0] == len(self):
+            return cast(Matrix, first)
+        if sparse.issparse(first):
+            parts: Any = [first, *blocks]
+            return sparse.csr_array(sparse.vstack(parts, format="csr"))
+        whole, start = np.empty((len(self), self._dimension)), 0
+        for block in chain([first], blocks):
+            whole[start : start + len(block)] = block
+            start += len(block)
+        return whole
+
+
+def _starts(rows: int) -> range:
+    return range(0, max(rows, 1), BLOCK)

@@ -1,0 +1,260 @@
+"""Encoded rows, and what is to be learnt from them: one of some classes, or a number between public bounds."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.arrays import Array
+from privlearn.data.encode.encoder import Bounds, from_unit
+from privlearn.erm.losses import LossFacts
+from privlearn.erm.problem import Features
+from privlearn.features.landmarks import LandmarkFeatures
+from privlearn.release.encoders import Encoder
+from privlearn.release.model import LinearModel, Model, RegressionModel
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Goal(ABC):
+    """PRIVATE: each row's answer, as losses take it; with the public facts about all of them."""
+
+    @abstractmethod
+    def shape(self, features: int, loss: LossFacts) -> tuple[int, int]:
+        """Public: how many problems are solved, and of how many coefficients each is."""
+
+    @property
+    @abstractmethod
+    def weight_bound(self) -> float:
+        """Public: the most that a row counts."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Public: what may be predicted."""
+
+    @abstractmethod
+    def predicted(self, scores: Array) -> NDArray[Any]:
+        """Public: what scores stand for; one row per point, one column per function."""
+
+    @abstractmethod
+    def model(self, encoder: Encoder, coefficients: Array, loss: LossFacts) -> Model:
+        """Public: what is released."""
+
+    @property
+    @abstractmethod
+    def answers(self) -> NDArray[Any]:
+        """PRIVATE: a label's place or a scaled number for each row."""
+
+    @property
+    @abstractmethod
+    def signs(self) -> list[Array]:
+        """PRIVATE: +1 or -1 for each row, for each function."""
+
+    @property
+    @abstractmethod
+    def offsets(self) -> Array | None:
+        """PRIVATE: what the loss subtracts from the margins."""
+
+    @property
+    @abstractmethod
+    def weights(self) -> Array | None:
+        """PRIVATE: what each row counts by its answer; ``None`` if all count 1."""
+
+    @abstractmethod
+    def errors(self, scores: Array) -> Array:
+        """PRIVATE: how wrong each row's scores are, between 0 and 1."""
+
+    @abstractmethod
+    def take(self, places: Places) -> Self:
+        """PRIVATE: the same for some of the rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassGoal(Goal):
+    """Two classes make one function, K of them K, each one against the rest.
+
+    Parameters
+    ----------
+    labels : array
+        PRIVATE: the number of each row's class.
+    classes : array
+        The declared ones.
+    ignored : array, optional
+        PRIVATE: rows whose label is not declared, where the schema lets them pass: they weigh nothing.
+    class_weights : array, optional
+        Public weight of each class.
+    """
+
+    labels: NDArray[np.int64]
+    classes: NDArray[Any]
+    ignored: NDArray[np.bool_] | None = None
+    class_weights: Array | None = None
+
+    def shape(self, features: int, loss: LossFacts) -> tuple[int, int]:
+        if loss.sees == "classes":
+            return 1, features * len(self.classes)
+        return len(self._positives), features
+
+    @property
+    def weight_bound(self) -> float:
+        return 1.0 if self.class_weights is None else float(self.class_weights.max())
+
+    def describe(self) -> dict[str, Any]:
+        return {"classes": self.classes.tolist()}
+
+    def predicted(self, scores: Array) -> NDArray[Any]:
+        return np.asarray(self.classes[_likeliest(scores)])
+
+    def model(self, encoder: Encoder, coefficients: Array, loss: LossFacts) -> LinearModel:
+        return LinearModel(encoder, coefficients, self.classes, loss.link)
+
+    @property
+    def answers(self) -> NDArray[Any]:
+        return self.labels.astype("<i8")
+
+    @property
+    def signs(self) -> list[Array]:
+        return [np.where(self.labels == positive, 1.0, -1.0) for positive in self._positives]
+
+    offsets: ClassVar[None] = None
+
+    @property
+    def weights(self) -> Array | None:
+        by_class = None if self.class_weights is None else self.class_weights[self.labels]
+        listed = None if self.ignored is None else (~self.ignored).astype(np.float64)
+        return product(by_class, listed)
+
+    def errors(self, scores: Array) -> Array:
+        wrong = _likeliest(scores) != self.labels
+        return np.asarray(wrong if self.ignored is None else wrong & ~self.ignored, dtype=np.float64)
+
+    @property
+    def _positives(self) -> range:
+        """The class that each function tells from the rest."""
+        return range(1, 2) if len(self.classes) == 2 else range(len(self.classes))
+
+    def take(self, places: Places) -> Self:
+        ignored = None if self.ignored is None else self.ignored[places]
+        return dataclasses.replace(self, labels=self.labels[places], ignored=ignored)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberGoal(Goal):
+    """One function, of the target scaled from its public bounds to [-1, 1]."""
+
+    targets: Array
+    target_bounds: Bounds
+
+    weight_bound: ClassVar[float] = 1.0
+    weights: ClassVar[None] = None
+
+    def shape(self, features: int, loss: LossFacts) -> tuple[int, int]:
+        return 1, features
+
+    def describe(self) -> dict[str, Any]:
+        return {"target_bounds": list(self.target_bounds)}
+
+    def predicted(self, scores: Array) -> NDArray[Any]:
+        return from_unit(scores[:, 0], self.target_bounds)
+
+    def model(self, encoder: Encoder, coefficients: Array, loss: LossFacts) -> RegressionModel:
+        return RegressionModel(encoder, coefficients, self.target_bounds)
+
+    @property
+    def answers(self) -> NDArray[Any]:
+        return self.targets.astype("<f8")
+
+    @property
+    def signs(self) -> list[Array]:
+        return [np.ones(len(self.targets))]
+
+    @property
+    def offsets(self) -> Array:
+        return self.targets
+
+    def errors(self, scores: Array) -> Array:
+        return np.minimum(np.abs(np.clip(scores[:, 0], -1.0, 1.0) - self.targets) / 2.0, 1.0)
+
+    def take(self, places: Places) -> Self:
+        return dataclasses.replace(self, targets=self.targets[places])
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """PRIVATE: rows as features of norm at most 1, with their answers and the public facts about them.
+
+    Parameters
+    ----------
+    features : array or CSR matrix
+        Or, before a kernel has lifted them, the objects that it reads.
+    encoder : Encoder, optional
+        ``None`` for objects that only a kernel can read.
+    goal : Goal
+    total : int
+        Number of records, or of persons where their rows are averaged.
+    person_weights : array, optional
+        1/m for each of a person's m rows, where they are averaged.
+    rows_per_person : int
+        How many records one person may own.
+    landmarks : LandmarkFeatures, optional
+        The features, if they come from public points.
+    points : array, optional
+        Public: the features of those points, one row per point.
+    """
+
+    features: Features
+    encoder: Encoder | None
+    goal: Goal
+    total: int
+    person_weights: Array | None = None
+    rows_per_person: int = 1
+    landmarks: LandmarkFeatures | None = None
+    points: Array | None = None
+
+    @property
+    def dimension(self) -> int:
+        """Public: number of features."""
+        return int(self.features.shape[1])
+
+    @property
+    def weights(self) -> Array | None:
+        """What each row counts: by its answer, times its share of its person."""
+        return product(self.goal.weights, self.person_weights)
+
+    def model(self, coefficients: Array, loss: LossFacts) -> Model:
+        """Public: what is released, of coefficients over the features."""
+        if self.landmarks is not None:
+            coefficients = self.landmarks.kernel_coefficients(coefficients)
+        return self.goal.model(cast(Encoder, self.encoder), coefficients, loss)
+
+    def take(self, places: Places) -> TrainingRows:
+        """Some of the rows, as if there were no others."""
+        weights = None if self.person_weights is None else self.person_weights[places]
+        return dataclasses.replace(
+            self,
+            features=self.features[places],
+            goal=self.goal.take(places),
+            person_weights=weights,
+            total=len(places) if weights is None else max(1, round(float(weights.sum()))),
+        )
+
+
+def product(first: Array | None, second: Array | None) -> Array | None:
+    """Of the weights that are given."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first * second
+
+
+def _likeliest(scores: Array) -> NDArray[np.intp]:
+    """The place of each row's class."""
+    if scores.shape[1] == 1:
+        return (scores[:, 0] > 0.0).astype(np.intp)
+    places: NDArray[np.intp] = np.argmax(scores, axis=1)
+    return places

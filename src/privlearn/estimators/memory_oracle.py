@@ -1,0 +1,131 @@
+"""The data oracle over rows in memory: solves to the certified tolerance, sums gradients and second moments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+
+from privlearn.arrays import Array
+from privlearn.erm.losses import Loss
+from privlearn.erm.multinomial import minimise_multinomial
+from privlearn.erm.problem import Problem, Rows
+from privlearn.erm.solve import minimise
+from privlearn.estimators.goal import ClassGoal, TrainingRows
+from privlearn.mechanisms.oracle import DataOracle
+from privlearn.mechanisms.task import Task
+
+Progress = Callable[[int, int, int], None]
+"""Called with (problem, number of problems, iteration); shown on the trusted side only."""
+_UNIT = 2.0**20
+
+
+class MemoryOracle(DataOracle):
+    """Rows in this process, under a task.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+    task : Task
+        Its loss, and what the solver has to certify.
+    progress : callable, optional
+    """
+
+    def __init__(self, rows: TrainingRows, task: Task, progress: Progress | None = None) -> None:
+        self._rows = rows
+        self._task = task
+        self._progress = progress
+
+    @property
+    def total(self) -> int:
+        return self._rows.total
+
+    @property
+    def points(self) -> Array | None:
+        return self._rows.points
+
+    def minimise(self, linear: Array | None, regularization: float) -> Array:
+        if self._task.loss.sees == "classes":
+            return self._minimise_together(regularization)
+        signs = self._rows.goal.signs
+        return np.array(
+            [
+                self._minimiser(signs, number, None if linear is None else linear[number], regularization)
+                for number in range(len(signs))
+            ]
+        )
+
+    def gradients(self, coefficients: Array) -> Array:
+        problems = zip(self._rows.goal.signs, coefficients, strict=True)
+        return np.array([self._gradient(signs, point) for signs, point in problems])
+
+    def second_moments(self) -> Array:
+        return self._blocks.gram(self._weights)
+
+    def mistakes(self, coefficients: Array) -> float:
+        """Rows whose class is predicted wrongly; for a regression, absolute errors as parts of the target's range.
+
+        A record counts at most 1; where a person's rows are averaged, all of them together do. Each row's part is
+        cut to a multiple of 2^-20, so that the sum is exact in any order: sums of whole numbers, below 2^53 for all
+        tables of fewer than 2^33 rows.
+        """
+        scores = np.asarray(self._rows.features @ coefficients.T, dtype=np.float64)
+        parts = self._rows.goal.errors(scores)
+        if self._rows.person_weights is not None:
+            parts = parts * self._rows.person_weights
+        return float(np.floor(parts * _UNIT).astype(np.int64).sum()) / _UNIT
+
+    @cached_property
+    def _blocks(self) -> Rows:
+        return Rows(self._rows.features, 1.0)
+
+    @cached_property
+    def _weights(self) -> Array:
+        weights = self._rows.weights
+        return np.ones(self._blocks.count) if weights is None else weights
+
+    @property
+    def _loss(self) -> Loss:
+        return cast(Loss, self._task.loss)
+
+    def _gradient(self, signs: Array, point: Array) -> Array:
+        slopes = self._loss.derivative(signs * self._blocks.times(point))
+        return self._blocks.transposed_times(signs * self._weights * slopes)
+
+    def _minimiser(
+        self, signs: list[Array], number: int, linear: Array | None, regularization: float
+    ) -> Array:
+        rows, task = self._rows, self._task
+        problem = Problem(
+            rows.features,
+            signs[number],
+            self._loss,
+            regularization,
+            rows.total,
+            rows.weights,
+            linear,
+            offsets=rows.goal.offsets,
+        )
+        progress = self._counted(number, len(signs))
+        return minimise(problem, tolerance=task.tolerance, gap=task.gap, progress=progress).coefficients
+
+    def _minimise_together(self, regularization: float) -> Array:
+        rows, goal = self._rows, cast(ClassGoal, self._rows.goal)
+        return minimise_multinomial(
+            rows.features,
+            goal.labels,
+            len(goal.classes),
+            regularization=regularization,
+            total=rows.total,
+            row_weights=rows.weights,
+            tolerance=self._task.tolerance,
+            progress=self._counted(0, 1),
+        ).coefficients
+
+    def _counted(self, problem: int, problems: int) -> Callable[[int, float], None] | None:
+        progress = self._progress
+        if progress is None:
+            return None
+        return lambda iteration, _: progress(problem, problems, iteration)

@@ -1,0 +1,126 @@
+"""Sources of rows: whatever holds them, blocks in order are all of them, and encoding asks for one block at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import sparse
+
+from privlearn.data import ArrayEncoder, Schema, SchemaEncoder, write_table
+from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data.sources.files import open_rows
+from privlearn.data.sources.row_source import ArrayRows, RowSource, TableRows
+from privlearn.errors import DataError
+from privlearn.features.kernel import as_matrix
+
+ROWS = 23
+TABLE = simulated_census(ROWS, seed=1)
+DENSE = np.random.default_rng(0).normal(size=(ROWS, 3))
+PLACES = np.array([22, 0, 7, 8, 7, 1])
+TEXT = Schema.from_dict({"name": "notes", "columns": {"note": {"type": "text", "features": 16}}})
+NOTES = pa.table({"note": [f"word{row % 5} other{row}" for row in range(ROWS)]})
+
+
+def parquet(folder: Path) -> RowSource[Any]:
+    write_table(TABLE, folder / "rows.parquet")
+    return open_rows(folder / "rows.parquet", census_schema())
+
+
+def csv(folder: Path) -> RowSource[Any]:
+    write_table(TABLE, folder / "rows.csv")
+    return open_rows(folder / "rows.csv", census_schema())
+
+
+SOURCES: dict[str, Callable[[Path], RowSource[Any]]] = {
+    "table": lambda _: TableRows(TABLE),
+    "parquet": parquet,
+    "csv": csv,
+    "dense": lambda _: ArrayRows(DENSE),
+    "sparse": lambda _: ArrayRows(sparse.csr_array(DENSE)),
+    "encoded table": lambda _: SchemaEncoder(census_schema()).encoded(TABLE),
+    "encoded text": lambda _: SchemaEncoder(TEXT).encoded(NOTES),
+    "encoded file": lambda folder: SchemaEncoder(census_schema()).encoded(parquet(folder)),
+    "encoded dense": lambda _: ArrayEncoder(2.0, 3).encoded(DENSE),
+    "encoded sparse": lambda _: ArrayEncoder(2.0, 3).encoded(sparse.csr_array(DENSE)),
+}
+every_source = pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("sources", "files"):
+        monkeypatch.setattr(f"privlearn.data.{module}.BLOCK", 7)
+
+
+def cells(block: Any) -> list[Any]:
+    if isinstance(block, pa.Table):
+        return block.to_pylist()
+    return as_matrix(block).tolist()
+
+
+def rows_of(source: RowSource[Any]) -> list[Any]:
+    return [row for block in source.blocks() for row in cells(block)]
+
+
+@every_source
+def test_blocks_in_order_are_all_rows(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = rows_of(make(tmp_path))
+    for module in ("sources", "files"):
+        monkeypatch.setattr(f"privlearn.data.{module}.BLOCK", 7)
+    source = make(tmp_path)
+    assert len(source) == ROWS
+    assert [len(cells(block)) for block in source.blocks()] == [7, 7, 7, 2]
+    assert rows_of(source) == rows_of(source) == whole
+
+
+@every_source
+@pytest.mark.usefixtures("small_blocks")
+def test_rows_at_some_places(make: Any, tmp_path: Path) -> None:
+    source = make(tmp_path)
+    taken = source.take(PLACES)
+    whole = rows_of(source)
+    assert len(taken) == len(PLACES)
+    assert rows_of(taken) == [whole[place] for place in PLACES]
+
+
+@pytest.mark.parametrize("make", [SOURCES[name] for name in SOURCES if name.startswith("encoded")])
+def test_encoding_does_not_depend_on_the_blocks(
+    make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = make(tmp_path).in_memory()
+    monkeypatch.setattr("privlearn.data.sources.row_source.BLOCK", 7)
+    after = make(tmp_path).in_memory()
+    assert type(before) is type(after)
+    assert cells(before) == cells(after)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_row_is_encoded_when_its_block_is_asked_for() -> None:
+    ages = {"name": "ages", "columns": {"age": {"type": "number", "lower": 0, "upper": 99}}}
+    blocks = SchemaEncoder(Schema.from_dict(ages)).encoded({"age": [*range(20), None, 1]}).blocks()
+    next(blocks)
+    next(blocks)
+    with pytest.raises(DataError, match="missing cells"):
+        next(blocks)
+
+
+@pytest.mark.parametrize("name", ["none.parquet", "none.csv"])
+def test_a_file_without_rows_is_one_empty_block(name: str, tmp_path: Path) -> None:
+    write_table(TABLE.slice(0, 0), tmp_path / name)
+    source = open_rows(tmp_path / name, census_schema())
+    assert [block.num_rows for block in source.blocks()] == [0]
+    with pytest.raises(DataError, match="no rows"):
+        SchemaEncoder(census_schema()).encode(source)
+
+
+def test_a_file_that_is_cut_off_names_no_cell(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    write_table(TABLE, path)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(DataError, match="not a Parquet file"):
+        open_rows(path, census_schema())
