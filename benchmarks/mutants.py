@@ -55,6 +55,9 @@ REACHED = ("../erm/test_certifiable.py",)
 TRAININGS = ("../service/test_jobs.py", "../service/test_training.py")
 KEYS = ("../service/test_keys.py", "../service/test_catalog.py")
 WEAK = ("test_strength.py",)
+COUNTS = ("test_private_count.py",)
+COUNTED_PARTIES = ("../multiparty/test_private_counts.py",)
+COUNTED_REQUESTS = ("../service/test_private_counts.py",)
 WEAK_COMMANDS = ("../cli/test_weak_privacy.py",)
 WEAK_REQUESTS = ("../service/test_weak_requests.py",)
 CALLERS = ("../estimators/test_callers.py",)
@@ -210,7 +213,21 @@ MUTANTS = [
     Mutant("slack of averaged rows as of one", TASK, "return ratio if self.averaged else", "return", LAWS),
     Mutant("regularization not raised", OBJECTIVE, "if slack <= limit * (1.0 - MARGIN):", "if True:", LAWS),
     Mutant("gradient sensitivity halved", RELATION, "gradients=2,", "gradients=1,", LAWS),
-    Mutant("zero_out for free", RELATION, "gradients=1,", "gradients=1e-9,", LAWS),
+    Mutant("zero_out for free", RELATION, 'otherwise="left out",\n        replaces=False,\n        gradients=1,', 'otherwise="left out",\n        replaces=False,\n        gradients=1e-9,', LAWS),
+    Mutant("add_remove: half a gradient", RELATION, 'nor counted",\n        replaces=False,\n        gradients=1,', 'nor counted",\n        replaces=False,\n        gradients=0.5,', LAWS),
+    Mutant("add_remove: the number of records is public", RELATION, "        count_is_public=False,\n", "        count_is_public=True,\n", COUNTS),
+    Mutant("add_remove: n in place of the expected number", RELATION, "            return int(expected)\n", "            return max(counted, 1)\n", COUNTS),
+    Mutant("add_remove: the solver divides by n", "estimators/fitting.py", "                rows.total,\n                weights,\n", "                max(rows.features.shape[0], 1),\n                weights,\n", COUNTS),
+    Mutant("add_remove: n in a search's certificate", SEARCH_WAYS, "len(last) if expected is None else expected", "len(last)", COUNTS),
+    Mutant("add_remove: equal parts of the table", SEARCH_WAYS, "split, expected = scatter_places, ", "split, expected = split_places, ", COUNTS),
+    Mutant("add_remove: n in a receipt", BUYING, "records=guarantee.relation.total(records.num_rows, expected_records)", "records=records.num_rows", COUNTS),
+    Mutant("add_remove: an empty table is refused", "estimators/inputs.py", "features = encoder.encode(X, may_be_empty=True)\n    if", "features = encoder.encode(X)\n    if", COUNTS),
+    Mutant("add_remove: a large table is refused", "estimators/fitting.py", "    if mass <= task.mass_bound:\n", "    if True:\n", COUNTS),
+    Mutant("add_remove: rounding of n records at most", TASK, "self.weight_bound * self.relation.largest_table", "self.weight_bound", COUNTS),
+    Mutant("add_remove: a party counts its records", "multiparty/run/training.py", "            total=declared,\n", "            total=max(training.total, 1),\n", COUNTED_PARTIES),
+    Mutant("add_remove: a party with other records is refused", "multiparty/run/training.py", "if relation.count_is_public and training.total != declared:", "if training.total != declared:", COUNTED_PARTIES),
+    Mutant("add_remove: a sum beyond its bound stops a run", "multiparty/run/training.py", "np.clip(self._exact(question), -question.bound, question.bound)", "self._exact(question)", COUNTED_PARTIES),
+    Mutant("add_remove: a server counts its records", "service/holder/datasets.py", "return self.settings.guarantee.relation.total(counted, self.settings.expected_records)", "return counted", COUNTED_REQUESTS),
     Mutant("gradients without the class weight", TASK, "self.loss.lipschitz * self.weight_bound *", "self.loss.lipschitz *", LAWS),
     Mutant("gradients of one row for a person of many", TASK, "* self.weight_bound * self.rows_per_person", "* self.weight_bound", LAWS),
     Mutant("class weight not in the task", LINEAR, "else float(weights.max())", "else 1.0", DEFECTS),
@@ -316,8 +333,8 @@ MUTANTS = [
     Mutant("deltas below the grid", CALIBRATE, "if times > 1 and delta < LEAST_COMPOSED_DELTA:", "if False:", ACCOUNTING),
     Mutant("Renyi without the order", COMPOSE, "math.log(order * (order - 1.0) * area)", "math.log(order * area)", ACCOUNTING),
     Mutant("search from the unsafe side", CALIBRATE, "        low, high = (middle, high) if holds(middle) else (low, middle)\n    return low", "        low, high = (middle, high) if holds(middle) else (low, middle)\n    return high", ACCOUNTING),
-    Mutant("validation rows trained on", SEARCH_WAYS, "take(work, parts[place]), take(work, last)", "take(work, np.append(parts[place], last)), take(work, last)", SEARCH),
-    Mutant("scored on the rows trained on", SEARCH_WAYS, "take(work, parts[place]), take(work, last)", "take(work, parts[place]), take(work, parts[place])", SEARCH),
+    Mutant("validation rows trained on", SEARCH_WAYS, "take(work, parts[place], expected), take(work, last, expected)", "take(work, np.append(parts[place], last), expected), take(work, last, expected)", SEARCH),
+    Mutant("scored on the rows trained on", SEARCH_WAYS, "take(work, parts[place], expected), take(work, last, expected)", "take(work, parts[place], expected), take(work, parts[place], expected)", SEARCH),
     Mutant("parts that overlap", PARTITION, "return np.array_split(order, parts)", "return [*np.array_split(order, parts)[:-1], order]", SEARCH),
     Mutant("parts of persons with several rows", PARTITION, "if any(task.rows_per_person > 1 or task.averaged for task in tasks):", "if False:", SEARCH),
     Mutant("choice's epsilon not counted", PARTITION, "epsilon = max(trained.epsilon, self.selection_epsilon + SELECTION_ROUNDING)", "epsilon = trained.epsilon", SEARCH),

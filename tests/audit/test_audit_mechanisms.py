@@ -27,12 +27,13 @@ from privlearn.mechanisms import (
     mechanisms_of,
 )
 from privlearn.randomness import Randomness
+from privlearn.relation import RELATIONS
 
 RUNS = 400
 FITTED = tuple(mechanisms_of(ReleaseMechanism))
 
 
-@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
+@pytest.mark.parametrize("neighbours", RELATIONS)
 @pytest.mark.parametrize("name", FITTED)
 def test_every_mechanism_passes(name: str, neighbours: str) -> None:
     report = audit_mechanism(name, neighbours=neighbours, runs=200)

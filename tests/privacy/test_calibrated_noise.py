@@ -15,6 +15,7 @@ from privlearn.arrays import Array
 from privlearn.erm import HuberHinge, Logistic, Multinomial
 from privlearn.mechanisms import DataOracle, ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.randomness import SeededRandomness
+from privlearn.relation import RELATIONS
 from tests.support.combinations import PLANS, Plan, every_plan, largest_ratio
 
 EPSILON, DELTA = 1.3, 1e-4
@@ -124,7 +125,7 @@ def test_released_coefficients_have_the_noise_of_the_theorem(plan: Plan, n_class
     d, n, strength = 300, 50, 200.0
     classes = list(range(n_classes))
     model = PrivateLogisticRegression(
-        **plan.parameters(EPSILON, DELTA),
+        **plan.parameters(EPSILON, DELTA, expected=n),
         norm_bound=1.0,
         classes=classes,
         fit_intercept=False,
@@ -234,4 +235,4 @@ def test_renyi_cost_agrees_with_the_promise(plan: Plan) -> None:
 
 def test_mechanisms_of_the_list_are_those_tested() -> None:
     assert {p.mechanism for p in PLANS} == {OutputPerturbation.name, ObjectivePerturbation.name}
-    assert len(PLANS) == 2 * (5 + 4)
+    assert len(PLANS) == len(RELATIONS) * (5 + 4)

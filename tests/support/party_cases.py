@@ -65,20 +65,18 @@ def random_rows(count: int, dimension: int, seed: int) -> tuple[Array, Array]:
     return rows, signs
 
 
-def parties_of(mechanism: SummedMechanism, rows: Array, signs: Array, sizes: Sequence[int]) -> list[Party]:
-    """Consecutive rows to each party, weighted as the mechanism wants it."""
+def parties_of(
+    mechanism: SummedMechanism, rows: Array, signs: Array, sizes: Sequence[int], missing: int | None = None
+) -> list[Party]:
+    """Consecutive rows to each party, weighted as the mechanism wants it; one that is missing is still expected."""
     uniform = mechanism.calibration == "uniform"
     total = sum(sizes)
-    return [
-        Party(
-            mechanism.task,
-            rows[places],
-            [signs[places]],
-            total=len(places),
-            weight=1.0 / len(sizes) if uniform else len(places) / total,
-        )
-        for places in np.split(np.arange(total), np.cumsum(sizes)[:-1])
-    ]
+    parties = []
+    for places in np.split(np.arange(total), np.cumsum(sizes)[:-1]):
+        here = places[places != missing]
+        weight = 1.0 / len(sizes) if uniform else len(places) / total
+        parties.append(Party(mechanism.task, rows[here], [signs[here]], total=len(places), weight=weight))
+    return parties
 
 
 def exact_sum(parties: Sequence[Party]) -> Callable[[Question], NoisySum]:

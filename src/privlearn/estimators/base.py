@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -25,6 +26,7 @@ from privlearn.ledger import Charge
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.mechanism import Minimise
 from privlearn.randomness import randomness_from
+from privlearn.relation import relation_named
 from privlearn.release import Model, Release
 from privlearn.release.encoders import Encoder, base_of
 
@@ -90,7 +92,11 @@ class PrivateLinearModel(BaseEstimator, ABC):  # type: ignore[misc]
         if isinstance(self.ledger, str | Path):
             raise InvalidParameter("ledger must be a Ledger, not a path: Ledger.open('budgets.db', 'census')")
         loss = self._chosen_loss()
-        return Fitting(self, loss, *self._lift(self._read(X, y, private)))
+        relation = relation_named(self.neighbours)
+        relation.check_expected(self.expected_records)
+        rows = self._read(X, y, private)
+        public = dataclasses.replace(rows, total=relation.total(rows.total, self.expected_records))
+        return Fitting(self, loss, *self._lift(public))
 
     def publish(self, release: Release) -> None:
         """Become the fitted estimator of a model that may leave."""

@@ -13,6 +13,7 @@ from privlearn.arrays import Array
 from privlearn.data import Schema
 from privlearn.data.schema.schema import with_purchases
 from privlearn.erm import Loss, LossFacts, Problem, minimise, minimise_multinomial
+from privlearn.erm.problem import Features
 from privlearn.estimators.inputs import EncodedRows, TrainingSet
 from privlearn.estimators.plan import plan_mechanism
 from privlearn.estimators.targets import RegressionSet
@@ -40,6 +41,7 @@ def solver(
     weights = row_weights(rows, class_weights)
 
     def solve_multinomial(linear: Array | None, regularization: float) -> Array:
+        mass = _mass(rows.features, weights, rows.total)
         return minimise_multinomial(
             rows.features,
             rows.labels,
@@ -47,7 +49,7 @@ def solver(
             regularization=regularization,
             total=rows.total,
             row_weights=weights,
-            tolerance=task.tolerance,
+            tolerance=_within_reach(task, mass, regularization, linear).tolerance,
             progress=_counted(progress, 0, 1),
         ).coefficients
 
@@ -64,7 +66,7 @@ def solver(
                 None if linear is None else linear[index],
             )
             counted = _counted(progress, index, len(problems))
-            found.append(_minimiser(problem, task, counted))
+            found.append(minimiser(problem, task, counted))
         return np.array(found)
 
     return solve_multinomial if loss.sees == "classes" else solve_margins
@@ -86,7 +88,7 @@ def regression_solver(
             None if linear is None else linear[0],
             offsets=rows.targets,
         )
-        return _minimiser(problem, task, _counted(progress, 0, 1))[np.newaxis]
+        return minimiser(problem, task, _counted(progress, 0, 1))[np.newaxis]
 
     return solve
 
@@ -108,8 +110,24 @@ def row_weights(rows: TrainingSet, class_weights: Array | None) -> Array | None:
     return np.asarray(np.prod(given, axis=0)) if given else None
 
 
-def _minimiser(problem: Problem, task: Task, progress: Callable[[int, float], None] | None) -> Array:
+def minimiser(problem: Problem, task: Task, progress: Callable[[int, float], None] | None = None) -> Array:
+    """Solve one problem to what the task states; on a table larger than it speaks of, to what rounding leaves."""
+    mass = _mass(problem.features, problem.row_weights, problem.total)
+    task = _within_reach(task, mass, problem.regularization, problem.linear)
     return minimise(problem, tolerance=task.tolerance, gap=task.gap, progress=progress).coefficients
+
+
+def _mass(features: Features, weights: Array | None, total: int) -> float:
+    """PRIVATE: the rows' weights, over N."""
+    return float(features.shape[0] if weights is None else weights.sum()) / total
+
+
+def _within_reach(task: Task, mass: float, regularization: float, linear: Array | None) -> Task:
+    """PRIVATE where the number of records is: a solver that gave up on so many rows would tell how many there are."""
+    if mass <= task.mass_bound:
+        return task
+    longest = 0.0 if linear is None else float(np.linalg.norm(linear))
+    return task.certifiable(regularization=regularization, linear_norm=longest, mass=mass)
 
 
 def _counted(progress: Progress | None, index: int, count: int) -> Callable[[int, float], None] | None:

@@ -28,9 +28,9 @@ from privlearn.release.encoders import Encoder
 class EncodedRows:
     """Private rows as features of norm at most 1, with the public facts about them.
 
-    ``total`` counts records, or persons where their rows are averaged; ``person_weights`` is then 1/m for each of a
-    person's m rows. ``encoder`` is ``None`` for objects that only a kernel can read. ``probes`` are the features of the
-    public points, where there are any.
+    ``total`` counts records, or persons where their rows are averaged, until `PrivateLinearModel.prepare` puts the
+    public number there; ``person_weights`` is then 1/m for each of a person's m rows. ``encoder`` is ``None`` for
+    objects that only a kernel can read. ``probes`` are the features of the public points, where there are any.
     """
 
     encoder: Encoder | None
@@ -90,9 +90,9 @@ def target_column(schema: Schema, X: Any, y: Any) -> tuple[Target, Any]:
 def encode_table(encoder: SchemaEncoder, X: Any, answers: int) -> dict[str, Any]:
     """The fields of `EncodedRows` for a table with so many labels or target values."""
     refuse_unclear_persons(encoder.schema, column_names(X))
-    features = encoder.encode(X)
+    features = encoder.encode(X, may_be_empty=True)
     if features.shape[0] != answers:
-        raise DataError(f"the table has {features.shape[0]} rows but there are {answers} labels")
+        raise DataError("the table has more or fewer rows than there are labels: give one label for each row")
     fields = {"encoder": encoder, "features": features}
     if encoder.schema.person is None:
         return fields | {"total": answers, "rows_per_person": encoder.schema.rows_per_person}
@@ -122,15 +122,16 @@ def first_rows_of_persons(schema: Schema | None, X: Any, y: Any, most: int) -> t
 def check_arrays(estimator: Any, X: Any, y: Any, private: bool) -> None:
     """What must hold before any cell is looked at."""
     check_has_target(estimator, y)
-    check_array_shape(X)
+    check_array_shape(X, may_be_empty=True)
     _check_norm_bound(estimator, private)
 
 
 def encode_arrays(estimator: Any, X: Any) -> dict[str, Any]:
     """The fields of `EncodedRows` for plain arrays."""
     norm_bound = _largest_norm(X) if estimator.norm_bound is None else estimator.norm_bound
-    encoder = ArrayEncoder(norm_bound, check_array_shape(X), fit_intercept=estimator.fit_intercept)
-    features = encoder.encode(X)
+    columns = check_array_shape(X, may_be_empty=True)
+    encoder = ArrayEncoder(norm_bound, columns, fit_intercept=estimator.fit_intercept)
+    features = encoder.encode(X, may_be_empty=True)
     validate_data(estimator, X, reset=True, skip_check_array=True)
     return {"encoder": encoder, "features": features, "total": features.shape[0]}
 
@@ -170,7 +171,7 @@ def check_same_length(X: Any, y: Any) -> None:
     )
 
 
-def check_array_shape(X: Any) -> int:
+def check_array_shape(X: Any, *, may_be_empty: bool = False) -> int:
     """Number of columns of what must be a matrix, with the messages that scikit-learn's users know."""
     matrix: Any = X if sparse.issparse(X) else np.asarray(X)
     shape = matrix.shape
@@ -183,7 +184,7 @@ def check_array_shape(X: Any) -> int:
         raise DataError("Complex data not supported: give real numbers.")
     if shape[1] == 0:
         raise DataError(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")
-    if shape[0] == 0:
+    if shape[0] == 0 and not may_be_empty:
         raise DataError(f"0 sample(s) (shape={shape}) while a minimum of 1 is required.")
     return int(shape[1])
 

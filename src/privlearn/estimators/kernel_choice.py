@@ -57,7 +57,7 @@ def _to_fourier(estimator: Any, kernel: Kernel, rows: Rows) -> Lifted[Rows]:
     if base is None:
         raise InvalidParameter("Fourier features need rows of numbers: pass schema=... or norm_bound=...")
     features = FourierFeatures(kernel, base.dimension, estimator.fourier_pairs, estimator.fourier_seed)
-    lifted = features.transform(rows.features, dtype=np.float32)
+    lifted = features.transform(rows.features, dtype=np.float32, may_be_empty=True)
     encoder = FourierEncoder(base, features)  # type: ignore[arg-type]
     return dataclasses.replace(rows, encoder=encoder, features=lifted), lambda coefficients: coefficients
 
@@ -69,7 +69,7 @@ def _to_landmarks(estimator: Any, rows: Rows) -> Lifted[Rows]:
     features = LandmarkFeatures(kernel, points)
     # By the public number of records or persons: how many rows a person has must not change everybody's precision.
     dtype = np.float32 if rows.total * features.dimension > _LARGE else np.float64
-    lifted = features.transform(rows.features, dtype=dtype)
+    lifted = features.transform(rows.features, dtype=dtype, may_be_empty=True)
     encoder = KernelEncoder(base, features.kernel, features.public_points)
     probes: Any = features.transform(points)
     mapped = dataclasses.replace(rows, encoder=encoder, features=lifted, probes=probes)

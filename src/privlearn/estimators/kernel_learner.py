@@ -24,7 +24,7 @@ from privlearn.estimators.session_task import loss_of, read_goal, session_facts,
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.features.kernel import as_matrix
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.session.task import KernelTask, kernel_rounding
+from privlearn.mechanisms.session.task import KernelTask, kernel_rounding, refuse_private_count
 from privlearn.release.encoders import describe_encoding
 
 LARGEST = 2**15
@@ -133,6 +133,8 @@ class KernelLearner(BaseEstimator):  # type: ignore[misc]
             raise InvalidParameter(
                 "a session computes kernels itself: pass kernel=k, a function, not 'precomputed'"
             )
+        if isinstance(self.guarantee, Guarantee):
+            refuse_private_count(self.guarantee.relation)
         loss = loss_of(self)
         goal = read_goal(self, *first_rows_of_persons(self.schema, X, y, LARGEST))
         _check_count(goal.rows.total)

@@ -23,7 +23,7 @@ from privlearn.mechanisms.search.search import Plan
 PROMISED = ("epsilon", "delta", "neighbours", "ledger", "accept_weak_privacy", "random_state")
 """The search's own: they are the guarantee, or keep its books."""
 
-_DECLARED = ("schema", "classes", "target_bounds", "progress")
+_DECLARED = ("schema", "expected_records", "classes", "target_bounds", "progress")
 
 Parameters = dict[str, Any]
 
@@ -182,12 +182,14 @@ class Candidates:
         return one.keys() == other.keys() and all(same_value(one[name], other[name]) for name in one)
 
 
-def take(work: Fitting, places: NDArray[np.int64]) -> Fitting:
-    """The same work on some of its rows."""
+def take(work: Fitting, places: NDArray[np.int64], expected: int | None = None) -> Fitting:
+    """The same work on some of its rows, of which so many are expected where their number is private."""
     rows: EncodedRows = work.rows
     kept = {name: getattr(rows, name)[places] for name in _PER_ROW if getattr(rows, name, None) is not None}
     weights = kept.get("person_weights")
-    total = len(places) if weights is None else max(1, round(float(weights.sum())))
+    total = expected
+    if total is None:
+        total = len(places) if weights is None else max(1, round(float(weights.sum())))
     return work.on(dataclasses.replace(rows, total=total, **kept))
 
 

@@ -94,11 +94,13 @@ class ArrayEncoder:
         self.dimension = n_features + fit_intercept
         self._factor = margin(self.dimension) / (math.sqrt(2.0) if fit_intercept else 1.0)
 
-    def encode(self, X: Any) -> NDArray[np.float64] | sparse.csr_array:
+    def encode(self, X: Any, *, may_be_empty: bool = False) -> NDArray[np.float64] | sparse.csr_array:
         """Clip and scale the rows of a dense or sparse matrix; sparse in, CSR out."""
-        if sparse.issparse(X):
-            return self._encode_sparse(self._checked_sparse(X))
-        return self._encode_dense(self._checked_dense(X))
+        is_sparse = sparse.issparse(X)
+        checked: Any = self._checked_sparse(X) if is_sparse else self._checked_dense(X)
+        if checked.shape[0] == 0 and not may_be_empty:
+            raise DataError("X has no rows: give at least one")
+        return self._encode_sparse(checked) if is_sparse else self._encode_dense(checked)
 
     def unscale(self, coefficients: NDArray[np.float64]) -> tuple[NDArray[np.float64], Any]:
         """Coefficients and intercept in the units of X (for rows that need no clipping)."""
@@ -160,8 +162,6 @@ class ArrayEncoder:
             )
         if len(shape) != 2 or shape[1] != self.n_features:
             raise DataError(f"X has shape {shape}: it must be 2-D with {self.n_features} columns")
-        if shape[0] == 0:
-            raise DataError("X has no rows: give at least one")
 
 
 def _refuse_non_finite(entries: NDArray[np.float64]) -> None:

@@ -80,7 +80,7 @@ class SchemaEncoder:
         names = [name for group in self._groups for name in group.feature_names]
         return [*names, "intercept"] if self.fit_intercept else names
 
-    def encode(self, data: Any) -> NDArray[np.float64] | sparse.csr_array:
+    def encode(self, data: Any, *, may_be_empty: bool = False) -> NDArray[np.float64] | sparse.csr_array:
         """Encode rows; each result depends on its own row and the schema only.
 
         Parameters
@@ -88,13 +88,15 @@ class SchemaEncoder:
         data : pandas, polars or pyarrow table, dict of arrays, or 2-D array
             The rows. Columns that the schema does not list are not read; an array has the
             schema's columns in its order.
+        may_be_empty : bool, default=False
+            Whether a table without rows is encoded, too.
 
         Returns
         -------
         array of shape (n, dimension), or CSR array if the schema has text columns
         """
         table = as_table(data, list(self.schema.columns))
-        if table.num_rows == 0:
+        if table.num_rows == 0 and not may_be_empty:
             raise DataError("the table has no rows: give at least one")
         dense = [group for group in self._groups if isinstance(group, DenseGroup)]
         return self._encode_dense(table, dense) if dense == self._groups else self._encode_sparse(table)

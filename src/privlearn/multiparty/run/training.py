@@ -8,10 +8,10 @@ from typing import Any, cast
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.erm import Loss, Problem, minimise
+from privlearn.erm import Loss, Problem
 from privlearn.erm.problem import Rows
 from privlearn.errors import DataError, InvalidParameter
-from privlearn.estimators.fitting import class_signs, row_weights
+from privlearn.estimators.fitting import class_signs, minimiser, row_weights
 from privlearn.estimators.inputs import read_table
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.noise import ADD_NOISE
@@ -34,7 +34,7 @@ class Party:
     signs : sequence of arrays
         +1 or -1 for each row, once a problem.
     total : int
-        Number of records, or of persons.
+        Number of records, or of persons, as the plan declares or expects it.
     weight : float
         What this party's own minimiser counts in an aggregation.
     row_weights : array, optional
@@ -66,16 +66,17 @@ class Party:
         if name not in plan.parties:
             raise InvalidParameter(f"the plan has no party {name!r}: it lists {', '.join(plan.parties)}")
         training = read_table(plan.table_schema, table, None, fit_intercept=True)
-        if training.total != plan.parties[name]:
+        relation, declared = plan.guarantee.relation, plan.parties[name]
+        if relation.count_is_public and training.total != declared:
             raise DataError(
-                f"the plan declares {plan.parties[name]} records of {name!r}, and the table has another number: "
+                f"the plan declares {declared} records of {name!r}, and the table has another number: "
                 "agree on a new plan, or bring the declared records"
             )
         return cls(
             plan.mechanism.task,
             plan.features.transform(training.features),
             class_signs(training),
-            total=training.total,
+            total=declared,
             weight=plan.weight(name),
             row_weights=row_weights(training, None),
         )
@@ -84,7 +85,14 @@ class Party:
         return f"{type(self).__name__}(total={self.total})"
 
     def answer(self, question: Question) -> Array:
-        """This party's exact part of the sum; no warning on the way, since a warning would depend on the rows."""
+        """This party's exact part of the sum; no warning on the way, since a warning would depend on the rows.
+
+        Where the number of records is private, more of them than the bound allows for must not stop the run: their
+        sum is cut off, which brings no two sums further apart.
+        """
+        return np.clip(self._exact(question), -question.bound, question.bound)
+
+    def _exact(self, question: Question) -> Array:
         with np.errstate(all="ignore"):
             match question.kind:
                 case "second_moments":
@@ -112,7 +120,7 @@ class Party:
         problem = Problem(
             self._features, signs, self._loss, self._task.regularization, self.total, self._row_weights
         )
-        return minimise(problem, tolerance=self._task.tolerance, gap=self._task.gap).coefficients
+        return minimiser(problem, self._task)
 
 
 class TrustedSum:

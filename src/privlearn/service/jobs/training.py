@@ -81,11 +81,18 @@ def _train(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> Non
     reserved = None if job.trial else _reserved(offered, ledger, job, recipe, points)
     schema, rows = rows_of(offered, job.trial)
     if job.mechanism != "model":
-        learner = kernel_learner(recipe, schema, job.guarantee).read(rows)
-        with _first_or_same(SharedStore(store, job.id), learner, job, reserved) as session:
+        machine = kernel_learner(recipe, schema, job.guarantee).read(rows)
+        with _first_or_same(SharedStore(store, job.id), machine, job, reserved) as session:
             results.store_session(store, job, session.certificate, None)
         return
-    work = estimator(recipe, schema, job.guarantee, public_points=points).prepare(rows, None, private=True)
+    learner = estimator(
+        recipe,
+        schema,
+        job.guarantee,
+        expected_records=offered.settings.expected_records,
+        public_points=points,
+    )
+    work = learner.prepare(rows, None, private=True)
     mechanism = work.plan(job.guarantee)
     _check_same(mechanism, reserved)
     release = work.release(mechanism, SecureRandomness())
