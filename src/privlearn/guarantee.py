@@ -21,10 +21,11 @@ class Guarantee:
         Bound on the privacy loss; ``math.inf`` promises nothing.
     delta : float, default=0.0
         Probability mass that may exceed it, in [0, 1).
-    neighbours : {"replace_one", "zero_out"}, default="replace_one"
+    neighbours : {"replace_one", "zero_out", "add_remove"}, default="replace_one"
         ``replace_one``: one person's record is exchanged for any other; the number of records is public.
         ``zero_out``: one person's record is deleted, its place kept (the number of records is public).
-        ``zero_out`` at epsilon implies ``replace_one`` at 2 epsilon.
+        ``add_remove``: one person's record is there or not; the number of records is private.
+        ``zero_out`` or ``add_remove`` at epsilon implies ``replace_one`` at 2 epsilon.
 
     Examples
     --------

@@ -27,13 +27,14 @@ from privlearn.mechanisms import (
 )
 from privlearn.mechanisms.oracle import Solved
 from privlearn.randomness import Randomness
+from privlearn.relation import RELATIONS
 from tests.support.oracles import Solver
 
 RUNS = 400
 FITTED = tuple(mechanisms_of(ReleaseMechanism))
 
 
-@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
+@pytest.mark.parametrize("neighbours", RELATIONS)
 @pytest.mark.parametrize("name", FITTED)
 def test_every_mechanism_passes(name: str, neighbours: str) -> None:
     report = audit_mechanism(name, neighbours=neighbours, runs=200)

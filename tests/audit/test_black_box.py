@@ -132,6 +132,37 @@ def test_zero_out_is_tested_as_what_it_implies() -> None:
     assert failed(audit_estimator(HalfNoise, Guarantee(0.5, 0.0, "zero_out"), norm_bound=BOUND, runs=1000))
 
 
+def test_add_remove_is_tested_on_tables_of_other_lengths() -> None:
+    """Half the noise promises 2 for a record more or less."""
+    report = audit_estimator(HalfNoise, Guarantee(2.0, 0.0, "add_remove"), norm_bound=BOUND, runs=500)
+    assert report.passed, report
+    assert failed(audit_estimator(HalfNoise, Guarantee(0.5, 0.0, "add_remove"), norm_bound=BOUND, runs=1000))
+
+
+def test_an_exact_count_is_noted_under_add_remove() -> None:
+    report = audit_estimator(Talkative, Guarantee(1.0, 0.0, "add_remove"), norm_bound=BOUND, runs=64)
+    (note,) = [finding for finding in report.findings if finding.status == "noted"]
+    assert "n_rows_" in note.why
+
+
+@pytest.mark.parametrize("mechanism", ["objective", "output"])
+def test_our_own_estimator_passes_under_add_remove(mechanism: str) -> None:
+    def make(seed: int) -> PrivateLogisticRegression:
+        return PrivateLogisticRegression(
+            epsilon=1.0,
+            neighbours="add_remove",
+            expected_records=6,
+            mechanism=mechanism,
+            norm_bound=100.0,
+            classes=[0, 1],
+            regularization=0.2,
+            random_state=seed,
+        )
+
+    report = audit_estimator(make, Guarantee(1.0, 0.0, "add_remove"), norm_bound=100.0, runs=300)
+    assert report.passed, report
+
+
 def test_our_own_estimator_passes() -> None:
     def make(seed: int) -> PrivateLogisticRegression:
         return PrivateLogisticRegression(

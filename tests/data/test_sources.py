@@ -53,8 +53,8 @@ every_source = pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("sources", "files"):
-        monkeypatch.setattr(f"privlearn.data.{module}.BLOCK", 7)
+    for module in ("row_source", "files"):
+        monkeypatch.setattr(f"privlearn.data.sources.{module}.BLOCK", 7)
 
 
 def cells(block: Any) -> list[Any]:
@@ -70,8 +70,8 @@ def rows_of(source: RowSource[Any]) -> list[Any]:
 @every_source
 def test_blocks_in_order_are_all_rows(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = rows_of(make(tmp_path))
-    for module in ("sources", "files"):
-        monkeypatch.setattr(f"privlearn.data.{module}.BLOCK", 7)
+    for module in ("row_source", "files"):
+        monkeypatch.setattr(f"privlearn.data.sources.{module}.BLOCK", 7)
     source = make(tmp_path)
     assert len(source) == ROWS
     assert [len(cells(block)) for block in source.blocks()] == [7, 7, 7, 2]

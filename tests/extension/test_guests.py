@@ -87,6 +87,7 @@ FAMILY = Relation(
     moments=3.0 * 2.0**0.5,
     counts=3.0 * 2.0**0.5,
     replacing=1,
+    count_is_public=True,
 )
 
 

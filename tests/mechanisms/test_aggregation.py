@@ -28,7 +28,7 @@ from tests.support.party_cases import (
 ALARM = 1e-6
 
 
-@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
+@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 @pytest.mark.parametrize(("calibration", "records"), [("weighted", 1000), ("uniform", 3 * 40)])
 @pytest.mark.parametrize("delta", [0.0, DELTA])
 @pytest.mark.parametrize("problems", [1, 4])

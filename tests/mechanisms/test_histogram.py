@@ -87,7 +87,7 @@ def test_the_threshold_is_what_keeps_it(epsilon: float, delta: float) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 3])
-@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
+@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 def test_several_lists_and_rows_a_person(neighbours: str, rows: int) -> None:
     """All that a person owns is new, in each list: one value with all rows, or each row its own."""
     plan, delta = planned(1.0, 1e-4, neighbours, rows, lists=2), 1e-4
@@ -130,7 +130,7 @@ def test_the_test_before_notices_wrong_noise(wrong: float) -> None:
 @pytest.mark.parametrize("lists", [0, 3])
 @pytest.mark.parametrize("bounds", [0, 1, 12])
 @pytest.mark.parametrize("rows", [1, 4])
-@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
+@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 def test_a_plan_spends_its_price_and_not_more(lists: int, bounds: int, rows: int, neighbours: str) -> None:
     if not lists + bounds:
         return

@@ -46,7 +46,7 @@ def recorded(mechanism: NoisyDescent, answers: Any) -> tuple[list[Question], Any
     return asked, mechanism.run(Sums(ask))
 
 
-@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
+@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
 @pytest.mark.parametrize(
     "facts", [{}, {"problems": 4}, {"weight_bound": 3.0}, {"rows_per_person": 2}, {"dimension": 500}], ids=str
 )
@@ -62,7 +62,8 @@ def test_plain_noise_is_one_gaussian_mechanism_split_over_the_rounds(
 
 
 @pytest.mark.parametrize(
-    ("neighbours", "moved"), [("replace_one", (2.0, math.sqrt(2.0))), ("zero_out", (1.0, 1.0))]
+    ("neighbours", "moved"),
+    [("replace_one", (2.0, math.sqrt(2.0))), ("zero_out", (1.0, 1.0)), ("add_remove", (1.0, 1.0))],
 )
 @pytest.mark.parametrize("facts", [{}, {"weight_bound": 3.0}, {"rows_per_person": 3}], ids=str)
 def test_a_tenth_of_the_budget_pays_for_the_second_moments(neighbours: Any, moved: Any, facts: Any) -> None:

@@ -14,6 +14,7 @@ from privlearn.arrays import Array
 from privlearn.erm import HuberHinge, Logistic, SmoothedHinge
 from privlearn.mechanisms import LocalAggregation, SummedMechanism
 from privlearn.mechanisms.summed.summed import Question
+from privlearn.relation import RELATIONS
 from tests.support.party_cases import aggregation, descent, exact_sum, parties_of, psgd, task_of
 
 SIZES = [1, 4, 7]
@@ -23,18 +24,18 @@ unit_rows = st.lists(st.floats(-1.0, 1.0), min_size=3, max_size=3).map(
     lambda row: np.array(row) / max(1.0, 1.001 * float(np.linalg.norm(row)))
 )
 records = st.tuples(unit_rows, st.sampled_from([1.0, -1.0]))
-both_relations = pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
+every_relation = pytest.mark.parametrize("neighbours", RELATIONS)
 
 
 def moved(mechanism: SummedMechanism, question: Question, data: Any, place: int, other: Any) -> float:
-    """Distance between the sums of all parties before and after the record at ``place`` becomes another."""
+    """Distance between the sums of all parties before and after the record at ``place`` becomes another, or goes."""
     rows, signs = np.array([row for row, _ in data]), np.array([sign for _, sign in data])
-    sums = []
-    for _ in range(2):
-        sums.append(exact_sum(parties_of(mechanism, rows, signs, SIZES)).ask(question).vector)
-        rows, signs = rows.copy(), signs.copy()
+    before = exact_sum(parties_of(mechanism, rows, signs, SIZES)).ask(question).vector
+    if other is not None:
         rows[place], signs[place] = other
-    return float(np.linalg.norm(sums[1] - sums[0]))
+    missing = place if other is None else None
+    after = exact_sum(parties_of(mechanism, rows, signs, SIZES, missing)).ask(question).vector
+    return float(np.linalg.norm(after - before))
 
 
 def asked(mechanism: SummedMechanism, kind: str, point: Array | None = None) -> Question:
@@ -43,10 +44,10 @@ def asked(mechanism: SummedMechanism, kind: str, point: Array | None = None) -> 
 
 
 def after(neighbours: str, other: Any) -> Any:
-    return (np.zeros(3), 1.0) if neighbours == "zero_out" else other
+    return {"zero_out": (np.zeros(3), 1.0), "add_remove": None}.get(neighbours, other)
 
 
-@both_relations
+@every_relation
 @settings(max_examples=40)
 @given(
     st.lists(records, min_size=12, max_size=12),
@@ -68,7 +69,7 @@ def test_sums_of_gradients_and_of_second_moments(
     assert psgd(task).round_epsilon >= gradients / psgd(task).round_scale
 
 
-@both_relations
+@every_relation
 @pytest.mark.parametrize("calibration", ["weighted", "uniform"])
 @settings(max_examples=40)
 @given(
@@ -101,6 +102,18 @@ def test_the_worst_record_reaches_every_bound() -> None:
     for calibration in ("weighted", "uniform"):
         mean = aggregation(task, calibration, smallest=min(SIZES))
         reached = moved(mean, asked(mean, "minimisers"), [(one, 1.0), *others], 0, (opposite, 1.0))
+        assert reached == pytest.approx(mean.sensitivity, rel=1e-6)
+
+
+def test_the_worst_record_that_comes_or_goes_reaches_every_bound() -> None:
+    one, others = np.eye(3)[0], [(np.zeros(3), 1.0)] * 11
+    task = task_of(total=12, regularization=10.0, neighbours="add_remove")
+    mechanism = descent(task, calibration="preconditioned")
+    for question in (asked(mechanism, "gradients", np.zeros(3)), asked(mechanism, "second_moments")):
+        assert moved(mechanism, question, [(one, 1.0), *others], 0, None) == pytest.approx(1.0)
+    for calibration in ("weighted", "uniform"):
+        mean = aggregation(task, calibration, smallest=min(SIZES))
+        reached = moved(mean, asked(mean, "minimisers"), [(one, 1.0), *others], 0, None)
         assert reached == pytest.approx(mean.sensitivity, rel=1e-6)
 
 

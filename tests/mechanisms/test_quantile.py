@@ -45,7 +45,7 @@ def sides(values: Any, points: Array = POINTS) -> Sides:
 def test_one_person_moves_every_loss_by_at_most_the_sensitivity(
     others: list[float], old: float, new: float, beyond: int
 ) -> None:
-    """replace_one, also to and from a missing cell; zero_out is replacing by a missing one."""
+    """replace_one, also to and from a missing cell; zero_out and add_remove are replacing by a missing one."""
     one, other = sides([*others, old]), sides([*others, new])
     assert np.abs(centre_losses(one) - centre_losses(other)).max() <= 2
     assert np.abs(reach_losses(one, beyond) - reach_losses(other, beyond)).max() <= 1
@@ -134,7 +134,7 @@ def law(monkeypatch: pytest.MonkeyPatch) -> Law:
 
 
 def neighbours() -> Iterator[tuple[list[float], list[float]]]:
-    """Small tables and what one person can make of them; zero_out is the case of a missing cell."""
+    """Small tables and what one person can make of them; zero_out and add_remove are the case of a missing cell."""
     for others in (
         [],
         [1.0],

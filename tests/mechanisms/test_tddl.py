@@ -57,13 +57,15 @@ def theorem_11(answers: int, each: float, delta: float) -> float:
 
 
 @pytest.mark.parametrize(
-    "facts", [{}, {"problems": 3}, {"neighbours": "zero_out"}, {"rows_per_person": 4}], ids=str
+    "facts",
+    [{}, {"problems": 3}, {"neighbours": "zero_out"}, {"neighbours": "add_remove"}, {"rows_per_person": 4}],
+    ids=str,
 )
 @pytest.mark.parametrize("probes_count", [1, 300])
 def test_noise_is_the_least_that_theorem_11_allows(facts: dict[str, Any], probes_count: int) -> None:
     mechanism = plan(0.7, 1e-5, probes_count, **facts)
-    gradients = {"zero_out": 1}.get(mechanism.task.neighbours, 2) * facts.get("rows_per_person", 1)
-    sensitivity = gradients / (1000 * 0.05) + 2 * 1e-10 / 0.05
+    gradients = {"replace_one": 2}.get(mechanism.task.neighbours, 1) * facts.get("rows_per_person", 1)
+    sensitivity = gradients / (1000 * 0.05) + 2 * mechanism.task.tolerance / 0.05
     spent = theorem_11(probes_count * facts.get("problems", 1), sensitivity / mechanism.noise_scale, 1e-5)
     assert spent == pytest.approx(0.7, rel=1e-8)
     assert spent < mechanism.spends().epsilon <= 0.7

@@ -197,7 +197,7 @@ def test_answers_have_the_noise_they_pay_for() -> None:
     assert stats.chi2(2000).ppf(ALARM) < float(noise @ noise) < stats.chi2(2000).isf(ALARM)
 
 
-@pytest.mark.parametrize("neighbours_", ["replace_one", "zero_out"])
+@pytest.mark.parametrize("neighbours_", ["replace_one", "zero_out", "add_remove"])
 def test_choices_have_the_law_they_pay_for(neighbours_: Any) -> None:
     mechanism = plan(rounds=1, epsilon=4.0, neighbours=neighbours_)
     sensitivity = printed_sensitivity(mechanism) * (1.0 if neighbours_ == "replace_one" else 0.5)
@@ -222,7 +222,9 @@ def test_choices_from_the_ball_have_the_law_they_pay_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "facts", [{}, {"problems": 3}, {"neighbours": "zero_out"}, {"rows_per_person": 4}], ids=str
+    "facts",
+    [{}, {"problems": 3}, {"neighbours": "zero_out"}, {"neighbours": "add_remove"}, {"rows_per_person": 4}],
+    ids=str,
 )
 @pytest.mark.parametrize("rounds", [None, 1, 7])
 def test_the_promise_is_kept_and_used_up(facts: dict[str, Any], rounds: int | None) -> None:

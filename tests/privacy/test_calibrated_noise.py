@@ -16,6 +16,7 @@ from privlearn.erm import HuberHinge, Logistic, Multinomial
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.mechanisms.oracle import Solved
 from privlearn.randomness import SeededRandomness
+from privlearn.relation import RELATIONS
 from tests.support.combinations import PLANS, Plan, every_plan, largest_ratio
 from tests.support.oracles import Solver
 
@@ -126,7 +127,7 @@ def test_released_coefficients_have_the_noise_of_the_theorem(plan: Plan, n_class
     d, n, strength = 300, 50, 200.0
     classes = list(range(n_classes))
     model = PrivateLogisticRegression(
-        **plan.parameters(EPSILON, DELTA),
+        **plan.parameters(EPSILON, DELTA, expected=n),
         norm_bound=1.0,
         classes=classes,
         fit_intercept=False,
@@ -232,4 +233,4 @@ def test_renyi_cost_agrees_with_the_promise(plan: Plan) -> None:
 
 def test_mechanisms_of_the_list_are_those_tested() -> None:
     assert {p.mechanism for p in PLANS} == {OutputPerturbation.name, ObjectivePerturbation.name}
-    assert len(PLANS) == 2 * (5 + 4)
+    assert len(PLANS) == len(RELATIONS) * (5 + 4)

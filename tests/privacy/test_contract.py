@@ -101,12 +101,15 @@ def test_infinite_epsilon_of_the_multinomial_loss() -> None:
 
 @every_plan
 def test_infinite_epsilon_promises_nothing_and_adds_nothing(plan: Plan) -> None:
-    parameters = plan.parameters(1.0) | {"epsilon": math.inf, "delta": 0.0}
+    parameters = plan.parameters(1.0, expected=len(X)) | {"epsilon": math.inf, "delta": 0.0}
     model = fitted(PrivateLogisticRegression, **parameters, classes=[0, 1, 2], regularization=0.05).fit(X, Y)
     plain = fitted(PrivateLogisticRegression, epsilon=math.inf, classes=[0, 1, 2], regularization=0.05).fit(
         X, Y
     )
-    assert np.array_equal(model.coefficients_, plain.coefficients_)
+    # where more records than expected must not stop it, the solver may be less precise
+    exact = model.certificate_.task.tolerance == plain.certificate_.task.tolerance
+    assert model.coefficients_ == pytest.approx(plain.coefficients_, abs=0.0 if exact else 2e-8)
+    assert exact or plan.neighbours == "add_remove"
     assert not model.certificate_.is_private
     assert "no privacy" in str(model.certificate_)
 
@@ -114,7 +117,8 @@ def test_infinite_epsilon_promises_nothing_and_adds_nothing(plan: Plan) -> None:
 @every_plan
 def test_huge_epsilon_comes_near_the_plain_minimiser(plan: Plan) -> None:
     """Continuity: nothing but noise stands between the private and the plain model."""
-    parameters = plan.parameters(1e4, 0.5) | {"classes": [0, 1, 2], "regularization": 0.05, "random_state": 0}
+    parameters = plan.parameters(1e4, 0.5, expected=len(X)) | {"classes": [0, 1, 2], "regularization": 0.05}
+    parameters["random_state"] = 0
     model = fitted(PrivateLogisticRegression, **parameters).fit(X, Y)
     plain = fitted(PrivateLogisticRegression, epsilon=math.inf, classes=[0, 1, 2], regularization=0.05).fit(
         X, Y

@@ -23,7 +23,7 @@ from privlearn.data import ArrayEncoder, Schema, SchemaEncoder
 from privlearn.erm import Logistic, Problem, minimise
 from privlearn.errors import BudgetExceeded, SchemaError
 from privlearn.estimators import fitting
-from tests.support.combinations import PLANS, Plan, every_plan, hockey_stick
+from tests.support.combinations import Plan, every_plan, hockey_stick
 from tests.support.rows import dense
 
 RNG = np.random.default_rng(2)
@@ -199,12 +199,12 @@ def test_weights_are_not_read_from_the_data() -> None:
         model().fit(X, Y, sample_weight=np.ones(60))
 
 
-@pytest.mark.parametrize("plan", PLANS[::2], ids=str)
+@every_plan
 def test_ledger_is_charged_before_the_data_is_used(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Defect: budget charged after the query ran. The cost must be durable when the solver first sees the rows."""
-    ledger = Ledger.create(tmp_path / "budgets.db", "census", Guarantee(1.0, 1e-3))
+    ledger = Ledger.create(tmp_path / "budgets.db", "census", Guarantee(1.0, 1e-3, plan.neighbours))
     seen = []
 
     def looking(problem: Any, **options: Any) -> Any:

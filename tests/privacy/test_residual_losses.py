@@ -18,9 +18,9 @@ from privlearn.erm import ClippedSquare, Huber
 from tests.support.combinations import Plan
 
 EPSILON, DELTA, ALARM = 1.3, 1e-4, 1e-6
-DIRECTIONS = {"zero_out": 1, "replace_one": 2}
+DIRECTIONS = {"zero_out": 1, "add_remove": 1, "replace_one": 2}
 LOSSES = [Huber(0.2), Huber(0.02), ClippedSquare(0.5)]
-both_relations = pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
+every_relation = pytest.mark.parametrize("neighbours", DIRECTIONS)
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=str)
 
 
@@ -38,7 +38,7 @@ def free_ratio(epsilon: float, delta: float, directions: int) -> float:
     return float(brentq(lambda m: free_delta(epsilon, m, directions) - delta, 1e-3, 10.0, xtol=1e-13))
 
 
-@both_relations
+@every_relation
 @every_loss
 def test_scale_is_that_of_the_theorem(neighbours: str, loss: Any) -> None:
     plan = Plan("objective", "gaussian", "tight", neighbours)
@@ -49,7 +49,7 @@ def test_scale_is_that_of_the_theorem(neighbours: str, loss: Any) -> None:
     assert mechanism.noise_scale == pytest.approx(expected, rel=1e-6)
 
 
-@both_relations
+@every_relation
 @pytest.mark.parametrize("loss", ["huber", "clipped_square"])
 def test_released_coefficients_have_that_noise(neighbours: str, loss: str) -> None:
     """With features of zeros the minimiser is -b / (N Lambda), so the release is noise alone."""
@@ -58,6 +58,7 @@ def test_released_coefficients_have_that_noise(neighbours: str, loss: str) -> No
         epsilon=EPSILON,
         delta=DELTA,
         neighbours=neighbours,
+        expected_records=n if neighbours == "add_remove" else None,
         mechanism="objective",
         loss=loss,
         norm_bound=1.0,
@@ -90,7 +91,7 @@ def halved(mechanism: Any) -> Any:
     return dataclasses.replace(mechanism, noise_scale=mechanism.noise_scale / 2.0)
 
 
-@both_relations
+@every_relation
 @every_loss
 @pytest.mark.parametrize("regularization", [0.05, 3.0, 100.0])  # raised to keep the slack; between; strong
 def test_gaussian_promise_on_a_line(neighbours: str, loss: Any, regularization: float) -> None:
@@ -101,7 +102,7 @@ def test_gaussian_promise_on_a_line(neighbours: str, loss: Any, regularization: 
         assert worst_delta(halved(mechanism)) > 0.01
 
 
-@both_relations
+@every_relation
 @every_loss
 @pytest.mark.parametrize("calibration", ["tight", "cms11"])
 @pytest.mark.parametrize("regularization", [0.05, 100.0])
@@ -118,7 +119,7 @@ def test_pure_promise_on_a_line(neighbours: str, loss: Any, calibration: str, re
         assert worst(halved(mechanism)) > 1.5
 
 
-@both_relations
+@every_relation
 @every_loss
 @pytest.mark.parametrize("order", [2.0, 10.0])
 def test_renyi_cost_covers_the_exact_one(neighbours: str, loss: Any, order: float) -> None:

@@ -156,6 +156,28 @@ class TestPartition:
             divergence = hockey_stick(self.law(search, bits, parts), self.law(search, changed, parts), at)
             assert divergence <= allowed + 1e-9
 
+    def scattered_law(self, search: Partition, bits: Bits) -> Array:
+        """Of parts that each record draws on its own: the mean over all draws."""
+        laws = []
+        for drawn in itertools.product(range(3), repeat=len(bits)):
+            parts = [[place for place, part in enumerate(drawn) if part == wanted] for wanted in range(3)]
+            laws.append(self.law(search, bits, parts))
+        return np.asarray(np.mean(laws, axis=0))
+
+    def test_a_record_more_or_less_keeps_the_promise_of_scattered_parts(self) -> None:
+        """Every table of up to four records, none included, and every record that may join it."""
+        search = self.search(self.promise)
+        losses = []
+        for count in range(5):
+            for bits in itertools.product((0, 1), repeat=count):
+                for joined in (0, 1):
+                    one, other = self.scattered_law(search, bits), self.scattered_law(search, (*bits, joined))
+                    told = one > 0
+                    losses.append(float(np.max(np.abs(np.log(one[told] / other[told])))))
+        assert max(losses) <= search.spends().epsilon
+        # each record is in a third of the draws where it matters most, so that little of the promise is used
+        assert max(losses) > 0.2 * search.spends().epsilon
+
     def test_every_record_is_in_one_part(self) -> None:
         for rows, count in ((7, 3), (100, 6), (5, 5)):
             parts = split_places(rows, count, SecureRandomness())

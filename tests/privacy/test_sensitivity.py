@@ -23,6 +23,7 @@ from privlearn.erm import (
     minimise_multinomial,
 )
 from privlearn.mechanisms import Task
+from privlearn.relation import RELATIONS
 
 LOSSES = losses_of("margin")
 
@@ -44,16 +45,19 @@ class Neighbouring:
 
 @st.composite
 def neighbouring(draw: Any, loss: Any) -> Neighbouring:
-    """A few random rows; one person's are exchanged, or deleted (weight zero)."""
+    """A few random rows; one person's are exchanged, deleted (weight zero), or not there and not counted."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     dimension, total = draw(st.integers(1, 3)), draw(st.integers(2, 6))
-    neighbours: str = draw(st.sampled_from(["replace_one", "zero_out"]))
+    neighbours: str = draw(st.sampled_from(list(RELATIONS)))
     kind = draw(st.sampled_from(["single", "several", "averaged"]))
     owned = 1 if kind == "single" else draw(st.integers(1, 3))
     weight_bound = draw(st.sampled_from([1.0, 0.3, 5.0]))
+    counted = total + owned if kind == "several" else total
     task = Task(
         loss,
-        total + owned if kind == "several" else total,
+        counted
+        if neighbours != "add_remove"
+        else draw(st.integers(1, 12)),  # a guess, too small or too large
         dimension,
         1,
         draw(st.sampled_from([0.01, 0.3, 2.0])),
@@ -68,6 +72,8 @@ def neighbouring(draw: Any, loss: Any) -> Neighbouring:
     mine = [(_rows(rng, owned, dimension), np.full(owned, share * weight_bound)) for _ in range(2)]
     if neighbours == "zero_out":
         mine[1] = mine[1][0], 0.0 * mine[1][1]
+    if neighbours == "add_remove":
+        mine[1] = mine[1][0][:0], mine[1][1][:0]
     one, other = ((np.vstack([rows, others[0]]), np.append(w, others[1])) for rows, w in mine)
     return Neighbouring(task, one, other)
 
@@ -141,11 +147,15 @@ def _extreme(neighbours: str, owned: int, averaged: bool, loss: Any) -> Neighbou
     task = Task(loss, total, 2, 1, 1.0, 1e-10, neighbours, weight_bound, counts, averaged)
     rows = np.tile([LONGEST, 0.0], (owned, 1))
     weights = np.full(owned, weight_bound / (owned if averaged else 1))
-    replaced = (-rows, weights) if neighbours == "replace_one" else (rows, 0.0 * weights)
-    return Neighbouring(task, (rows, weights), replaced)
+    others = {
+        "replace_one": (-rows, weights),
+        "zero_out": (rows, 0.0 * weights),
+        "add_remove": (rows[:0], weights[:0]),
+    }
+    return Neighbouring(task, (rows, weights), others[neighbours])
 
 
-@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
+@pytest.mark.parametrize("neighbours", RELATIONS)
 @pytest.mark.parametrize(("owned", "averaged"), [(1, False), (3, False), (3, True)])
 @pytest.mark.parametrize("loss", [HuberHinge(), Hinge()], ids=str)
 def test_worst_person_moves_the_minimiser_as_far_as_stated(
@@ -156,7 +166,7 @@ def test_worst_person_moves_the_minimiser_as_far_as_stated(
     assert moved >= 0.99 * case.task.minimiser_sensitivity
 
 
-@pytest.mark.parametrize("neighbours", ["replace_one", "zero_out"])
+@pytest.mark.parametrize("neighbours", RELATIONS)
 @pytest.mark.parametrize(("owned", "averaged"), [(1, False), (3, True)])
 def test_worst_person_moves_the_jacobian_as_far_as_stated(
     neighbours: str, owned: int, averaged: bool
@@ -170,14 +180,16 @@ def test_worst_person_moves_the_jacobian_as_far_as_stated(
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(2, 4))
-def test_multinomial_minimiser_moves_no_further_than_stated(seed: int, classes: int) -> None:
+@given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.sampled_from(["replace_one", "add_remove"]))
+def test_multinomial_minimiser_moves_no_further_than_stated(seed: int, classes: int, neighbours: str) -> None:
     """All classes together: one vector of classes x features, with sqrt(2) as the slope of a record."""
     rng = np.random.default_rng(seed)
-    task = Task(Multinomial(), 5, 2 * classes, 1, 0.1, 1e-10, "replace_one")
+    task = Task(Multinomial(), 5, 2 * classes, 1, 0.1, 1e-10, neighbours)
     rows, labels = _rows(rng, 5, 2), rng.integers(0, classes, 5)
-    other_rows, other_labels = rows.copy(), labels.copy()
-    other_rows[0], other_labels[0] = -rows[0], (labels[0] + 1) % classes
+    other_rows, other_labels = rows[1:], labels[1:]
+    if neighbours == "replace_one":
+        other_rows, other_labels = rows.copy(), labels.copy()
+        other_rows[0], other_labels[0] = -rows[0], (labels[0] + 1) % classes
     found = [
         minimise_multinomial(x, y, classes, regularization=0.1, total=5).coefficients
         for x, y in ((rows, labels), (other_rows, other_labels))

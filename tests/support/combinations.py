@@ -36,13 +36,14 @@ class Plan:
             Task(**usual | task), self.guarantee(epsilon, delta), self.noise, self.calibration
         )
 
-    def parameters(self, epsilon: float, delta: float = 1e-4) -> dict[str, Any]:
-        """The same as parameters of an estimator."""
+    def parameters(self, epsilon: float, delta: float = 1e-4, expected: int = 1000) -> dict[str, Any]:
+        """The same as parameters of an estimator, which expects so many records where their number is private."""
         promise = self.guarantee(epsilon, delta)
         return {
             "epsilon": epsilon,
             "delta": promise.delta,
             "neighbours": self.neighbours,
+            "expected_records": None if RELATIONS[self.neighbours].count_is_public else expected,
             "mechanism": self.mechanism,
             "noise": self.noise,
             "calibration": self.calibration,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -68,17 +69,18 @@ def random_rows(count: int, dimension: int, seed: int) -> tuple[Array, Array]:
     return rows, signs
 
 
-def parties_of(mechanism: SummedMechanism, rows: Array, signs: Array, sizes: Sequence[int]) -> list[Party]:
-    """Consecutive rows to each party, weighted as the mechanism wants it."""
+def parties_of(
+    mechanism: SummedMechanism, rows: Array, signs: Array, sizes: Sequence[int], missing: int | None = None
+) -> list[Party]:
+    """Consecutive rows to each party, weighted as the mechanism wants it; one that is missing is still expected."""
     uniform, task, total = mechanism.calibration == "uniform", mechanism.task, sum(sizes)
-    return [
-        Party(
-            task,
-            MemoryOracle(training_rows(rows[places], signs[places]), task),
-            1.0 / len(sizes) if uniform else len(places) / total,
-        )
-        for places in np.split(np.arange(total), np.cumsum(sizes)[:-1])
-    ]
+    parties = []
+    for places in np.split(np.arange(total), np.cumsum(sizes)[:-1]):
+        here = places[places != missing]
+        held = dataclasses.replace(training_rows(rows[here], signs[here]), total=len(places))
+        weight = 1.0 / len(sizes) if uniform else len(places) / total
+        parties.append(Party(task, MemoryOracle(held, task), weight))
+    return parties
 
 
 def training_rows(rows: Array, signs: Array) -> TrainingRows:

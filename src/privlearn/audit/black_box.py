@@ -33,7 +33,7 @@ _NO_BOUND = Finding(
 
 @dataclass(frozen=True, eq=False)
 class LabelledPair:
-    """Two tables that differ in their first record."""
+    """Two tables that differ in their first record, which one of them may not have."""
 
     name: str
     one: tuple[Array, NDArray[Any]]
@@ -92,8 +92,8 @@ def audit_fits(
         ``fits(X, y, seeds)`` fits once for each seed and returns the released numbers, of shape
         (fits, rows, columns): one row per class.
     guarantee : Guarantee
-        What is promised. A promise for ``zero_out`` (or add-remove) neighbours is tested as what it implies for
-        ``replace_one``: twice the epsilon.
+        What is promised. A promise for ``add_remove`` is tested on tables with one record more and less; one for
+        ``zero_out`` as what it implies for ``replace_one``: twice the epsilon.
     subject : str
         What the report calls it.
     norm_bound : float
@@ -108,7 +108,7 @@ def audit_fits(
     """
     if runs < SCREENING * FEWEST_RUNS:
         raise InvalidParameter(f"an audit needs at least {SCREENING * FEWEST_RUNS} runs, not {runs}")
-    pairs = worst_tables(norm_bound, n_features, labels)
+    pairs = worst_tables(norm_bound, n_features, labels, counted=guarantee.relation.count_is_public)
     seeds = iter(range(seed, seed + 10**9))
     tell = progress or (lambda stage: None)
 
@@ -134,8 +134,13 @@ def audit_fits(
     return AuditReport.of(subject, findings)
 
 
-def worst_tables(norm_bound: float, n_features: int, labels: Sequence[Any]) -> list[LabelledPair]:
-    """One person's row turned round, silenced or labelled otherwise; beside them silent rows of every label."""
+def worst_tables(
+    norm_bound: float, n_features: int, labels: Sequence[Any], *, counted: bool = True
+) -> list[LabelledPair]:
+    """One person's row turned round, silenced or labelled otherwise; beside them silent rows of every label.
+
+    Where records are not counted, ``counted=False``, the row is there or it is not.
+    """
     if not 0 < norm_bound < math.inf or n_features < 1 or len(labels) < 2:
         raise InvalidParameter("give norm_bound above 0, at least one feature and at least two labels")
     row = norm_bound * np.eye(n_features)[0]
@@ -146,6 +151,12 @@ def worst_tables(norm_bound: float, n_features: int, labels: Sequence[Any]) -> l
 
     crowd = np.tile(row / 2.0, (len(classes), 1))
     last = labels[-1]
+    if not counted:
+        return [
+            LabelledPair("row left out", table(row, last), (silent, classes)),
+            LabelledPair("row of another label left out", table(row, labels[0]), (silent, classes)),
+            LabelledPair("row left out of a crowd", table(row, last, crowd), (crowd, classes)),
+        ]
     return [
         LabelledPair("row silenced", table(row, last), table(0.0 * row, last)),
         LabelledPair("row turned round", table(row, last), table(-row, last)),
@@ -198,7 +209,9 @@ def promise_for_replacement(guarantee: Guarantee) -> tuple[float, float]:
 
 
 def _empirical(one: Array, other: Array, guarantee: Guarantee, confidence: float, pair: str) -> Finding:
-    epsilon, delta = promise_for_replacement(guarantee)
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+    if guarantee.relation.count_is_public:
+        epsilon, delta = promise_for_replacement(guarantee)
     bound = epsilon_bound(_flat(one), _flat(other), delta=delta, confidence=confidence)
     return judge_bound(bound, epsilon, pair)
 

@@ -279,7 +279,7 @@ def _plausible_size(mechanism: Any, vectors: Array) -> Finding:
     task, strength = mechanism.task, mechanism.effective_regularization
     allowed = ball_radius(task) + mechanism.solver_distance + _noise_norm(mechanism, mechanism.noise_scale)
     if mechanism.perturbs == "objective":
-        pull = task.loss.lipschitz * task.weight_bound
+        pull = task.loss.lipschitz * task.mass_bound
         pull += _noise_norm(mechanism, mechanism.noise_scale) / task.total
         allowed = pull / strength + _noise_norm(mechanism, mechanism.tolerance_noise_scale)
     largest = float(np.max(np.linalg.norm(vectors, axis=1)))

@@ -17,7 +17,8 @@ LONGEST = 1.0 - 1e-12  # norm of a record that rounding must not make longer tha
 class Records:
     """Those that are not silent: rows x (times the label's sign for a margin loss), and what regression subtracts.
 
-    A record of zeros has a constant loss: it is a deleted one, and need not be listed.
+    A record of zeros has a constant loss: it is a deleted one, and is not listed where one that is not there is not
+    counted either.
     """
 
     rows: Array
@@ -40,8 +41,18 @@ class Pair:
 def worst_pairs(task: Task) -> list[Pair]:
     """Neighbours under the task's relation, in its dimension; at most as many records as it has."""
     if task.loss.sees == "residual":
-        return _residual_pairs(task)
-    return _line_pairs(task) if task.dimension == 1 else _plane_pairs(task)
+        pairs = _residual_pairs(task)
+    else:
+        pairs = _line_pairs(task) if task.dimension == 1 else _plane_pairs(task)
+    if task.relation.count_is_public:
+        return pairs
+    return [Pair(pair.name, _listed(pair.one), _listed(pair.other)) for pair in pairs]
+
+
+def _listed(records: Records) -> Records:
+    """Without those that are silent."""
+    speaks = records.rows.any(axis=1)
+    return Records(records.rows[speaks], records.offsets[speaks])
 
 
 def _line_pairs(task: Task) -> list[Pair]:

@@ -53,7 +53,17 @@ Neighbouring = Annotated[
     str,
     typer.Option(
         "--neighbours",
-        help="Who is indistinguishable: replace_one (a person's record is exchanged) or zero_out (left out).",
+        help="Who is indistinguishable: replace_one (a person's record is exchanged), zero_out (left out) or "
+        "add_remove (not there, nor counted).",
+    ),
+]
+ExpectedRecords = Annotated[
+    int | None,
+    typer.Option(
+        "--expected-records",
+        metavar="NUMBER",
+        help="With add_remove: how many records there are about, from public knowledge.",
+        show_default=False,
     ),
 ]
 

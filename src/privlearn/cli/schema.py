@@ -14,6 +14,7 @@ from privlearn.cli.options import (
     AcceptWeakPrivacy,
     ChargedDataset,
     ChargedLedger,
+    ExpectedRecords,
     Force,
     Neighbouring,
     Note,
@@ -66,6 +67,7 @@ def discover(
     ],
     delta: Annotated[float, typer.Option(help="Above 0 (say 1e-6) bounds are better; lists need it.")] = 0.0,
     neighbours: Neighbouring = "replace_one",
+    expected_records: ExpectedRecords = None,
     ledger: ChargedLedger = None,
     dataset: ChargedDataset = None,
     note: Note = None,
@@ -90,7 +92,9 @@ def discover(
     from privlearn.data.schema.schema import is_yaml
     from privlearn.data.sources.files import read_records
     from privlearn.discovery import discover as buy
+    from privlearn.relation import relation_named
 
+    relation_named(neighbours).check_expected(expected_records)
     is_yaml(out)  # refuses names that a schema cannot have
     check_writable(out, force)
     draft = SchemaDraft.load(schema)
@@ -104,6 +108,7 @@ def discover(
             epsilon=epsilon,
             delta=delta,
             neighbours=neighbours,
+            expected_records=expected_records,
             ledger=budget,
             accept_weak_privacy=accept_weak_privacy,
             random_state=seed,

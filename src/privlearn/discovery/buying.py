@@ -13,7 +13,7 @@ from privlearn.data.schema.columns import Value
 from privlearn.data.schema.draft import Bound
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.table import column_names
-from privlearn.errors import DataError, InvalidParameter
+from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Budget, Charge, Cost
 from privlearn.mechanisms.oracle import Cells, Histogram, TableOracle
@@ -28,6 +28,7 @@ def discover(
     epsilon: float,
     delta: float = 0.0,
     neighbours: str = "replace_one",
+    expected_records: int | None = None,
     ledger: Budget | None = None,
     accept_weak_privacy: bool = False,
     random_state: int | np.random.Generator | None = None,
@@ -47,7 +48,9 @@ def discover(
         The price of all bounds and lists together.
     delta : float, default=0.0
         Above 0 it makes bounds more accurate; lists need it.
-    neighbours : {"replace_one", "zero_out"}, default="replace_one"
+    neighbours : {"replace_one", "zero_out", "add_remove"}, default="replace_one"
+    expected_records : int, optional
+        With ``add_remove``: how many records, or persons, there are about, from public knowledge.
     ledger : Ledger, optional
         Budget to charge. A Renyi ledger takes bounds only, not lists.
     accept_weak_privacy : bool, default=False
@@ -78,10 +81,11 @@ def discover(
         raise InvalidParameter(
             "nothing is marked: write `buy` where a bound or a list is not known, e.g. lower: buy"
         )
+    guarantee.relation.check_expected(expected_records)
     records = _one_row_a_person(_checked(table, draft), draft.stand_in)
     plan = Discovery.calibrate(
         guarantee,
-        records=records.num_rows,
+        records=guarantee.relation.total(records.num_rows, expected_records),
         rows_per_person=draft.stand_in.rows_per_person,
         bounds=len(draft.bounds),
         anchors=len(draft.centres) + len({bound.column for bound in draft.bounds}),
@@ -111,8 +115,6 @@ def _checked(table: Any, draft: SchemaDraft) -> pa.Table:
     roles = [wanted.target.name if wanted.target else None, wanted.person]
     rows = as_table(table, [*wanted.columns, *(name for name in roles if name is not None)])
     refuse_unclear_persons(wanted, column_names(table))
-    if rows.num_rows == 0:
-        raise DataError("the table has no rows: give at least one")
     encoder = SchemaEncoder(wanted)
     for _ in encoder.encoded(rows).blocks():
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ from privlearn.estimators.inputs import target_column
 from privlearn.estimators.learner import ReleasingLearner, check_array_shape
 from privlearn.ledger import Charge
 from privlearn.randomness import randomness_from
+from privlearn.relation import relation_named
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
 from privlearn.release.encoders import base_of
@@ -88,7 +90,11 @@ class PrivateLinearModel(ReleasingLearner):
         if isinstance(self.ledger, str | Path):
             raise InvalidParameter("ledger must be a Ledger, not a path: Ledger.open('budgets.db', 'census')")
         self.chosen_loss()  # refuse what cannot be before reading what may be long
-        return Fitting(self, self._lift(self.read_rows(X, y, private)))
+        relation = relation_named(self.neighbours)
+        relation.check_expected(self.expected_records)
+        rows = self.read_rows(X, y, private)
+        public = dataclasses.replace(rows, total=relation.total(rows.total, self.expected_records))
+        return Fitting(self, self._lift(public))
 
     def publish(self, release: Release) -> None:
         """Become the fitted estimator of a model that may leave."""

@@ -85,9 +85,9 @@ class Fitting:
         """The same work on other rows of the same space."""
         return dataclasses.replace(self, rows=rows)
 
-    def take(self, places: Places) -> Fitting:
-        """The same work on some of its rows."""
-        return self.on(self.rows.take(places))
+    def take(self, places: Places, expected: int | None = None) -> Fitting:
+        """The same work on some of its rows; see `TrainingRows.take`."""
+        return self.on(self.rows.take(places, expected))
 
     def of(self, estimator: ReleasingLearner) -> Fitting:
         """The work of another estimator, one that reads and lifts rows alike, on the same rows."""

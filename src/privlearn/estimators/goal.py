@@ -197,7 +197,7 @@ class TrainingRows:
         ``None`` for objects that only a kernel can read.
     goal : Goal
     total : int
-        Number of records, or of persons where their rows are averaged.
+        Number of records, or of persons where their rows are averaged; in what is learnt from, the public number.
     person_weights : array, optional
         1/m for each of a person's m rows, where they are averaged.
     rows_per_person : int
@@ -233,15 +233,16 @@ class TrainingRows:
             coefficients = self.landmarks.kernel_coefficients(coefficients)
         return self.goal.model(cast(Encoder, self.encoder), coefficients, loss)
 
-    def take(self, places: Places) -> TrainingRows:
-        """Some of the rows, as if there were no others."""
+    def take(self, places: Places, expected: int | None = None) -> TrainingRows:
+        """Some of the rows, as if there were no others; so many are expected where their number is private."""
         weights = None if self.person_weights is None else self.person_weights[places]
+        counted = len(places) if weights is None else max(1, round(float(weights.sum())))
         return dataclasses.replace(
             self,
             features=self.features[places],
             goal=self.goal.take(places),
             person_weights=weights,
-            total=len(places) if weights is None else max(1, round(float(weights.sum()))),
+            total=counted if expected is None else expected,
         )
 
 

@@ -76,9 +76,9 @@ def target_column(schema: Schema, X: Any, y: Any) -> tuple[Target, Any]:
 def encode_table(encoder: SchemaEncoder, X: Any, goal: Goal, answers: int) -> TrainingRows:
     """A table with so many labels or target values."""
     refuse_unclear_persons(encoder.schema, column_names(X))
-    features = encoder.encode(X)
+    features = encoder.encode(X, may_be_empty=True)
     if features.shape[0] != answers:
-        raise DataError(f"the table has {features.shape[0]} rows but there are {answers} labels")
+        raise DataError("the table has more or fewer rows than there are labels: give one label for each row")
     if encoder.schema.person is None:
         return TrainingRows(features, encoder, goal, answers, rows_per_person=encoder.schema.rows_per_person)
     weights, persons = encoder.person_weights(X)

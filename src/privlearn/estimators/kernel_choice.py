@@ -63,7 +63,7 @@ def _to_fourier(estimator: Lifts, kernel: Kernel, rows: TrainingRows) -> Trainin
     if base is None:
         raise InvalidParameter("Fourier features need rows of numbers: pass schema=... or norm_bound=...")
     features = FourierFeatures(kernel, base.dimension, estimator.fourier_pairs, estimator.fourier_seed)
-    lifted = features.transform(rows.features, dtype=np.float32)
+    lifted = features.transform(rows.features, dtype=np.float32, may_be_empty=True)
     return dataclasses.replace(rows, encoder=FourierEncoder(base, features), features=lifted)
 
 
@@ -73,7 +73,7 @@ def _to_landmarks(kernel: Kernel, public_points: Any, rows: TrainingRows) -> Tra
     landmarks = LandmarkFeatures(kernel, encoded)
     # By the public number of records or persons: how many rows a person has must not change everybody's precision.
     dtype = np.float32 if rows.total * landmarks.dimension > _LARGE else np.float64
-    lifted = landmarks.transform(rows.features, dtype=dtype)
+    lifted = landmarks.transform(rows.features, dtype=dtype, may_be_empty=True)
     encoder = KernelEncoder(base, landmarks.kernel, landmarks.public_points)
     points = np.asarray(landmarks.transform(encoded), dtype=np.float64)
     return dataclasses.replace(rows, encoder=encoder, features=lifted, landmarks=landmarks, points=points)

@@ -25,7 +25,7 @@ from privlearn.estimators.session_task import session_facts, session_gap, sessio
 from privlearn.estimators.targets import NumberLearner
 from privlearn.features.kernel import Kernel, as_matrix
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.session.task import KernelTask, kernel_rounding
+from privlearn.mechanisms.session.task import KernelTask, kernel_rounding, refuse_private_count
 from privlearn.mechanisms.task import Task
 from privlearn.release.encoders import Encoder, describe_encoding
 
@@ -140,6 +140,8 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
             raise InvalidParameter(
                 "a session computes kernels itself: pass kernel=k, a function, not 'precomputed'"
             )
+        if isinstance(self.guarantee, Guarantee):
+            refuse_private_count(self.guarantee.relation)
         self.chosen_loss()  # refuse what cannot be before reading what may be long
         rows = self.read_rows(*first_rows_of_persons(self.schema, X, y, LARGEST), private=True)
         _check_count(rows.total)

@@ -74,8 +74,9 @@ class Learner(BaseEstimator, ABC):
         if self._takes_objects:
             return TrainingRows(X, None, goal, rows)
         norm_bound = _largest_norm(X) if self.norm_bound is None else self.norm_bound
-        encoder = ArrayEncoder(norm_bound, check_array_shape(X), fit_intercept=self.fit_intercept)
-        features = encoder.encode(X)
+        columns = check_array_shape(X, may_be_empty=True)
+        encoder = ArrayEncoder(norm_bound, columns, fit_intercept=self.fit_intercept)
+        features = encoder.encode(X, may_be_empty=True)
         validate_data(self, X, reset=True, skip_check_array=True)
         return TrainingRows(features, encoder, goal, features.shape[0])
 
@@ -85,7 +86,7 @@ class Learner(BaseEstimator, ABC):
             raise InvalidParameter(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if self._takes_objects:
             return
-        check_array_shape(X)
+        check_array_shape(X, may_be_empty=True)
         if private and self.norm_bound is None:
             raise InvalidParameter(
                 "say how long a row may be, from public knowledge: "
@@ -121,6 +122,7 @@ class ReleasingLearner(Learner):
     epsilon: float | None
     delta: float
     neighbours: str
+    expected_records: int | None
     mechanism: str
     noise: str
     calibration: str
@@ -155,7 +157,7 @@ class KernelParameters:
         )
 
 
-def check_array_shape(X: Any) -> int:
+def check_array_shape(X: Any, *, may_be_empty: bool = False) -> int:
     """Number of columns of what must be a matrix, with the messages that scikit-learn's users know."""
     matrix: Any = X if sparse.issparse(X) else np.asarray(X)
     shape = matrix.shape
@@ -168,7 +170,7 @@ def check_array_shape(X: Any) -> int:
         raise DataError("Complex data not supported: give real numbers.")
     if shape[1] == 0:
         raise DataError(f"0 feature(s) (shape={shape}) while a minimum of 1 is required.")
-    if shape[0] == 0:
+    if shape[0] == 0 and not may_be_empty:
         raise DataError(f"0 sample(s) (shape={shape}) while a minimum of 1 is required.")
     return int(shape[1])
 
@@ -181,4 +183,4 @@ def _largest_norm(X: Any) -> float:
     )
     if not np.isfinite(rows.data).all():
         raise DataError(f"X has NaN or infinite entries: fill them in, or drop those rows ({ON_DROPPING})")
-    return float(np.sqrt(np.max(rows.multiply(rows).sum(axis=1)))) or 1.0
+    return float(np.sqrt(np.max(rows.multiply(rows).sum(axis=1), initial=0.0))) or 1.0

@@ -33,8 +33,11 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
         Privacy loss; `fit` refuses while it is not stated. ``math.inf`` gives the plain minimiser and promises nothing.
     delta : float, default=0.0
         Above 0 (say 1e-6, well below 1/n) it buys Gaussian noise, which does not grow with the number of features.
-    neighbours : {"replace_one", "zero_out"}, default="replace_one"
+    neighbours : {"replace_one", "zero_out", "add_remove"}, default="replace_one"
         Which two data sets are indistinguishable; see `Guarantee`.
+    expected_records : int, optional
+        With ``add_remove``, where the number of records is private: how many there are about (persons, if the schema
+        has a person column), from public knowledge. It takes the place of n everywhere.
     schema : Schema, optional
         Public description of a table; ``fit`` then takes raw tables. Or declare the next two, for plain arrays.
     norm_bound : float, optional
@@ -88,6 +91,7 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
         epsilon: float | None = None,
         delta: float = 0.0,
         neighbours: str = "replace_one",
+        expected_records: int | None = None,
         schema: Schema | None = None,
         norm_bound: float | None = None,
         classes: Sequence[Any] | None = None,
@@ -107,6 +111,7 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
         self.epsilon = epsilon
         self.delta = delta
         self.neighbours = neighbours
+        self.expected_records = expected_records
         self.schema = schema
         self.norm_bound = norm_bound
         self.classes = classes

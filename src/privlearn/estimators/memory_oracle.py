@@ -97,7 +97,7 @@ class MemoryOracle(DataOracle):
     def _minimiser(
         self, signs: list[Array], number: int, linear: Array | None, regularization: float
     ) -> Array:
-        rows, task = self._rows, self._task
+        rows = self._rows
         problem = Problem(
             rows.features,
             signs[number],
@@ -108,6 +108,7 @@ class MemoryOracle(DataOracle):
             linear,
             offsets=rows.goal.offsets,
         )
+        task = self._within_reach(regularization, linear)
         progress = self._counted(number, len(signs))
         return minimise(problem, tolerance=task.tolerance, gap=task.gap, progress=progress).coefficients
 
@@ -120,9 +121,20 @@ class MemoryOracle(DataOracle):
             regularization=regularization,
             total=rows.total,
             row_weights=rows.weights,
-            tolerance=self._task.tolerance,
+            tolerance=self._within_reach(regularization, None).tolerance,
             progress=self._counted(0, 1),
         ).coefficients
+
+    def _within_reach(self, regularization: float, linear: Array | None) -> Task:
+        """PRIVATE where the number of records is: what the task states; on a table larger than it speaks of, what
+        rounding leaves, since a solver that gave up on so many rows would tell how many there are.
+        """
+        weights = self._rows.weights
+        mass = float(self._rows.features.shape[0] if weights is None else weights.sum()) / self.total
+        if mass <= self._task.mass_bound:
+            return self._task
+        longest = 0.0 if linear is None else float(np.linalg.norm(linear))
+        return self._task.certifiable(regularization=regularization, linear_norm=longest, mass=mass)
 
     def _counted(self, problem: int, problems: int) -> Callable[[int, float], None] | None:
         progress = self._progress

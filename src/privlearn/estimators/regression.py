@@ -80,6 +80,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
         epsilon: float | None = None,
         delta: float = 0.0,
         neighbours: str = "replace_one",
+        expected_records: int | None = None,
         schema: Schema | None = None,
         norm_bound: float | None = None,
         target_bounds: tuple[float, float] | None = None,
@@ -106,6 +107,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
         self.epsilon = epsilon
         self.delta = delta
         self.neighbours = neighbours
+        self.expected_records = expected_records
         self.schema = schema
         self.norm_bound = norm_bound
         self.target_bounds = target_bounds

@@ -60,6 +60,6 @@ def _least_gap(task: Task, kernel: Kernel, dimension: int) -> float:
         task.loss,
         task.regularization,
         rows=LARGEST_SUM if task.averaged else task.total,
-        weight_bound=task.weight_bound,
+        weight_bound=task.mass_bound,
         gram_error=kernel_rounding(kernel, dimension),
     )

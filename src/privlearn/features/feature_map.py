@@ -41,7 +41,7 @@ class FeatureMap(ABC):
     def _fill(self, X: Any, out: Features) -> None:
         """Write the features of the points X into ``out``."""
 
-    def transform(self, X: Any, dtype: Precision = np.float64) -> Features:
+    def transform(self, X: Any, dtype: Precision = np.float64, *, may_be_empty: bool = False) -> Features:
         """Features of every point, of shape (n, dimension).
 
         Parameters
@@ -49,9 +49,13 @@ class FeatureMap(ABC):
         X : array, CSR matrix, or the sequence that the kernel takes
         dtype : float64 or float32
             In which the features are kept; float32 needs half the memory.
+        may_be_empty : bool, default=False
+            Whether there may be no point, of which the kernel is then not asked.
         """
         kind, rows = _precision(dtype), _sliceable(X)
-        features: Features = np.empty((row_count(rows), self.dimension), dtype=kind)
+        features: Features = np.empty(
+            (row_count(rows, may_be_empty=may_be_empty), self.dimension), dtype=kind
+        )
         for part in _slices(len(features), BLOCK):
             self._write(rows[part], features[part])
         return features

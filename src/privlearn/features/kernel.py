@@ -39,12 +39,12 @@ def as_points(X: Any) -> Points:
     return dense
 
 
-def row_count(X: Any) -> int:
+def row_count(X: Any, *, may_be_empty: bool = False) -> int:
     """Number of points in a matrix or in any sequence of objects."""
     if isinstance(X, str | bytes):
         raise DataError("one text is not a sequence of points: put it in a list")
     count = int(X.shape[0]) if hasattr(X, "shape") else safely(lambda: len(X), "the points have no length")
-    if count == 0:
+    if count == 0 and not may_be_empty:
         raise DataError("there are no points: give at least one")
     return count
 

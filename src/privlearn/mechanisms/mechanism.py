@@ -56,8 +56,9 @@ class Mechanism(ABC):
     def covers(self) -> str:
         """What the guarantee is about."""
         return (
-            "Everything in this file that depends on the records: the coefficients. Number of records, schema, class "
-            "labels, parameters and the solver's tolerance are public and enter as such."
+            "Everything in this file that depends on the records: the coefficients. "
+            f"{self.guarantee.relation.counted}, schema, class labels, parameters and the solver's tolerance are "
+            f"public and enter as such.{self.guarantee.relation.on_count}"
         )
 
     @property

@@ -30,7 +30,8 @@ class Task:
     loss : LossFacts
         Its ``lipschitz`` (L) bounds a record's gradient norm, its ``smoothness`` (c) a record's curvature.
     total : int
-        N, the number of records, or of persons when a person's rows are averaged. Public under both relations.
+        N, the public number of records, or of persons when a person's rows are averaged; where it is private, the
+        public number that is expected.
     dimension : int
         Coefficients of one problem.
     problems : int
@@ -39,7 +40,7 @@ class Task:
         As asked for; objective perturbation may raise it.
     tolerance : float
         Gradient norm at which the solver stops; it refuses to return above it. `certifiable` raises it where needed.
-    neighbours : {"replace_one", "zero_out"}
+    neighbours : {"replace_one", "zero_out", "add_remove"}
     weight_bound : float
         Largest class weight.
     rows_per_person : int
@@ -75,7 +76,13 @@ class Task:
                     f"{name} must be a finite number above 0, not {shown(getattr(self, name))}"
                 )
 
-    def certifiable(self, *, regularization: float | None = None, linear_norm: float = 0.0) -> Task:
+    def certifiable(
+        self,
+        *,
+        regularization: float | None = None,
+        linear_norm: float = 0.0,
+        mass: float | None = None,
+    ) -> Task:
         """The same task with a tolerance that the solver reaches on every table: the one asked for, or the least such.
 
         It follows from public facts alone, before any row is looked at, so that no solver's failure can tell two
@@ -87,6 +94,8 @@ class Task:
             What the mechanism has raised the task's own to.
         linear_norm : float, default=0.0
             Bound on the linear term that the mechanism adds to J.
+        mass : float, optional
+            Bound on the sum of the rows' weights over N; `mass_bound` by default.
 
         Raises
         ------
@@ -94,16 +103,17 @@ class Task:
             If there is none.
         """
         strength = self.regularization if regularization is None else regularization
+        mass = self.mass_bound if mass is None else mass
         if math.isinf(self.loss.smoothness):
             check_dimension(self.dimension)
-            least = least_gap(strength, dimension=self.dimension, weight_bound=self.weight_bound)
+            least = least_gap(strength, dimension=self.dimension, weight_bound=mass)
             asked = "gap"
         else:
             least = least_tolerance(
                 self.loss,
                 strength,
                 dimension=self.dimension,
-                weight_bound=self.weight_bound,
+                weight_bound=mass,
                 linear_norm=linear_norm,
             )
             asked = "tolerance"
@@ -125,8 +135,13 @@ class Task:
         return relation_named(self.neighbours)
 
     @property
+    def mass_bound(self) -> float:
+        """The most that the rows' weights add up to, over N."""
+        return self.weight_bound * self.relation.largest_table
+
+    @property
     def gradient_sensitivity(self) -> float:
-        """How far one person moves the sum of all gradients of one problem, at any w: 2 L, or L for zero_out."""
+        """How far one person moves the sum of all gradients of one problem, at any w: 2 L, or L if none is replaced."""
         return self.relation.gradients * self.loss.lipschitz * self.weight_bound * self.rows_per_person
 
     @property
@@ -152,7 +167,7 @@ class Task:
         """In how many directions a person's gradient may point either way; ``None`` if they are more than two.
 
         0: it is a multiple of one known vector, with a known sign (a monotone margin loss). Where the sign is open, as
-        for a residual: 1 direction if a record is zeroed out, 2 if it is replaced. A person with several rows, or
+        for a residual: 1 direction if a record is there or not, 2 if it is replaced. A person with several rows, or
         the multinomial loss, has more.
         """
         if self.rows_per_person > 1 or self.averaged or self.loss.sees == "classes":

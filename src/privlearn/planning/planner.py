@@ -34,7 +34,7 @@ class Plan(Forecast):
     Attributes
     ----------
     rows : int
-        Records (persons, if the schema has a person column).
+        Records (persons, if the schema has a person column), or how many are expected.
     guarantee : Guarantee
     mechanism : OutputPerturbation or ObjectivePerturbation
         Exactly what `fit` would run: its noise, its regularization, its constants.
@@ -99,7 +99,7 @@ def plan(estimator: PrivateLinearModel, rows: int, columns: int | None = None) -
     estimator : PrivateLogisticRegression, PrivateSVC or PrivateRegressor
         With all its parameters; it is not fitted.
     rows : int
-        Number of records, or of persons if the schema has a person column.
+        Number of records, or of persons if the schema has a person column; the expected one where it is private.
     columns : int, optional
         Number of columns of a plain array, for an estimator without schema and public points.
 
@@ -123,10 +123,14 @@ def plan(estimator: PrivateLinearModel, rows: int, columns: int | None = None) -
         raise InvalidParameter(
             "epsilon = inf adds no noise, so there is nothing to plan: give a finite epsilon"
         )
+    rows = check_count("rows", rows, MOST_ROWS)
     X, y = stand_ins(estimator, columns)
-    work = copy.copy(estimator).prepare(X, y, private=True)  # reading rows leaves its mark on an estimator
+    copied = copy.copy(estimator)  # reading rows leaves its mark on an estimator
+    if not guarantee.relation.count_is_public:
+        copied.expected_records = rows
+    work = copied.prepare(X, y, private=True)
     made = Plan(
-        check_count("rows", rows, MOST_ROWS),
+        rows,
         guarantee,
         unit_of(work.rows),
         work,

@@ -149,7 +149,7 @@ class Certified(ABC):
 
     @property
     def records(self) -> int:
-        """How many records, or persons, the promise is about; public."""
+        """How many records, or persons, the promise is about, or is expected to be about; public."""
         return self.task.total
 
     @property
@@ -238,6 +238,12 @@ class Certified(ABC):
     def _solver(self) -> dict[str, Any]:
         return {}
 
+    def _counted(self) -> dict[str, str]:
+        whom = "persons" if self.task.averaged else "records"
+        if self.guarantee.relation.count_is_public:
+            return {whom: f"{self.records} (public)"}
+        return {f"expected {whom}": f"{self.records} (public; how many there are is not)"}
+
     @property
     def facts(self) -> dict[str, str]:
         """Everything it states but the promise itself, in words."""
@@ -246,7 +252,7 @@ class Certified(ABC):
             **({"strength": self.weakness} if self.weakness else {}),
             "mechanism": self._title(),
             "loss": ", ".join(str(value) for value in task.loss.to_dict().values() if value is not None),
-            "persons" if task.averaged else "records": f"{self.records} (public)",
+            **self._counted(),
             **self._described(),
             "regularization": in_words(task.regularization),
             **{_spaced(name): in_words(value) for name, value in self.mechanism.constants().items()},

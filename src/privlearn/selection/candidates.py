@@ -18,7 +18,7 @@ from privlearn.mechanisms.search.search import Plan
 PROMISED = ("epsilon", "delta", "neighbours", "ledger", "accept_weak_privacy", "random_state")
 """The search's own: they are the guarantee, or keep its books."""
 
-_DECLARED = ("schema", "classes", "target_bounds", "progress")
+_DECLARED = ("schema", "expected_records", "classes", "target_bounds", "progress")
 
 Parameters = dict[str, Any]
 

@@ -16,7 +16,7 @@ from privlearn.estimators.fitting import Fitting
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.search.every_candidate import EveryCandidate
-from privlearn.mechanisms.search.partition import Partition, split_places
+from privlearn.mechanisms.search.partition import Partition, scatter_places, split_places
 from privlearn.mechanisms.search.public_tuning import PublicTuning
 from privlearn.mechanisms.search.random_stopping import RandomStopping
 from privlearn.mechanisms.search.search import Candidate, Plan, Search
@@ -81,17 +81,23 @@ def _every_will_do(guarantee: Guarantee, candidates: int, trials: int) -> bool:
 
 def partition(shop: Candidates, guarantee: Guarantee, randomness: Randomness) -> Method:
     """Candidate i is fitted on part i, and all are scored on the last part, which no candidate is fitted on."""
-    *parts, last = split_places(shop.work(0).rows.features.shape[0], len(shop) + 1, randomness)
+    rows, count = shop.work(0).rows, len(shop) + 1
+    expected: int | None = None
+    split = split_places
+    if not guarantee.relation.count_is_public:
+        split, expected = scatter_places, max(1, rows.total // count)
+    *parts, last = split(rows.features.shape[0], count, randomness)
 
     def plan(place: int) -> Plan:
-        return lambda promise: shop.work(place).take(parts[place]).plan(promise)
+        return lambda promise: shop.work(place).take(parts[place], expected).plan(promise)
 
-    search = Partition.calibrate(guarantee, [plan(place) for place in range(len(shop))], len(last))
+    plans = [plan(place) for place in range(len(shop))]
+    search = Partition.calibrate(guarantee, plans, len(last) if expected is None else expected)
 
     def run() -> Outcome:
         def trial(place: int) -> tuple[Array, float]:
             work = shop.work(place)
-            train, score = work.take(parts[place]), work.take(last)
+            train, score = work.take(parts[place], expected), work.take(last, expected)
             return _trained_and_scored(train, score, search.candidates[place], randomness)
 
         chosen, coefficients = search.run(trial, randomness)

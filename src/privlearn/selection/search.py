@@ -46,7 +46,8 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
     param_grid : dict of lists, or list of such dicts
         Candidates, from public knowledge: any parameter except the promise and what the table's description says.
     epsilon, delta, neighbours
-        What the whole search promises: choice, revealed score and model together. See `Guarantee`.
+        What the whole search promises: choice, revealed score and model together. See `Guarantee`. With ``add_remove``
+        the estimator has ``expected_records``, and the score is a share of these.
     method : {"auto", "every_candidate", "random_stopping", "partition"}, default="auto"
         ``"every_candidate"``: fit each candidate once on all records, with its part of epsilon, and release the best
         with its noisy score. ``"random_stopping"``: the same with random candidates, a random number of times, which

@@ -11,6 +11,7 @@ from privlearn.cli.options import (
     AcceptWeakPrivacy,
     ChargedDataset,
     ChargedLedger,
+    ExpectedRecords,
     Force,
     Gamma,
     KernelName,
@@ -78,10 +79,10 @@ def budget_plan(draft: SchemaDraft, split: str | None, total: Guarantee, *, sear
     return plan
 
 
-def buy(learner: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan) -> Schema:
+def buy(learner: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan, expected: int | None) -> Schema:
     """The complete schema, once it is sure that the model can be trained and paid for, too.
 
-    ``learner`` has the draft's stand-in for a schema.
+    ``learner`` has the draft's stand-in for a schema, and expects so many records where their number is private.
     """
     from privlearn.data import SchemaEncoder
     from privlearn.discovery import discover
@@ -89,7 +90,8 @@ def buy(learner: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan) -> Schema
 
     check_room(learner.ledger, plan.total)
     if learner.random_state is None:  # what is bought counts in the model's certificate, too
-        records = SchemaEncoder(learner.schema).person_weights(rows)[1]
+        counted = SchemaEncoder(learner.schema).person_weights(rows)[1]
+        records = plan.total.relation.total(counted, expected)
         check_strength(plan.total, records, learner.accept_weak_privacy)
     learner.rehearse(rows)  # whatever would stop the training must stop it before anything is bought
     typer.echo(f"The budget is divided like this:\n{plan}")
@@ -100,6 +102,7 @@ def buy(learner: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan) -> Schema
         epsilon=price.epsilon,
         delta=price.delta,
         neighbours=price.neighbours,
+        expected_records=expected,
         ledger=learner.ledger,
         accept_weak_privacy=learner.accept_weak_privacy,
         random_state=learner.random_state,
@@ -137,6 +140,7 @@ def train(
     noise: Annotated[str, typer.Option(help="auto, gaussian, norm_gamma or laplace.")] = "auto",
     calibration: Annotated[str, typer.Option(help="tight, or a paper's: cms11, rbht, ra12.")] = "tight",
     neighbours: Neighbouring = "replace_one",
+    expected_records: ExpectedRecords = None,
     regularization: Annotated[str, typer.Option(help="auto, or a number above 0.")] = "auto",
     intercept: Annotated[bool, typer.Option("--intercept/--no-intercept", help="A constant term.")] = True,
     search: Searched = None,
@@ -180,12 +184,14 @@ def train(
     key = None if sign is None else read_private_key(sign)
     budget = open_ledger(ledger, dataset, description.name, out=out, note=note)
     total = Guarantee(epsilon, delta, neighbours)
+    total.relation.check_expected(expected_records)
     plan = budget_plan(draft, split, total, searched=search is not None)
     learning = plan.guarantee("selection", "fit")
     settings: dict[str, Any] = {
         "epsilon": learning.epsilon,
         "delta": learning.delta,
         "neighbours": neighbours,
+        "expected_records": expected_records,
         "loss": loss,
         "mechanism": mechanism,
         "noise": noise,
@@ -205,7 +211,7 @@ def train(
         learner = as_search(estimator, grid, search_method, public_validation, description)
         if not draft.is_complete:
             progress.describe("buying")
-            description = buy(learner, rows, draft, plan)
+            description = buy(learner, rows, draft, plan, expected_records)
             estimator.set_params(schema=description)
             learner = as_search(estimator, grid, search_method, public_validation, description)
         progress.describe("training")
@@ -252,7 +258,10 @@ def _shown(progress: LateProgress) -> Any:
 
 
 def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger | None) -> None:
-    typer.echo(f"Wrote {out}: trained on {certificate.mechanism.task.total} records of {schema.name!r}.")
+    counted = "" if certificate.guarantee.relation.count_is_public else "an expected "
+    typer.echo(
+        f"Wrote {out}: trained on {counted}{certificate.mechanism.task.total} records of {schema.name!r}."
+    )
     typer.echo(f"Promise: {certificate.guarantee}. {certificate.guarantee.in_words()}")
     say_what_was_chosen(certificate)
     if certificate.adds_up:

@@ -95,9 +95,12 @@ class ArrayEncoder:
         self.dimension = n_features + fit_intercept
         self._factor = margin(self.dimension) / (math.sqrt(2.0) if fit_intercept else 1.0)
 
-    def encode(self, X: Any) -> Matrix:
+    def encode(self, X: Any, *, may_be_empty: bool = False) -> Matrix:
         """Clip and scale the rows of a dense or sparse matrix; sparse in, CSR out."""
-        return self.encoded(X).in_memory()
+        rows = self.encoded(X)
+        if len(rows) == 0 and not may_be_empty:
+            raise DataError("X has no rows: give at least one")
+        return rows.in_memory()
 
     def encoded(self, X: Any) -> EncodedRows:
         """The same, block by block and only when asked for."""
@@ -167,8 +170,6 @@ class ArrayEncoder:
             )
         if len(shape) != 2 or shape[1] != self.n_features:
             raise DataError(f"X has shape {shape}: it must be 2-D with {self.n_features} columns")
-        if shape[0] == 0:
-            raise DataError("X has no rows: give at least one")
 
 
 def _refuse_non_finite(entries: NDArray[np.float64]) -> None:

@@ -102,6 +102,8 @@ def owners(column: Any, label: str) -> NDArray[np.int64]:
     Whole numbers are one person's if they are equal, however they are kept or spelled: 7, 7.0, "7" and "007". A person
     whose identifier was read in two ways must not weigh twice.
     """
+    if len(column) == 0:
+        return np.empty(0, dtype=np.int64)
     column = _plain(column)
     if _missing(column).any():
         raise DataError(f"{label} has missing cells: every row needs its person")

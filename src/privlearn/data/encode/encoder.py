@@ -82,7 +82,7 @@ class SchemaEncoder:
         names = [name for group in self._groups for name in group.feature_names]
         return [*names, "intercept"] if self.fit_intercept else names
 
-    def encode(self, data: Any) -> Matrix:
+    def encode(self, data: Any, *, may_be_empty: bool = False) -> Matrix:
         """Encode rows; each result depends on its own row and the schema only.
 
         Parameters
@@ -90,12 +90,17 @@ class SchemaEncoder:
         data : pandas, polars or pyarrow table, dict of arrays, 2-D array, or RowSource of tables
             The rows. Columns that the schema does not list are not read; an array has the
             schema's columns in its order.
+        may_be_empty : bool, default=False
+            Whether a table without rows is encoded, too.
 
         Returns
         -------
         array of shape (n, dimension), or CSR array if the schema has text columns
         """
-        return self.encoded(data).in_memory()
+        rows = self.encoded(data)
+        if len(rows) == 0 and not may_be_empty:
+            raise DataError("the table has no rows: give at least one")
+        return rows.in_memory()
 
     def encoded(self, data: Any) -> EncodedRows:
         """The same, block by block and only when asked for."""
@@ -103,8 +108,6 @@ class SchemaEncoder:
         return EncodedRows(source, self._encode_block, self.dimension)
 
     def _encode_block(self, table: pa.Table) -> Matrix:
-        if table.num_rows == 0:
-            raise DataError("the table has no rows: give at least one")
         dense = [group for group in self._groups if isinstance(group, DenseGroup)]
         return self._encode_dense(table, dense) if dense == self._groups else self._encode_sparse(table)
 

@@ -123,7 +123,7 @@ class Purchase(PublicModel):
     epsilon, delta, neighbours
         The price, as in `Guarantee`.
     records : int
-        Number of records, or of persons; public.
+        Public number of records, or of persons; the expected one where it is private.
     rows_per_person : int
         How many records one person may own.
     quantile_epsilon : float, optional

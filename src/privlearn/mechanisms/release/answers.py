@@ -35,7 +35,7 @@ def whole_number(value: Any, name: str) -> int:
 def ball_radius(task: Task) -> float:
     """C: no exact minimiser w, on any data, is longer."""
     return longest_minimiser(
-        task.loss, task.regularization, dimension=task.dimension, weight_bound=task.weight_bound
+        task.loss, task.regularization, dimension=task.dimension, weight_bound=task.mass_bound
     )
 
 

@@ -27,10 +27,11 @@ class Partition(Search):
     """Train candidate i on part i, choose one by its mistakes on the last part with the exponential mechanism.
 
     **Theorem** (CMS11 Algorithm 4 and Theorem 8; docs/theory/selection.md). The records are split into m + 1 parts by
-    their places in the table, whatever is in them. Candidate i is (epsilon_i, delta_i)-private on part i, and is chosen
-    with probability proportional to exp(-e z_i / 2), z_i the number of its mistakes on the last part. A record touches
-    one part only: either one candidate, the rest being a function of what it gives and of other records; or the z_i,
-    each by at most 1. So the candidates' outputs and the choice together are (epsilon, delta)-private with
+    their places in the table, whatever is in them; where their number is private, by a draw of its own for each.
+    Candidate i is (epsilon_i, delta_i)-private on part i, and is chosen with probability proportional to
+    exp(-e z_i / 2), z_i the number of its mistakes on the last part. A record touches one part only: either one
+    candidate, the rest being a function of what it gives and of other records; or the z_i, each by at most 1. So the
+    candidates' outputs and the choice together are (epsilon, delta)-private with
     epsilon = max(epsilon_1, ..., epsilon_m, e + 2^-38) and delta = max(delta_1, ..., delta_m); 2^-38 pays for the
     rounding of the weights.
 
@@ -39,7 +40,7 @@ class Partition(Search):
     selection_epsilon : float
         e.
     validation_rows : int
-        Size of the last part.
+        Size of the last part, or what is expected of it.
     """
 
     selection_epsilon: float
@@ -98,6 +99,12 @@ class Partition(Search):
         outputs, mistakes = zip(*(trial(place) for place in range(len(self.candidates))), strict=True)
         chosen = choose_row(self.log_weights(np.array(mistakes)), randomness)
         return chosen, outputs[chosen]
+
+
+def scatter_places(rows: int, parts: int, randomness: Randomness) -> list[NDArray[np.int64]]:
+    """The rows' places in disjoint parts, each row's drawn on its own: one row more is in one part, moving no other."""
+    part = np.random.default_rng(randomness.bits(128)).integers(parts, size=rows)
+    return [np.flatnonzero(part == number) for number in range(parts)]
 
 
 def split_places(rows: int, parts: int, randomness: Randomness) -> list[NDArray[np.int64]]:

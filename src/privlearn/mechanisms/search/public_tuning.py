@@ -32,12 +32,17 @@ class PublicTuning(Search):
     name: ClassVar[str] = "public"
     title: ClassVar[str] = "tuned on public rows, which costs nothing"
     floating_point: ClassVar[str] = "the choice saw no record"
-    covers: ClassVar[str] = (
-        "Everything in this file that depends on the records: the coefficients. The candidate was chosen on public "
-        "rows, free of charge; the error shown is expected from them. Number of records, schema, class labels, the "
-        "candidates' parameters and the solver's tolerance are public and enter as such."
-    )
     chosen_constants: ClassVar[tuple[str, ...]] = ("public_rows",)
+
+    @property
+    def covers(self) -> str:
+        """What the guarantee is about."""
+        return (
+            "Everything in this file that depends on the records: the coefficients. The candidate was chosen on public "
+            "rows, free of charge; the error shown is expected from them. "
+            f"{self.guarantee.relation.counted}, schema, class labels, the candidates' parameters and the solver's "
+            f"tolerance are public and enter as such.{self.guarantee.relation.on_count}"
+        )
 
     def __post_init__(self) -> None:
         super().__post_init__()

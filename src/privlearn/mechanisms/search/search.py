@@ -56,11 +56,16 @@ class Search(Mechanism):
     candidates: tuple[Candidate, ...]
 
     page: ClassVar[str] = "selection"
-    covers: ClassVar[str] = (
-        "The whole search and everything in this file that depends on the records: which candidate was chosen, the "
-        "error that is shown, the coefficients. Number of records, schema, class labels, the candidates' parameters "
-        "and the solver's tolerance are public and enter as such. Not covered: how long the search took."
-    )
+
+    @property
+    def covers(self) -> str:
+        """What the guarantee is about."""
+        return (
+            "The whole search and everything in this file that depends on the records: which candidate was chosen, the "
+            f"error that is shown, the coefficients. {self.guarantee.relation.counted}, schema, class labels, the "
+            "candidates' parameters and the solver's tolerance are public and enter as such."
+            f"{self.guarantee.relation.on_count} Not covered: how long the search took."
+        )
 
     def __post_init__(self) -> None:
         if len(self.candidates) < 2:

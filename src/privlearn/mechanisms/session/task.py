@@ -14,6 +14,7 @@ from privlearn.mechanisms.mechanism import Mechanism, mechanisms_of
 from privlearn.mechanisms.release.answers import ball_radius
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
+from privlearn.relation import Relation
 
 EVALUATION_ROUNDING = 2.0**-34
 """Bound on the error of sum_i a_i k(x_i, z), as a part of sum_i |a_i|: up to `LARGEST_SUM` terms added in any order,
@@ -41,6 +42,7 @@ class KernelTask:
     solver_distance: float
 
     def __post_init__(self) -> None:
+        refuse_private_count(self.task.relation)
         if not 0 <= self.solver_distance < math.inf:
             raise InvalidParameter(
                 f"solver_distance must be finite and at least 0, not {shown(self.solver_distance)}"
@@ -55,7 +57,7 @@ class KernelTask:
     def slope_total(self) -> float:
         """Bound on sum_i |a_i|: all slopes at their largest, over N Lambda."""
         task = self.task
-        return task.loss.lipschitz * task.weight_bound / task.regularization
+        return task.loss.lipschitz * task.mass_bound / task.regularization
 
     @property
     def evaluation_error(self) -> float:
@@ -82,6 +84,16 @@ class KernelTask:
             "answer_sensitivity": self.answer_sensitivity,
             "norm_bound": self.norm_bound,
         }
+
+
+def refuse_private_count(relation: Relation) -> None:
+    """The theorems would hold (docs/theory/add-remove.md), but not for what a limit on the number of records shows."""
+    if not relation.count_is_public:
+        raise InvalidParameter(
+            "a session answers from an exact kernel machine, whose limit on the number of records would tell that "
+            f"number, and neighbours={relation.name!r} keeps it private: release a model, or let the session answer "
+            "from one"
+        )
 
 
 class SessionMechanism(Mechanism):

@@ -36,7 +36,7 @@ class Discovery:
 
     **Theorem** (docs/theory/discovery.md). A bound is (e + 2^-38)^2 / 8 zCDP, an anchor (e / 2 + 2^-38)^2 / 8. Up to an
     event of probability delta0, the sum of `rare_probability` over the lists, the L lists together are
-    s m^2 L / (2 scale^2) zCDP, s = 2 for ``replace_one`` and 1 for ``zero_out`` (`frequent`). With rho the sum,
+    s m^2 L / (2 scale^2) zCDP, s = 2 for ``replace_one``, else 1 (`frequent`). With rho the sum,
 
         delta(epsilon) <= delta0 + zcdp_delta(rho, epsilon + log(1 - delta0)).
 
@@ -47,7 +47,7 @@ class Discovery:
     guarantee : Guarantee
         The price of all of it.
     records : int
-        Number of records, or of persons; public.
+        Public number of records, or of persons; the expected one where it is private.
     rows_per_person : int
         m: how many records one person may own.
     bounds, anchors, lists : int

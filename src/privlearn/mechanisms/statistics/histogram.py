@@ -21,7 +21,7 @@ def frequent(
     **Theorem** (stability-based histogram, after Korolova et al. 2009 and Bun, Nissim and Stemmer 2016, with Gaussian
     noise). Let a person own at most m rows. Values that only this person has are shown with probability at most
     `rare_probability`; if none is, the counts of the other values are a Gaussian mechanism whose L2-sensitivity is
-    sqrt(2) m under ``replace_one`` (m rows leave one value and join another) and m under ``zero_out``.
+    sqrt(2) m under ``replace_one`` (m rows leave one value and join another) and m where they only leave.
 
     The counts are whole and the noise's grid is finer than 1, so nothing is rounded.
     """

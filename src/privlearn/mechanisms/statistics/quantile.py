@@ -113,8 +113,8 @@ def _choose(
     """A point c with probability proportional to weight(c) exp(-epsilon loss(c) / (2 m sensitivity)).
 
     **Theorem** (McSherry and Talwar 2007; for quantiles Smith 2011; range: Cesar and Rogers 2021). A person who owns at
-    most m = ``rows`` cells moves every loss by at most m times the sensitivity, up or down, under ``replace_one`` and
-    under ``zero_out``. So the log-ratio of neighbours' probabilities stays within a range of ``epsilon``, plus
+    most m = ``rows`` cells moves every loss by at most m times the sensitivity, up or down, whether they are replaced,
+    silenced or not there. So the log-ratio of neighbours' probabilities stays within a range of ``epsilon``, plus
     `SELECTION_ROUNDING`: the choice is (epsilon + rounding)-private and (epsilon + rounding)^2 / 8 zCDP.
     """
     # The smallest is taken off while they are integers: what is rounded afterwards is at most 700 where it matters.

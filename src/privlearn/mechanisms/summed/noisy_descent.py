@@ -165,7 +165,7 @@ class NoisyDescent(SummedMechanism):
         if kind == "gradients":
             return self._length, self._gradient_bound, self._noise(self.noise_scale)
         # |x_j x_k| sqrt(2) <= 1 off the diagonal too
-        bound = self.task.total * self.task.weight_bound * (1.0 + 2.0**-20)
+        bound = self.task.total * self.task.mass_bound * (1.0 + 2.0**-20)
         return _moments(self.task), bound, self._noise(self.curvature_noise_scale)
 
     def run(self, sums: NoisySums) -> Array:
@@ -213,7 +213,7 @@ class NoisyDescent(SummedMechanism):
         return (Noise("gaussian", scale),) if self.guarantee.is_private else ()
 
     def _plain(self, gradient: Array, total: int) -> Array:
-        return gradient / (self.task.loss.smoothness * self.task.weight_bound + self.task.regularization)
+        return gradient / (self.task.loss.smoothness * self.task.mass_bound + self.task.regularization)
 
     def _metric(self, sums: NoisySums) -> Solve:
         """Steps M^-1 gradient; a sum from which holders dropped out later bounds the remaining ones' Hessian too."""
@@ -252,7 +252,7 @@ def _condition(task: Task, guarantee: Guarantee, calibration: str, extra: float)
 
     ``extra`` is how much noise a sum holds for each promised one.
     """
-    curvature = task.loss.smoothness * task.weight_bound
+    curvature = task.loss.smoothness * task.mass_bound
     if calibration == "preconditioned" and guarantee.is_private:
         ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta)
         scale = extra * _moment_sensitivity(task) / (math.sqrt(CURVATURE_SHARE) * ratio)

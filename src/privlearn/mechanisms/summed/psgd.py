@@ -170,7 +170,7 @@ class PrivateSGD(SummedMechanism):
 
     @property
     def _condition(self) -> float:
-        return 1.0 + self.task.loss.smoothness * self.task.weight_bound / self.effective_regularization
+        return 1.0 + self.task.loss.smoothness * self.task.mass_bound / self.effective_regularization
 
     def _default_rounds(self) -> int:
         wanted = math.ceil(ROUNDS_PER_CONDITION * self._condition)

@@ -95,7 +95,7 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class NoisySum:
-    """The opened sum, and how many records and holders are in it (public: a holder may drop out)."""
+    """The opened sum, and how many records, as the plan says, and holders are in it: a holder may drop out."""
 
     vector: Array
     total: int
@@ -150,8 +150,9 @@ class SummedMechanism(Mechanism):
             raise InvalidParameter(
                 f"shares must be at most the number of parties, {self.parties}, not {self.shares}"
             )
-        if self.task.total > MOST_RECORDS:
-            raise InvalidParameter(f"rounding is proven for at most {MOST_RECORDS} records: train on fewer")
+        largest = MOST_RECORDS // self.task.relation.largest_table
+        if self.task.total > largest:
+            raise InvalidParameter(f"rounding is proven for at most {largest} records: train on fewer")
 
     @property
     def covers(self) -> str:
@@ -161,9 +162,15 @@ class SummedMechanism(Mechanism):
             f"{self.parties} parties each add their share of the noise, whoever else colludes with the coordinator or "
             "drops out, and if only sums over all parties but the missing ones are opened (secure sum). A coordinator "
             "that lies may choose what each party is asked, who counts as missing, and when to stop; it learns one sum "
-            "per question, with that noise in it, and nothing else. Each person's records lie with one party. Number "
-            "of parties and records, plan and schema are public and enter as such."
+            "per question, with that noise in it, and nothing else. Each person's records lie with one party. "
+            f"{self._public} are public and enter as such.{self.guarantee.relation.on_count}"
         )
+
+    @property
+    def _public(self) -> str:
+        if self.guarantee.relation.count_is_public:
+            return "Number of parties and records, plan and schema"
+        return "Number of parties, expected number of records of each, plan and schema"
 
     @property
     @abstractmethod
@@ -220,7 +227,7 @@ class SummedMechanism(Mechanism):
     @property
     def _gradient_bound(self) -> float:
         """No coordinate of a sum of gradients is larger, whoever sums over how many of the records."""
-        return self.task.total * self.task.weight_bound * self.task.loss.lipschitz * (1.0 + 2.0**-20)
+        return self.task.total * self.task.mass_bound * self.task.loss.lipschitz * (1.0 + 2.0**-20)
 
     def _common_constants(self) -> dict[str, Any]:
         return {"parties": self.parties, "shares": self.shares, "rounds": self.rounds}
@@ -228,7 +235,7 @@ class SummedMechanism(Mechanism):
 
 def summation_error(task: Task, bound: float) -> float:
     """By how much rounding can drive two computed sums of ``total`` vectors of norm at most ``bound`` apart."""
-    return 2.0 * SUM_ROUNDING * task.total * task.weight_bound * bound
+    return 2.0 * SUM_ROUNDING * task.total * task.mass_bound * bound
 
 
 def surplus(parties: int, shares: int) -> float:

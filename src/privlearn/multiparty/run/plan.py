@@ -61,7 +61,7 @@ class SharedFourierFeatures(EncodedFeatures):
         self.dimension = self._features.dimension
 
     def transform(self, encoded: Any) -> Any:
-        return self._features.transform(encoded, dtype=np.float32)
+        return self._features.transform(encoded, dtype=np.float32, may_be_empty=True)
 
 
 class SharedLandmarkFeatures(EncodedFeatures):
@@ -82,7 +82,7 @@ class SharedLandmarkFeatures(EncodedFeatures):
 
     def transform(self, encoded: Any) -> Any:
         # turning keeps lengths but for rounding, which must not make a row longer than 1
-        return self._features.transform(encoded) @ self._turn * (1.0 - 2.0**-40)
+        return self._features.transform(encoded, may_be_empty=True) @ self._turn * (1.0 - 2.0**-40)
 
     def released(self, coefficients: Array) -> Array:
         return self._features.kernel_coefficients(coefficients @ self._turn.T * (1.0 - 2.0**-40))
@@ -138,7 +138,8 @@ class MultipartyPlan(PublicModel):
         Of everybody's table, with its target's classes; in Python the attribute is ``table_schema``.
     parties : dict of str to int
         Each party's name and its number of records (of persons, if the schema has a person column), declared
-        beforehand: public, like N in every guarantee here.
+        beforehand: public, like N in every guarantee here. With ``neighbours="add_remove"`` the number is private, and
+        this is how many are expected of each.
     epsilon, delta, neighbours
         The promise, for everything the coordinator sees. With ``algorithm="psgd"`` it is RA12's claim for the limit
         only; `guarantee` is what the run really costs, often more than epsilon 20.
@@ -234,7 +235,7 @@ class MultipartyPlan(PublicModel):
 
     @property
     def total(self) -> int:
-        """N, the records of all parties."""
+        """N, the records of all parties, declared or expected."""
         return sum(self.parties.values())
 
     @property

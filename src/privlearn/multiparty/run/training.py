@@ -55,25 +55,34 @@ class Party:
         if name not in plan.parties:
             raise InvalidParameter(f"the plan has no party {name!r}: it lists {', '.join(plan.parties)}")
         rows = read_table(plan.table_schema, table, None, fit_intercept=True)
-        if rows.total != plan.parties[name]:
+        relation, declared = plan.guarantee.relation, plan.parties[name]
+        if relation.count_is_public and rows.total != declared:
             raise DataError(
-                f"the plan declares {plan.parties[name]} records of {name!r}, and the table has another number: "
+                f"the plan declares {declared} records of {name!r}, and the table has another number: "
                 "agree on a new plan, or bring the declared records"
             )
-        lifted = dataclasses.replace(rows, features=plan.features.transform(rows.features))
+        features = plan.features.transform(rows.features)
+        lifted = dataclasses.replace(rows, features=features, total=declared)
         task = plan.mechanism.task
         return cls(task, MemoryOracle(lifted, task), plan.weight(name))
 
     @property
     def total(self) -> int:
-        """Public: number of records, or of persons."""
+        """Public: number of records, or of persons, as the plan declares or expects it."""
         return self._oracle.total
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(total={self.total})"
 
     def answer(self, question: Question) -> Array:
-        """This party's exact part of the sum; no warning on the way, since a warning would depend on the rows."""
+        """This party's exact part of the sum; no warning on the way, since a warning would depend on the rows.
+
+        Where the number of records is private, more of them than the bound allows for must not stop the run: their
+        sum is cut off, which brings no two sums further apart.
+        """
+        return np.clip(self._exact(question), -question.bound, question.bound)
+
+    def _exact(self, question: Question) -> Array:
         with np.errstate(all="ignore"):
             match question.kind:
                 case "second_moments":

@@ -38,7 +38,9 @@ class DataSetAnswer(Answer):
     )
 
     name: str = Field(description="Its name in every address.")
-    records: int = Field(description="Number of records, or of persons where they have several; public.")
+    records: int = Field(
+        description="Number of records, or of persons where they have several: public, or what the holder expects."
+    )
     budget: Promise = Field(description="What all releases and sessions together may spend.")
     composition: str = Field(description="How costs add up: basic or renyi.")
     public_schema: dict[str, Any] = Field(

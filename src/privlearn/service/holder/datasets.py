@@ -65,7 +65,8 @@ class OfferedDataSet:
     learners : dict of str to Recipe
         Public.
     records : int
-        Public: the number of records, or of persons if the schema has a person column. Read once.
+        Public: the number of records, or of persons if the schema has a person column. Read once; where it is private,
+        the number that the holder expects.
     """
 
     name: str
@@ -78,7 +79,14 @@ class OfferedDataSet:
 
     @cached_property
     def records(self) -> int:
-        return self._read_and_check() if self.counted is None else self.counted
+        counted = self._read_and_check() if self.counted is None else self.counted
+        return self.settings.guarantee.relation.total(counted, self.settings.expected_records)
+
+    @property
+    def size(self) -> str:
+        """Public: the number of records in words."""
+        expected = "" if self.settings.guarantee.relation.count_is_public else "expected "
+        return f"{self.records:,} {expected}records"
 
     def read_rows(self) -> pa.Table:
         """PRIVATE: the rows, with the types that the schema states."""
@@ -126,7 +134,7 @@ class OfferedDataSet:
             raise DataError("the rows have no target column: add it to the table and to the schema")
         for start in range(0, max(rows.num_rows, 1), _PIECE):
             piece = rows.slice(start, _PIECE)
-            encoder.encode(piece)
+            encoder.encode(piece, may_be_empty=True)
             read_answers = encoder.encode_labels if target.classes else encoder.encode_targets
             read_answers(piece.column(target.name))
         return encoder.person_weights(rows)[1]

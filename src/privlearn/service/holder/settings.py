@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, fi
 
 from privlearn.data.schema.columns import Neighbours, PublicModel
 from privlearn.data.schema.schema import read_toml
-from privlearn.errors import LedgerError, SchemaError
+from privlearn.errors import InvalidParameter, LedgerError, SchemaError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import CompositionName
 from privlearn.service.access.keys import HOLDER
@@ -123,6 +123,8 @@ class DataSet(PublicModel):
         In Python the attribute is ``schema_file``.
     epsilon, delta, neighbours, composition
         The budget, as in `Ledger.create`; fixed from the first start on.
+    expected_records : int, optional
+        With ``neighbours = "add_remove"``: how many records there are about, for analysts and in place of n.
     training_seconds : float, default=1
         A training's end is seen so long after its start, or twice, four times, ... so long if it takes longer; its
         charge, half so long after it.
@@ -139,6 +141,7 @@ class DataSet(PublicModel):
     epsilon: Positive
     delta: Delta = 0.0
     neighbours: Neighbours = "replace_one"
+    expected_records: Count | None = None
     composition: CompositionName = "basic"
     training_seconds: Positive = 1.0
     accept_weak_privacy: StrictBool = False
@@ -163,6 +166,14 @@ class DataSet(PublicModel):
     def _can_be_composed(self) -> DataSet:
         if self.composition == "renyi" and self.delta == 0:
             raise ValueError('composition: "renyi" needs a delta above 0: give delta = 1e-6, or take "basic"')
+        return self
+
+    @model_validator(mode="after")
+    def _expects_records(self) -> DataSet:
+        try:
+            self.guarantee.relation.check_expected(self.expected_records)
+        except InvalidParameter as error:
+            raise ValueError(f"expected_records: {error}") from None
         return self
 
     @property

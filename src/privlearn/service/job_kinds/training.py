@@ -74,7 +74,13 @@ def recipe_of(asked: Asked[Fields]) -> Recipe:
 
 def trained(asked: Asked[Fields], plan: Plan, rows: pa.Table) -> Release:
     """Touch the data: the model that the plan allows."""
-    learner = estimator(recipe_of(asked), asked.offered.schema, asked.guarantee, public_points=asked.points)
+    learner = estimator(
+        recipe_of(asked),
+        asked.offered.schema,
+        asked.guarantee,
+        expected_records=asked.offered.settings.expected_records,
+        public_points=asked.points,
+    )
     work = learner.prepare(rows, None, private=True)
     check_same(work.plan(asked.guarantee), plan)
     release: Release = work.release(plan, SecureRandomness())

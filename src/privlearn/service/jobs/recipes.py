@@ -74,6 +74,7 @@ def estimator(
     schema: Schema,
     guarantee: Guarantee,
     *,
+    expected_records: int | None = None,
     public_points: Any = None,
     ledger: Any = None,
     accept_weak_privacy: bool = False,
@@ -86,6 +87,8 @@ def estimator(
     recipe : Recipe
     schema : Schema
     guarantee : Guarantee
+    expected_records : int, optional
+        Where the number of records is private.
     public_points : table, optional
         The analyst's unlabelled rows: landmarks, for any kernel.
     ledger : Ledger or another budget, optional
@@ -101,6 +104,7 @@ def estimator(
 
     settings = {
         **guarantee.to_dict(),
+        "expected_records": expected_records,
         "loss": recipe.loss,
         "regularization": recipe.regularization,
         "fit_intercept": recipe.intercept,

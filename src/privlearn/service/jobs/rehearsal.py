@@ -69,7 +69,8 @@ def _of_model(
     offered: OfferedDataSet, recipe: Recipe, delta: float, _: str
 ) -> tuple[NDArray[Any], Epsilons, Predict]:
     train, test, truth = _rows(offered, _MODEL_ROWS, _MODEL_POINTS)
-    learner = estimator(recipe, offered.schema, Guarantee(1.0, delta, offered.settings.neighbours))
+    promise, expected = Guarantee(1.0, delta, offered.settings.neighbours), offered.settings.expected_records
+    learner = estimator(recipe, offered.schema, promise, expected_records=expected)
     work = learner.prepare(train, None, private=True)
     planned = work.on(dataclasses.replace(work.rows, total=offered.records))
     people = np.full(train.num_rows, offered.records / train.num_rows)

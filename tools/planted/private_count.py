@@ -1,0 +1,33 @@
+"""Defects of add/remove neighbours, under which the number of records is private."""
+# ruff: noqa: E501 - one line per mutant reads as a table
+
+from __future__ import annotations
+
+from tools.planted.mutant import LAWS, Mutant
+
+COUNTS = ("privacy/test_private_count.py",)
+PARTIES = ("multiparty/test_private_counts.py",)
+REQUESTS = ("service/test_private_counts.py",)
+
+RELATION = "relation.py"
+METHODS = "selection/methods.py"
+ORACLE = "estimators/memory_oracle.py"
+TRAINING = "multiparty/run/training.py"
+
+# fmt: off
+MUTANTS = [
+    Mutant("add_remove: half a gradient", RELATION, 'nor counted",\n        replaces=False,\n        gradients=1,', 'nor counted",\n        replaces=False,\n        gradients=0.5,', LAWS),
+    Mutant("add_remove: the number of records is public", RELATION, "        count_is_public=False,\n", "        count_is_public=True,\n", COUNTS),
+    Mutant("add_remove: n in place of the expected number", RELATION, "            return int(expected)\n", "            return max(counted, 1)\n", COUNTS),
+    Mutant("add_remove: the solver divides by n", ORACLE, "            rows.total,\n            rows.weights,\n", "            max(rows.features.shape[0], 1),\n            rows.weights,\n", COUNTS),
+    Mutant("add_remove: n in a search's certificate", METHODS, "len(last) if expected is None else expected", "len(last)", COUNTS),
+    Mutant("add_remove: equal parts of the table", METHODS, "split, expected = scatter_places, ", "split, expected = split_places, ", COUNTS),
+    Mutant("add_remove: n in a receipt", "discovery/buying.py", "records=guarantee.relation.total(records.num_rows, expected_records)", "records=records.num_rows", COUNTS),
+    Mutant("add_remove: an empty table is refused", "estimators/inputs.py", "features = encoder.encode(X, may_be_empty=True)\n    if", "features = encoder.encode(X)\n    if", COUNTS),
+    Mutant("add_remove: a large table is refused", ORACLE, "        if mass <= self._task.mass_bound:\n", "        if True:\n", COUNTS),
+    Mutant("add_remove: rounding of n records at most", "mechanisms/task.py", "self.weight_bound * self.relation.largest_table", "self.weight_bound", COUNTS),
+    Mutant("add_remove: a party counts its records", TRAINING, "features=features, total=declared)", "features=features)", PARTIES),
+    Mutant("add_remove: a party with other records is refused", TRAINING, "if relation.count_is_public and rows.total != declared:", "if rows.total != declared:", PARTIES),
+    Mutant("add_remove: a sum beyond its bound stops a run", TRAINING, "np.clip(self._exact(question), -question.bound, question.bound)", "self._exact(question)", PARTIES),
+    Mutant("add_remove: a server counts its records", "service/holder/datasets.py", "return self.settings.guarantee.relation.total(counted, self.settings.expected_records)", "return counted", REQUESTS),
+]
