@@ -16,7 +16,7 @@ from privlearn.cli.terminal import output
 from privlearn.errors import InvalidParameter, PrivlearnError
 
 if TYPE_CHECKING:
-    from privlearn.data import Schema
+    from privlearn.data.schema.schema import Schema
 
 _EPSILONS = ("0.1", "0.3", "1", "3")
 _DELTA = "1e-6"
@@ -92,8 +92,8 @@ def _start_over(files: _Files, force: bool) -> None:
 
 def _write_data(files: _Files, rows: int) -> tuple[Schema, object]:
     """The census, its schema, and new people whose income is kept back to measure errors."""
-    from privlearn.data import write_table
     from privlearn.data.datasets import census_schema, simulated_census
+    from privlearn.data.sources.files import write_table
 
     typer.echo(f"A census of {rows} people who do not exist goes into {files.table}.")
     schema = census_schema()
@@ -141,7 +141,7 @@ def _run(context: typer.Context, *arguments: object, quiet: bool = False) -> Non
 
 
 def _print_errors(files: _Files, schema: Schema, truth: object) -> None:
-    from privlearn.data import read_table
+    from privlearn.data.sources.files import read_table
     from privlearn.study.comparison import error_rate
 
     def error(epsilon: str) -> float:

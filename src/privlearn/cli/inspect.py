@@ -103,7 +103,7 @@ def _show(model: Model, largest: int) -> None:
 
 def _description(model: Model) -> list[str]:
     """What the model reads: the schema, one line per column; plain arrays; or what only its kernel reads."""
-    from privlearn.data import ArrayEncoder
+    from privlearn.data.encode.arrays import ArrayEncoder
     from privlearn.release.encoders import base_of
 
     base = base_of(model.encoder)

@@ -79,7 +79,7 @@ def _described(schema: Path | None, columns: int | None, classes: int, model: st
     if (schema is None) == (columns is None):
         raise InvalidParameter("describe the rows in one way: --schema FILE, or --columns NUMBER")
     if schema is not None:
-        from privlearn.data import Schema
+        from privlearn.data.schema.schema import Schema
 
         return {"schema": Schema.load(schema)}
     declared = {"target_bounds": (-1.0, 1.0)} if model == "regression" else {"classes": list(range(classes))}

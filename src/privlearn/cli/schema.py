@@ -27,7 +27,8 @@ from privlearn.cli.options import (
 from privlearn.cli.terminal import LateProgress, listed, output, warn
 
 if TYPE_CHECKING:
-    from privlearn.data import Schema, SchemaDraft
+    from privlearn.data.schema.draft import SchemaDraft
+    from privlearn.data.schema.schema import Schema
 
 
 def schema(
@@ -88,7 +89,7 @@ def discover(
       privlearn discover census.csv --schema wanted.schema.yaml \\
         --epsilon 0.1 --delta 1e-6 --out census.schema.yaml
     """
-    from privlearn.data import SchemaDraft
+    from privlearn.data.schema.draft import SchemaDraft
     from privlearn.data.schema.schema import is_yaml
     from privlearn.data.sources.files import read_records
     from privlearn.discovery import discover as buy

@@ -37,7 +37,8 @@ def compare(
       privlearn compare census.csv --schema census.schema.yaml \\
         --epsilons 0.1,1,10 --out compare.html
     """
-    from privlearn.data import Schema, read_table
+    from privlearn.data.schema.schema import Schema
+    from privlearn.data.sources.files import read_table
     from privlearn.release.files import write_atomically
     from privlearn.study.comparison import compare_mechanisms, fits_needed
     from privlearn.study.comparison_page import write_page

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from privlearn.data import Purchase, Schema, SchemaDraft, SchemaEncoder, as_table
 from privlearn.data.encode.column_cells import numbers, owners, tally
+from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.columns import Value
-from privlearn.data.schema.draft import Bound
+from privlearn.data.schema.draft import Bound, SchemaDraft
+from privlearn.data.schema.schema import Purchase, Schema
 from privlearn.data.sources.files import refuse_unclear_persons
-from privlearn.data.sources.table import column_names
+from privlearn.data.sources.table import as_table, column_names
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Budget, Charge, Cost

@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privlearn.arrays import Array
-from privlearn.data import ArrayEncoder, Schema
+from privlearn.data.encode.arrays import ArrayEncoder
+from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LossFacts, choose_loss
 from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.callers import check_callers

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from privlearn.arrays import Array
-from privlearn.data import Schema
-from privlearn.data.schema.schema import with_purchases
+from privlearn.data.schema.schema import Schema, with_purchases
 from privlearn.estimators.goal import Places, TrainingRows
 from privlearn.estimators.learner import ReleasingLearner
 from privlearn.estimators.memory_oracle import MemoryOracle

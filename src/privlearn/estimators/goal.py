@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, cast
 
@@ -17,6 +18,10 @@ from privlearn.erm.problem import Features
 from privlearn.features.landmarks import LandmarkFeatures
 from privlearn.release.encoders import Encoder
 from privlearn.release.model import LinearModel, Model, RegressionModel
+
+Progress = Callable[[int, int, int], None]
+"""Called with (problem, number of problems, iteration); shown on the trusted side only."""
+
 
 Places = NDArray[np.int64]
 

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from privlearn.arrays import Array
-from privlearn.data import Schema, SchemaEncoder, Target, as_table
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, owners
 from privlearn.data.encode.column_cells import numbers as cell_numbers
-from privlearn.data.schema.columns import EXACT
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.schema.columns import EXACT, Target
+from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import refuse_unclear_persons
-from privlearn.data.sources.table import as_array, column_names, safely
+from privlearn.data.sources.table import as_array, as_table, column_names, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 from privlearn.estimators.goal import ClassGoal, Goal, TrainingRows
 from privlearn.estimators.learner import Learner

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from privlearn.arrays import Array
-from privlearn.data import Schema
 from privlearn.data.encode.arrays import blocks
+from privlearn.data.schema.schema import Schema
 from privlearn.erm.kernel.dual import minimise_kernel
 from privlearn.erm.kernel.problem import KernelProblem
 from privlearn.erm.losses import Loss, choose_loss

@@ -10,12 +10,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from privlearn.data import ArrayEncoder, Schema
+from privlearn.data.encode.arrays import ArrayEncoder
+from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.table import safely
 from privlearn.erm.losses import LossFacts
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
-from privlearn.estimators.goal import Goal, TrainingRows
-from privlearn.estimators.memory_oracle import Progress
+from privlearn.estimators.goal import Goal, Progress, TrainingRows
 from privlearn.estimators.scikit_learn import BaseEstimator
 from privlearn.features.kernel import Kernel
 from privlearn.features.kernels import kernel_from_name

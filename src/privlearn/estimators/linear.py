@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.data import ArrayEncoder, Schema
+from privlearn.data.encode.arrays import ArrayEncoder
+from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LossFacts
 from privlearn.estimators.base import PrivateLinearModel
-from privlearn.estimators.goal import TrainingRows
+from privlearn.estimators.goal import Progress, TrainingRows
 from privlearn.estimators.inputs import ClassLearner
-from privlearn.estimators.memory_oracle import Progress
 from privlearn.estimators.scikit_learn import ClassifierMixin
 from privlearn.ledger import Budget
 from privlearn.release.artifact import Release

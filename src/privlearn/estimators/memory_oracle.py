@@ -13,12 +13,10 @@ from privlearn.erm.losses import Loss
 from privlearn.erm.multinomial import minimise_multinomial
 from privlearn.erm.problem import Problem, Rows
 from privlearn.erm.solve import minimise
-from privlearn.estimators.goal import ClassGoal, TrainingRows
+from privlearn.estimators.goal import ClassGoal, Progress, TrainingRows
 from privlearn.mechanisms.oracle import DataOracle
 from privlearn.mechanisms.task import Task
 
-Progress = Callable[[int, int, int], None]
-"""Called with (problem, number of problems, iteration); shown on the trusted side only."""
 _UNIT = 2.0**20
 
 

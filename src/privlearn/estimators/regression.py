@@ -8,11 +8,11 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.data import ArrayEncoder, Schema
+from privlearn.data.encode.arrays import ArrayEncoder
+from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LossFacts
-from privlearn.estimators.goal import TrainingRows
+from privlearn.estimators.goal import Progress, TrainingRows
 from privlearn.estimators.kernel_choice import KernelChoice
-from privlearn.estimators.memory_oracle import Progress
 from privlearn.estimators.scikit_learn import RegressorMixin
 from privlearn.estimators.targets import (
     NumberLearner,

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from privlearn.data import Schema
+from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LossFacts
+from privlearn.estimators.goal import Progress
 from privlearn.estimators.kernel_choice import KernelChoice
 from privlearn.estimators.linear import PrivateLinearClassifier
-from privlearn.estimators.memory_oracle import Progress
 from privlearn.features.kernel import Kernel
 from privlearn.ledger import Budget
 

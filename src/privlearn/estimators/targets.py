@@ -9,9 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.data import SchemaEncoder
 from privlearn.data.encode.column_cells import numbers as cell_numbers
-from privlearn.data.encode.encoder import Bounds, to_unit
+from privlearn.data.encode.encoder import Bounds, SchemaEncoder, to_unit
 from privlearn.data.sources.table import as_array, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 from privlearn.estimators.goal import NumberGoal, TrainingRows

@@ -11,7 +11,9 @@ import pyarrow as pa
 from scipy.special import ndtr
 
 from privlearn.arrays import Array
-from privlearn.data import CategoryColumn, NumberColumn, Schema, SchemaEncoder, Target, TextColumn
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.schema.columns import CategoryColumn, NumberColumn, Target, TextColumn
+from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, shown
 from privlearn.features.kernel import row_count
 from privlearn.planning.estimate import LOG_ODDS_SPREAD, TARGET_SPREAD

@@ -12,8 +12,7 @@ from importlib.metadata import version
 from typing import Any, ClassVar, Self
 
 from privlearn._version import __version__
-from privlearn.data import Purchase
-from privlearn.data.schema.schema import with_purchases
+from privlearn.data.schema.schema import Purchase, with_purchases
 from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
 from privlearn.guarantee import Guarantee, weakness

@@ -9,7 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from privlearn.arrays import Array
-from privlearn.data import ArrayEncoder, Schema, SchemaEncoder
+from privlearn.data.encode.arrays import ArrayEncoder
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.schema.schema import Schema
 from privlearn.errors import ReleaseError
 from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel

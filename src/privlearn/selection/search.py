@@ -10,7 +10,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from privlearn.data import Schema
+from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.callers import check_callers

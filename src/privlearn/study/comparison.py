@@ -12,7 +12,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from privlearn.arrays import Array
-from privlearn.data import Schema, SchemaEncoder
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.schema.schema import Schema
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators.linear import PrivateLogisticRegression
 from privlearn.estimators.svc import PrivateSVC

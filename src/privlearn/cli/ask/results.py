@@ -180,7 +180,7 @@ def predict(
     Example:
       privlearn ask predict 5f0c21b7a9d3e864 new.csv --out predictions.csv
     """
-    from privlearn.data import read_table
+    from privlearn.data.sources.files import read_table
 
     check_out(out, force)
     opened = client_of(context).session(session)
@@ -295,7 +295,7 @@ def _read_field(text: str) -> tuple[str, Any]:
 def _read_points(path: Path | None) -> pa.Table | None:
     if path is None:
         return None
-    from privlearn.data import read_table
+    from privlearn.data.sources.files import read_table
 
     return read_table(path)
 

@@ -10,7 +10,7 @@ import typer
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.data import Schema
+    from privlearn.data.schema.schema import Schema
     from privlearn.release.certificate import Certificate
 
 _FORM = "--search regularization=0.001,0.01,0.1"
@@ -70,7 +70,7 @@ def as_search(
     """The estimator itself, or a search around it that pays in its place."""
     if not grid:
         return estimator
-    from privlearn.data import read_table
+    from privlearn.data.sources.files import read_table
     from privlearn.selection import PrivateGridSearch
     from privlearn.selection.candidates import PROMISED
 

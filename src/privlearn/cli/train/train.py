@@ -40,7 +40,8 @@ from privlearn.cli.train.search import (
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.data import Schema, SchemaDraft
+    from privlearn.data.schema.draft import SchemaDraft
+    from privlearn.data.schema.schema import Schema
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
     from privlearn.release.artifact import Release
@@ -84,7 +85,7 @@ def buy(learner: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan, expected:
 
     ``learner`` has the draft's stand-in for a schema, and expects so many records where their number is private.
     """
-    from privlearn.data import SchemaEncoder
+    from privlearn.data.encode.encoder import SchemaEncoder
     from privlearn.discovery import discover
     from privlearn.guarantee import check_strength
 
@@ -170,7 +171,7 @@ def train(
       privlearn train census.csv --schema census.schema.yaml \\
         --epsilon 1 --delta 1e-6 --out income.privlearn
     """
-    from privlearn.data import SchemaDraft
+    from privlearn.data.schema.draft import SchemaDraft
     from privlearn.data.sources.files import read_records
     from privlearn.estimators.by_name import make_estimator
     from privlearn.guarantee import Guarantee
@@ -236,7 +237,7 @@ def _public_rows(path: Path | None, schema: Schema) -> Any:
     """The public points; they need no target and no person."""
     if path is None:
         return None
-    from privlearn.data import read_table
+    from privlearn.data.sources.files import read_table
 
     return read_table(path, schema.model_copy(update={"target": None, "person": None}))
 

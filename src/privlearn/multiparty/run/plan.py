@@ -16,9 +16,9 @@ import pyarrow as pa
 from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from privlearn.arrays import Array
-from privlearn.data import Schema, SchemaEncoder
+from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.columns import PublicModel
-from privlearn.data.schema.schema import with_purchases
+from privlearn.data.schema.schema import Schema, with_purchases
 from privlearn.erm.losses import Loss, loss_from_name
 from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.estimators.plan import default_regularization

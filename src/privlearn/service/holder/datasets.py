@@ -10,8 +10,8 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from privlearn.data import Schema, SchemaEncoder
-from privlearn.data.schema.schema import with_purchases
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.schema.schema import Schema, with_purchases
 from privlearn.data.sources.files import read_records
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee, weakness

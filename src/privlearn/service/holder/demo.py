@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from privlearn.data import write_table
 from privlearn.data.datasets import census_schema, simulated_census
+from privlearn.data.sources.files import write_table
 from privlearn.service.access.keys import HOLDER, create_key
 from privlearn.service.holder.settings import Owner
 from privlearn.service.store.store import open_store

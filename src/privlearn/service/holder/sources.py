@@ -12,9 +12,9 @@ from sqlalchemy import URL, CursorResult, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
-from privlearn.data import Schema, as_table
+from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import arrow_type, refuse_unclear_persons, wanted_columns
-from privlearn.data.sources.table import safely
+from privlearn.data.sources.table import as_table, safely
 from privlearn.errors import DataError, PrivlearnError
 
 _PIECE = 10_000

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from privlearn.data import Schema
+from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import arrow_type, parse_csv
 from privlearn.data.sources.table import safely
 from privlearn.errors import DataError, InvalidParameter

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator
 
-from privlearn.data import Schema
 from privlearn.data.schema.columns import PublicModel
+from privlearn.data.schema.schema import Schema
 from privlearn.errors import SchemaError
 from privlearn.guarantee import Guarantee
 

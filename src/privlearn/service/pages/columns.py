@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from privlearn.data import CategoryColumn, NumberColumn, Schema, Target, TextColumn
+from privlearn.data.schema.columns import CategoryColumn, NumberColumn, Target, TextColumn
+from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import arrow_type
 
 _MISSING = {"refuse": "refused", "zero": "allowed"}

@@ -13,7 +13,7 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import FormData
 
-from privlearn.data import Schema
+from privlearn.data.schema.schema import Schema
 from privlearn.errors import DataError, InvalidParameter, SessionError
 from privlearn.release.certificate import Certificate
 from privlearn.release.certified import Certified
