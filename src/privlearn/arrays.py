@@ -1,8 +1,62 @@
-"""The arrays that everything computes with."""
+"""The arrays that everything computes with, and norms that rounding keeps from exceeding 1."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Array = NDArray[np.float64]
+Features = NDArray[np.float32] | NDArray[np.float64]
+
+
+def margin(dimension: int) -> float:
+    """The factor, just below 1, that covers the rounding errors of a computed norm.
+
+    With unit roundoff u = 2^-53, a sum of d squares in any order has relative error at most d u, its root
+    half of that, and the division and the product add 2u: together less than 2^-52 d + 2^-51. The
+    factor depends on the dimension alone, which is public.
+    """
+    return 1.0 - max(2.0**-40, dimension * 2.0**-51)
+
+
+def shorten(rows: Features) -> None:
+    """Divide, in place, every row whose norm may exceed 1 by its norm.
+
+    Squares are summed in float64, where a sum up to the margin is below 1 in exact arithmetic.
+    """
+    wide = np.asarray(rows, dtype=np.float64)
+    squares = np.einsum("ij,ij->i", wide, wide)
+    long = np.flatnonzero(squares > margin(rows.shape[1]))
+    if len(long):
+        rows[long] *= (safe_norm(rows) / np.sqrt(squares[long])).astype(rows.dtype)[:, np.newaxis]
+
+
+def safe_norm(rows: Features) -> float:
+    """A norm just below 1 that stays below 1 when a factor and its products are rounded to the rows' precision."""
+    return margin(rows.shape[1]) * (1.0 if rows.dtype == np.float64 else 1.0 - 2.0**-22)
+
+
+def rescale_dense(rows: Array) -> None:
+    """Divide each row by its norm, in place; zero rows stay zero."""
+    factor = margin(rows.shape[1])
+    rows *= (factor / _safe(np.einsum("ij,ij->i", rows, rows)))[:, np.newaxis]
+
+
+def rescale_sparse(rows: sparse.csr_array) -> None:
+    """Divide each row by its norm, in place; zero rows stay zero."""
+    squares = row_squares(rows)
+    rows.data *= np.repeat(margin(rows.shape[1]) / _safe(squares), np.diff(rows.indptr))
+
+
+def row_squares(rows: Any) -> Array:
+    """Squared norm of each row of a CSR matrix."""
+    owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    squares: Array = np.bincount(owner, rows.data**2, minlength=rows.shape[0]).astype(np.float64)
+    return squares
+
+
+def _safe(squares: Array) -> Array:
+    return np.sqrt(np.where(squares > 0.0, squares, 1.0))

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from privlearn.arrays import margin, rescale_dense, rescale_sparse
 from privlearn.data import ArrayEncoder, CategoryColumn, NumberColumn, Schema, SchemaEncoder, TextColumn
-from privlearn.data.encode.arrays import margin, rescale_dense, rescale_sparse
 from tests.support.rows import dense, filled
 
 Squares = Callable[[Any], list[Fraction]]

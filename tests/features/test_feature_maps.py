@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+from privlearn.arrays import shorten
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.features import FeatureMap, FourierFeatures, LandmarkFeatures
-from privlearn.features.feature_map import BLOCK, shorten
+from privlearn.features.feature_map import BLOCK
 from tests.support.feature_cases import COLUMNS, SHIFT_INVARIANT, VECTOR_KERNELS, ball, exact_squares, maps
 
 MAPS = maps()

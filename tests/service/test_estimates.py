@@ -20,8 +20,8 @@ from privlearn.planning import plan
 from privlearn.planning.session_plan import plan_session
 from privlearn.planning.stand_in import synthetic_table
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet
+from privlearn.service.job_kinds.training import check_request, estimate
 from privlearn.service.jobs import rehearsal
-from privlearn.service.jobs.estimates import check_request, estimate
 from privlearn.service.jobs.recipes import Recipe, estimator, kernel_learner
 from privlearn.service.jobs.rehearsal import rehearsed_errors
 from privlearn.service.refusals import TooLarge

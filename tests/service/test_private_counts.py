@@ -10,8 +10,8 @@ from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
 from privlearn.service.access.keys import Caller
 from privlearn.service.api.datasets import DataSetAnswer
+from privlearn.service.job_kinds.training import estimate
 from privlearn.service.jobs import queue, results, training
-from privlearn.service.jobs.estimates import estimate
 from privlearn.service.jobs.rehearsal import rehearsed_errors
 from privlearn.service.service import Service
 from tests.support.service_support import changed, load_clinic, model_request

@@ -28,7 +28,7 @@ from privlearn.mechanisms.release.answers import ball_radius
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness, SeededRandomness
 from privlearn.release.artifact import Release
-from privlearn.release.encoders import KernelEncoder
+from privlearn.release.model import KernelEncoder
 from privlearn.release.verification import verify
 
 Progress = Callable[[str], None]

@@ -14,8 +14,8 @@ from privlearn.cli.terminal import output
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.ledger import Statement
     from privlearn.ledger.composition import Amount
+    from privlearn.ledger.statement import Statement
 
 _BAR_WIDTH = 30
 _TOLD = {"account": "account", "file_name": "file", "note": "note"}
@@ -66,7 +66,7 @@ def create(
       privlearn budget create census --ledger budgets.db --epsilon 4 --delta 1e-5
     """
     from privlearn.guarantee import Guarantee
-    from privlearn.ledger import Ledger
+    from privlearn.ledger.ledger import Ledger
 
     total = Guarantee(epsilon, delta, neighbours)
     Ledger.create(ledger, dataset, total, composition=composition)  # type: ignore[arg-type]
@@ -85,7 +85,7 @@ def show(
     Example:
       privlearn budget show census --ledger budgets.db
     """
-    from privlearn.ledger import Ledger
+    from privlearn.ledger.ledger import Ledger
 
     for name in Ledger.datasets(ledger) if dataset is None else [dataset]:
         statement = Ledger.open(ledger, name).statement()

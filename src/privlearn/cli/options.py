@@ -13,7 +13,7 @@ from privlearn.errors import BudgetExceeded, InvalidParameter
 from privlearn.guarantee import Guarantee
 
 if TYPE_CHECKING:
-    from privlearn.ledger import Ledger
+    from privlearn.ledger.ledger import Ledger
 
 
 TableFile = Annotated[
@@ -133,7 +133,7 @@ def open_ledger(
             if given is not None:
                 raise InvalidParameter(f"{option}: say where it is, with --ledger PATH")
         return None
-    from privlearn.ledger import Ledger
+    from privlearn.ledger.ledger import Ledger
 
     ledger = Ledger.open(store, schema_name if dataset is None else dataset)
     return ledger.with_note(note or "", file_name="" if out is None else out.name)

@@ -61,7 +61,7 @@ def predict(
 
 def _features_only(model: Model) -> Any:
     """The schema without its target: whatever the table says there is not read."""
-    from privlearn.release.encoders import base_of
+    from privlearn.release.model import base_of
 
     schema = getattr(base_of(model.encoder), "schema", None)
     if schema is None:

@@ -66,7 +66,7 @@ def party(
       privlearn party north.toml --data north.csv
     """
     from privlearn.data.sources.files import read_records
-    from privlearn.ledger import Cost
+    from privlearn.ledger.composition import Cost
     from privlearn.multiparty.flower.run import take_part
     from privlearn.multiparty.run.identity import Identity
     from privlearn.multiparty.run.party_run import PartyRun

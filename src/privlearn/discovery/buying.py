@@ -16,7 +16,8 @@ from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.table import as_table, column_names
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Budget, Charge, Cost
+from privlearn.ledger.charge import Budget, Charge
+from privlearn.ledger.composition import Cost
 from privlearn.mechanisms.oracle import Cells, Histogram, TableOracle
 from privlearn.mechanisms.statistics.discovery import Discovery
 from privlearn.randomness import Randomness, randomness_from

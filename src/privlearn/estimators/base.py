@@ -22,13 +22,12 @@ from privlearn.estimators.fitting import Fitting, charge_of
 from privlearn.estimators.goal import TrainingRows
 from privlearn.estimators.inputs import target_column
 from privlearn.estimators.learner import ReleasingLearner, check_array_shape
-from privlearn.ledger import Charge
+from privlearn.ledger.charge import Charge
 from privlearn.randomness import randomness_from
 from privlearn.relation import relation_named
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
-from privlearn.release.encoders import base_of
-from privlearn.release.model import Model
+from privlearn.release.model import Model, base_of
 
 
 class PrivateLinearModel(ReleasingLearner):

@@ -13,15 +13,15 @@ from privlearn.estimators.learner import ReleasingLearner
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.estimators.plan import plan_mechanism
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Budget, Charge, Cost
+from privlearn.ledger.charge import Budget, Charge
+from privlearn.ledger.composition import Cost
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.search.search import Search
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
-from privlearn.release.encoders import describe_encoding
-from privlearn.release.model import Model
+from privlearn.release.model import Model, describe_encoding
 
 
 @dataclass(frozen=True, eq=False)

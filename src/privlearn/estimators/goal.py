@@ -16,8 +16,7 @@ from privlearn.data.encode.encoder import Bounds, from_unit
 from privlearn.erm.losses import LossFacts
 from privlearn.erm.problem import Features
 from privlearn.features.landmarks import LandmarkFeatures
-from privlearn.release.encoders import Encoder
-from privlearn.release.model import LinearModel, Model, RegressionModel
+from privlearn.release.model import Encoder, LinearModel, Model, RegressionModel
 
 Progress = Callable[[int, int, int], None]
 """Called with (problem, number of problems, iteration); shown on the trusted side only."""

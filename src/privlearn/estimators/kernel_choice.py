@@ -20,7 +20,7 @@ from privlearn.features.kernel import CallableKernel, Kernel, PrecomputedKernel,
 from privlearn.features.kernels import LinearKernel, ShiftInvariantKernel, named_kernels
 from privlearn.features.landmarks import LandmarkFeatures
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
-from privlearn.release.encoders import FourierEncoder, KernelEncoder, RawEncoder
+from privlearn.release.model import FourierEncoder, KernelEncoder, RawEncoder
 
 
 class Lifts(Protocol):

@@ -27,7 +27,7 @@ from privlearn.features.kernel import Kernel, as_matrix
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import KernelTask, kernel_rounding, refuse_private_count
 from privlearn.mechanisms.task import Task
-from privlearn.release.encoders import Encoder, describe_encoding
+from privlearn.release.model import Encoder, describe_encoding
 
 LARGEST = 2**15
 """Most rows an exact kernel machine takes: it holds their square in memory. Of N persons it takes the first LARGEST / N

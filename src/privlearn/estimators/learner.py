@@ -20,7 +20,7 @@ from privlearn.estimators.scikit_learn import BaseEstimator
 from privlearn.features.kernel import Kernel
 from privlearn.features.kernels import kernel_from_name
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Budget
+from privlearn.ledger.charge import Budget
 from privlearn.mechanisms.task import Task
 
 

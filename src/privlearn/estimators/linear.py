@@ -16,7 +16,7 @@ from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.goal import Progress, TrainingRows
 from privlearn.estimators.inputs import ClassLearner
 from privlearn.estimators.scikit_learn import ClassifierMixin
-from privlearn.ledger import Budget
+from privlearn.ledger.charge import Budget
 from privlearn.release.artifact import Release
 from privlearn.release.model import LinearModel
 

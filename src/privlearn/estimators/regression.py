@@ -18,7 +18,7 @@ from privlearn.estimators.targets import (
     NumberLearner,
 )
 from privlearn.features.kernel import Kernel
-from privlearn.ledger import Budget
+from privlearn.ledger.charge import Budget
 from privlearn.release.artifact import Release
 from privlearn.release.model import RegressionModel
 

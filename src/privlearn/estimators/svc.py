@@ -13,7 +13,7 @@ from privlearn.estimators.goal import Progress
 from privlearn.estimators.kernel_choice import KernelChoice
 from privlearn.estimators.linear import PrivateLinearClassifier
 from privlearn.features.kernel import Kernel
-from privlearn.ledger import Budget
+from privlearn.ledger.charge import Budget
 
 
 class PrivateSVC(KernelChoice, PrivateLinearClassifier):

@@ -7,16 +7,14 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.data.encode.arrays import margin
+from privlearn.arrays import Features, shorten
 from privlearn.errors import InvalidParameter, shown
 from privlearn.features.kernel import is_sparse, row_count
 
 BLOCK = 2048  # rows; 512 to 4096 cost the same on one core, and larger ones wait less often for a busy second
 
-Features = NDArray[np.float32] | NDArray[np.float64]
 Precision = Literal["float32", "float64"] | type[np.float32] | type[np.float64]
 
 
@@ -77,23 +75,6 @@ class FeatureMap(ABC):
     def _write(self, X: Any, out: Features) -> None:
         self._fill(X, out)
         shorten(out)
-
-
-def shorten(rows: Features) -> None:
-    """Divide, in place, every row whose norm may exceed 1 by its norm.
-
-    Squares are summed in float64, where a sum up to the margin is below 1 in exact arithmetic (data/encode/arrays.py).
-    """
-    wide = np.asarray(rows, dtype=np.float64)
-    squares = np.einsum("ij,ij->i", wide, wide)
-    long = np.flatnonzero(squares > margin(rows.shape[1]))
-    if len(long):
-        rows[long] *= (safe_norm(rows) / np.sqrt(squares[long])).astype(rows.dtype)[:, np.newaxis]
-
-
-def safe_norm(rows: Features) -> float:
-    """A norm just below 1 that stays below 1 when a factor and its products are rounded to the rows' precision."""
-    return margin(rows.shape[1]) * (1.0 if rows.dtype == np.float64 else 1.0 - 2.0**-22)
 
 
 def _precision(dtype: Any) -> Any:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from privlearn.arrays import Array
+from privlearn.arrays import Array, Features, safe_norm
 from privlearn.errors import DataError, InvalidParameter, shown
-from privlearn.features.feature_map import FeatureMap, Features, safe_norm
+from privlearn.features.feature_map import FeatureMap
 from privlearn.features.kernel import Kernel, as_points
 from privlearn.features.kernels import ShiftInvariantKernel, kernel_from_dict, named_kernels
 

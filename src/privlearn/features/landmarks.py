@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from privlearn.arrays import Array
+from privlearn.arrays import Array, Features
 from privlearn.errors import DataError, InvalidParameter
-from privlearn.features.feature_map import FeatureMap, Features
+from privlearn.features.feature_map import FeatureMap
 from privlearn.features.kernel import Kernel
 
 # Relative to the largest eigenvalue:

@@ -29,9 +29,8 @@ from numpy.typing import NDArray
 
 from privlearn.errors import InvalidParameter, ReleaseError, SchemaError, VerificationError
 from privlearn.release.certificate import Certificate, read_certificate
-from privlearn.release.encoders import KernelEncoder, describe_encoding
 from privlearn.release.files import read_whole, write_atomically
-from privlearn.release.model import Model, model_from_dict
+from privlearn.release.model import KernelEncoder, Model, describe_encoding, model_from_dict
 
 FORMAT = "privlearn release 1"
 _JSON_MEMBERS = ("certificate.json", "model.json")

@@ -17,13 +17,13 @@ from privlearn.estimators.callers import check_callers
 from privlearn.estimators.fitting import charge_of
 from privlearn.estimators.scikit_learn import BaseEstimator, MetaEstimatorMixin
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Budget, Charge
+from privlearn.ledger.charge import Budget, Charge
 from privlearn.mechanisms.release.answers import whole_number
 from privlearn.mechanisms.search.search import Searched
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import SearchCertificate
-from privlearn.release.encoders import describe_encoding
+from privlearn.release.model import describe_encoding
 from privlearn.selection.candidates import Candidates, Parameters, candidates_of, plain
 from privlearn.selection.methods import Method, partition, public_tuning, scored_on_all
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Statement
+from privlearn.ledger.statement import Statement
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room, statement_for
 from privlearn.service.holder.settings import Owner

@@ -13,7 +13,7 @@ from privlearn.arrays import Array
 from privlearn.data.sources.table import safely
 from privlearn.errors import SessionError
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Budget
+from privlearn.ledger.charge import Budget
 from privlearn.mechanisms.session.function_release import FunctionRelease
 from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.session.task import SessionMechanism

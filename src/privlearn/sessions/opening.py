@@ -9,7 +9,8 @@ from typing import Any
 from privlearn.data.schema.schema import with_purchases
 from privlearn.errors import InvalidParameter, SessionError
 from privlearn.guarantee import Guarantee, check_guarantee
-from privlearn.ledger import Budget, Charge, Cost
+from privlearn.ledger.charge import Budget, Charge
+from privlearn.ledger.composition import Cost
 from privlearn.mechanisms.session.task import SessionMechanism, session_mechanism
 from privlearn.randomness import Randomness
 from privlearn.release.certified import read_receipts

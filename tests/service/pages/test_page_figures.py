@@ -14,7 +14,7 @@ from markupsafe import escape
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger, Statement
 from privlearn.service.pages.figures import Axis, Figure, Line, meter, round_ticks
-from privlearn.service.pages.history import spending_figure
+from privlearn.service.pages.formatting import spending_figure
 from privlearn.service.pages.page import SIZE, piece_of
 
 

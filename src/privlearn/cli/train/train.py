@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from privlearn.data.schema.draft import SchemaDraft
     from privlearn.data.schema.schema import Schema
     from privlearn.guarantee import Guarantee
-    from privlearn.ledger import Ledger
+    from privlearn.ledger.ledger import Ledger
     from privlearn.release.artifact import Release
     from privlearn.release.certificate import Certificate
     from privlearn.splitting import BudgetPlan

@@ -10,8 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.arrays import Array
-from privlearn.data.encode.arrays import blocks, rescale_dense, rescale_sparse
+from privlearn.arrays import Array, rescale_dense, rescale_sparse
+from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, numbers, owners
 from privlearn.data.encode.column_features import DenseGroup, group_of
 from privlearn.data.schema.columns import Target

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from privlearn.arrays import Array
+from privlearn.arrays import Array, shorten
 from privlearn.erm.certifiable import longest_minimiser
 from privlearn.errors import DataError, InvalidParameter, shown
-from privlearn.features.feature_map import shorten
 from privlearn.mechanisms.task import Task
 
 _LONGEST = 1.0 + 1e-6  # norm of a probe that rounding, of float32 features too, can explain

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from flint import arb
 
-from privlearn.arrays import Array
-from privlearn.features.feature_map import shorten
+from privlearn.arrays import Array, shorten
 from privlearn.mechanisms.noise import exactly, gamma, norm, normals, rounded
 from privlearn.randomness import Randomness
 

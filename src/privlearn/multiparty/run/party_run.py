@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from privlearn.errors import PrivlearnError, ProtocolError
-from privlearn.ledger import Reservation
+from privlearn.ledger.charge import Reservation
 from privlearn.mechanisms.summed.summed import Question
 from privlearn.multiparty.run.conversation import (
     QUESTION_NUMBER,

@@ -34,7 +34,7 @@ from privlearn.mechanisms.summed.summed import SummedMechanism, surplus
 from privlearn.mechanisms.task import Task
 from privlearn.multiparty.run.identity import check_keys
 from privlearn.multiparty.secure_sum.session import Cohort
-from privlearn.release.encoders import Encoder, FourierEncoder, KernelEncoder
+from privlearn.release.model import Encoder, FourierEncoder, KernelEncoder
 
 
 class EncodedFeatures:

@@ -27,8 +27,7 @@ from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
-from privlearn.release.encoders import describe_encoding
-from privlearn.release.model import LinearModel
+from privlearn.release.model import LinearModel, describe_encoding
 
 
 class Party:

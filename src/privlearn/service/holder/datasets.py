@@ -15,8 +15,9 @@ from privlearn.data.schema.schema import Schema, with_purchases
 from privlearn.data.sources.files import read_records
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee, weakness
-from privlearn.ledger import Ledger, Statement
 from privlearn.ledger.composition import exact
+from privlearn.ledger.ledger import Ledger
+from privlearn.ledger.statement import Statement
 from privlearn.planning.stand_in import synthetic_table
 from privlearn.service.access.keys import HOLDER, Caller
 from privlearn.service.holder.settings import DataSet, Owner

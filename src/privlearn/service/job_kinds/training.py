@@ -1,22 +1,151 @@
-"""What the kinds that train a model have in common: their learner, their plan, and the fit that is paid for."""
+"""What releases and sessions share: a model is planned, estimated and trained by the recipe that was asked for."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import pyarrow as pa
 from markupsafe import Markup
 from pydantic import Field, JsonValue
 
-from privlearn.errors import DataError
+from privlearn.errors import DataError, InvalidParameter
+from privlearn.guarantee import Guarantee
+from privlearn.planning.forecast import Forecast
+from privlearn.planning.planner import plan
+from privlearn.planning.session_plan import plan_session
 from privlearn.randomness import SecureRandomness
 from privlearn.release.artifact import Release
 from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.job_kinds.job_kind import Asked, JobFields, JobKind, Plan
-from privlearn.service.jobs.estimates import check_request, estimate, planned
-from privlearn.service.jobs.recipes import Recipe, SessionMechanism, estimator
+from privlearn.service.jobs.recipes import (
+    SESSION_MECHANISMS,
+    Recipe,
+    SessionMechanism,
+    estimator,
+    kernel_learner,
+)
 from privlearn.service.jobs.requests import JobRequest, ResultInfo
+from privlearn.service.refusals import TooLarge
+
+MOST_POINTS = 2000
+"""Landmarks of a model; their kernel's square is held in memory and factorised."""
+LEAST_EPSILON = 1e-6
+_EPSILONS = np.geomspace(0.01, 10.0, 25)
+
+
+def estimate(
+    offered: OfferedDataSet,
+    recipe: Recipe,
+    guarantee: Guarantee,
+    mechanism: str = "model",
+    points: pa.Table | None = None,
+) -> dict[str, Any]:
+    """Cost, noise, verdict and what would change it, as plain JSON values.
+
+    Parameters
+    ----------
+    offered : OfferedDataSet
+    recipe : Recipe
+    guarantee : Guarantee
+    mechanism : {"model", "function_release", "pinp"}, default="model"
+        How a session answers; a release is a model.
+    points : pyarrow.Table, optional
+        The analyst's public points.
+
+    Returns
+    -------
+    dict
+        What `Plan.to_dict` gives, and ``curve``: epsilon, noise, margin, ratio and verdict along a range of epsilons.
+        Where a number is infinite it is ``None``.
+    """
+    if points is None:
+        return dict(_told(offered, recipe, guarantee, mechanism))
+    return _described(_foretold(offered, recipe, guarantee, mechanism, points))
+
+
+def check_request(
+    offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str, points: pa.Table | None
+) -> None:
+    """Refuse what no theorem covers, and points that do not fit the schema."""
+    if mechanism != "model" and points is not None:
+        raise InvalidParameter("a session on a kernel machine needs no public points: leave them out")
+    planned(offered, recipe, guarantee, mechanism, points)  # some promises cannot be kept
+
+
+def planned(
+    offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str, points: pa.Table | None
+) -> Any:
+    """The calibrated mechanism that a training runs, from public facts: what it costs is known before rows are read."""
+    return _foretold(offered, recipe, guarantee, mechanism, points).mechanism
+
+
+def _foretold(
+    offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str, points: pa.Table | None
+) -> Forecast:
+    if mechanism not in SESSION_MECHANISMS:
+        raise InvalidParameter(f"mechanism must be one of {', '.join(SESSION_MECHANISMS)}")
+    _check_promise(guarantee)
+    if points is not None:
+        _check_count(points)
+        return plan(estimator(recipe, offered.schema, guarantee, public_points=points), offered.records)
+    general = _general(offered, recipe, guarantee.delta, mechanism)
+    return general.at(epsilon=guarantee.epsilon)
+
+
+@lru_cache(maxsize=32)  # each holds thousands of rows
+def _general(offered: OfferedDataSet, recipe: Recipe, delta: float, mechanism: str) -> Forecast:
+    """Rows are made up and encoded once for all epsilons."""
+    guarantee = Guarantee(1.0, delta, offered.settings.neighbours)
+    if mechanism == "model":
+        return plan(estimator(recipe, offered.schema, guarantee), offered.records)
+    learner = kernel_learner(recipe, offered.schema, guarantee)
+    return plan_session(learner, offered.records, guarantee, mechanism)
+
+
+@lru_cache(maxsize=256)
+def _told(offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str) -> dict[str, Any]:
+    return _described(_foretold(offered, recipe, guarantee, mechanism, None))
+
+
+def _described(foretold: Forecast) -> dict[str, Any]:
+    curve = [_point(foretold.at(epsilon=float(epsilon))) for epsilon in _EPSILONS]
+    told: dict[str, Any] = _finite(foretold.to_dict() | {"curve": curve})
+    return told
+
+
+def _point(foretold: Forecast) -> dict[str, Any]:
+    return {
+        "epsilon": foretold.guarantee.epsilon,
+        "noise": foretold.noise,
+        "margin": foretold.margin,
+        "ratio": foretold.ratio,
+        "verdict": foretold.verdict,
+    }
+
+
+def _check_promise(guarantee: Guarantee) -> None:
+    if not guarantee.is_private:
+        raise InvalidParameter("epsilon must be finite: the holder lets only private results out")
+    if guarantee.epsilon < LEAST_EPSILON:
+        raise InvalidParameter(f"epsilon below {LEAST_EPSILON:g} leaves nothing but noise: ask for more")
+
+
+def _check_count(points: pa.Table) -> None:
+    if points.num_rows > MOST_POINTS:
+        raise TooLarge(f"{points.num_rows} public points are more than the {MOST_POINTS} allowed: send fewer")
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity."""
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class TrainingFields(JobFields):
@@ -41,14 +170,14 @@ class TrainingKind(JobKind[Fields, Plan]):
         return fields if fields.learner else fields.model_copy(update={"learner": first})
 
     def check(self, asked: Asked[Fields]) -> None:
-        check_request(*_told(asked))
+        check_request(*_asked_for(asked))
 
     def plan(self, asked: Asked[Fields]) -> Plan:
-        plan: Plan = planned(*_told(asked))
+        plan: Plan = planned(*_asked_for(asked))
         return plan
 
     def estimate(self, asked: Asked[Fields]) -> dict[str, Any]:
-        return estimate(*_told(asked))
+        return estimate(*_asked_for(asked))
 
     def identity(self, request: JobRequest) -> str:
         """As version 0.1 wrote it: what was asked for then and is asked again finds its job."""
@@ -95,5 +224,5 @@ def check_same(mechanism: Plan, paid: Plan) -> None:
         )
 
 
-def _told(asked: Asked[Fields]) -> tuple[Any, ...]:
+def _asked_for(asked: Asked[Fields]) -> tuple[Any, ...]:
     return asked.offered, recipe_of(asked), asked.guarantee, asked.fields.mechanism, asked.points

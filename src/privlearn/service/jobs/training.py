@@ -8,8 +8,9 @@ from __future__ import annotations
 from privlearn.data.schema.schema import with_purchases
 from privlearn.errors import BudgetExceeded, InvalidParameter, LedgerError, PrivlearnError
 from privlearn.guarantee import check_strength
-from privlearn.ledger import Cost, Ledger
 from privlearn.ledger.charge import Reservation
+from privlearn.ledger.composition import Cost
+from privlearn.ledger.ledger import Ledger
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet
 from privlearn.service.job_kinds.job_kind import Asked, Plan, job_kind
 from privlearn.service.jobs import queue, results

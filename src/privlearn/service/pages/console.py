@@ -14,7 +14,7 @@ from privlearn.service.http.callers import Served
 from privlearn.service.job_kinds.release import GIVE_OUT_RELEASE
 from privlearn.service.job_kinds.session import OPEN_SESSION
 from privlearn.service.pages import commands
-from privlearn.service.pages.history import spending_figure
+from privlearn.service.pages.formatting import spending_figure
 from privlearn.service.pages.page import Skip, page_router, piece_of, render
 from privlearn.service.pages.signing import Holder
 

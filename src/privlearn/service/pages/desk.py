@@ -9,7 +9,7 @@ from privlearn.service.http.callers import Served
 from privlearn.service.http.media_types import CSV, table_bytes
 from privlearn.service.pages.columns import column_views, target_range
 from privlearn.service.pages.commands import dataset_commands
-from privlearn.service.pages.history import spending_figure
+from privlearn.service.pages.formatting import spending_figure
 from privlearn.service.pages.page import Skip, download, page_router, piece_of, render
 from privlearn.service.pages.signing import Analyst
 

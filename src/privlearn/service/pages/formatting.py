@@ -1,12 +1,16 @@
-"""Numbers and times as people read them."""
+"""Numbers, times and lists of a budget as pages write them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import ROUND_DOWN, Context, Decimal
 from typing import Any
 
-from privlearn.ledger.statement import Share, Statement
+from privlearn.ledger.composition import Amount, RenyiComposition, exact_sum
+from privlearn.ledger.statement import Entry, Share, Statement
+from privlearn.service.pages.figures import Axis, Figure, Line, round_ticks
+from privlearn.service.timing import now
 
 _DIGITS = 6
 _DOWN = Context(prec=_DIGITS, rounding=ROUND_DOWN)
@@ -45,3 +49,67 @@ def said(part: Share | Statement) -> str:
         f"{number(part.spent.epsilon)} of {number(part.total.epsilon)} spent{reserved}, "
         f"{number_below(part.left.epsilon)} left"
     )
+
+
+_LEAST = 60.0  # seconds
+_BEFORE = 1.1  # of the time since the first entry
+_AHEAD = 1.04  # of the total, so that its line is not at the very edge
+_MOST_STEPS = 150
+
+
+def spending_figure(entries: Sequence[Entry], part: Statement | Share, what: str) -> Figure | None:
+    """Epsilon spent and reserved against time, under the line that it cannot cross; ``None`` if nothing was spent."""
+    counted = [entry for entry in entries if entry.state != "cancelled"]
+    if not counted:
+        return None
+    total, over = part.total.epsilon, now().timestamp()
+    begin = over - _BEFORE * max(over - _time(counted[0]), _LEAST)
+    steps, spent = [(begin, 0.0)], 0.0
+    for place in _places(len(counted)):
+        time = _time(counted[place - 1])
+        steps.append((time, spent))
+        spent = _epsilon(part, [entry.amount for entry in counted[:place]])
+        steps.append((time, spent))
+    steps.append((over, spent))
+    return Figure(
+        id="history",
+        title=f"Epsilon spent of {what}",
+        description=f"From {moment(counted[0].reserved_at)} on, {len(counted)} trainings took {number(spent)} of "
+        f"{number(total)}. The table below has each of them.",
+        x=Axis(begin, over),
+        y=Axis(0.0, _AHEAD * total),
+        x_ticks=[(begin, _clock(begin, over)), (over, "now")],
+        y_ticks=[(tick, number(tick)) for tick in round_ticks(total)],
+        x_label="time (UTC)",
+        lines=[
+            Line("spent and reserved", steps, "line-main"),
+            Line("total", [(begin, total), (over, total)], "line-limit"),
+        ],
+        areas=[Line("spent and reserved", steps, "area")],
+    )
+
+
+def _epsilon(part: Statement | Share, amounts: Sequence[Amount]) -> float:
+    """What they take together, by the budget's own rule."""
+    if isinstance(part, Statement) and part.renyi_order is not None and part.renyi_limit is not None:
+        return (
+            RenyiComposition(part.total, part.renyi_order, part.renyi_limit)
+            .balance(amounts, [])
+            .spent.epsilon
+        )
+    return float(exact_sum(amount.epsilon for amount in amounts))
+
+
+def _places(count: int) -> list[int]:
+    """After how many entries the line is drawn: all, or so many of them as can be told apart."""
+    steps = min(count, _MOST_STEPS)
+    return [round(count * step / steps) for step in range(1, steps + 1)]
+
+
+def _time(entry: Entry) -> float:
+    return datetime.fromisoformat(entry.reserved_at).timestamp()
+
+
+def _clock(begin: float, over: float) -> str:
+    at = datetime.fromtimestamp(begin, now().tzinfo)
+    return at.strftime("%H:%M" if over - begin < 86_400 else "%Y-%m-%d")

@@ -13,8 +13,8 @@ from sqlalchemy import delete, update
 
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Cost, Ledger
-from privlearn.ledger.composition import Amount
+from privlearn.ledger.composition import Amount, Cost
+from privlearn.ledger.ledger import Ledger
 from privlearn.service.access.keys import HOLDER
 from privlearn.service.store import events
 from privlearn.service.store.tables import jobs, keys, logins, results

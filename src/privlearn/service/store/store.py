@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import inspect
 
 from privlearn.errors import LedgerError
-from privlearn.ledger import Ledger
+from privlearn.ledger.ledger import Ledger
 from privlearn.service.holder.settings import DataSet, Owner
 from privlearn.service.store import tables
 from privlearn.storage import SERVICE, creating
