@@ -19,10 +19,9 @@ from privlearn.erm.kernel.problem import KernelProblem
 from privlearn.erm.losses import Loss, choose_loss
 from privlearn.errors import InvalidParameter, SessionError, SolverError
 from privlearn.estimators.goal import TrainingRows
-from privlearn.estimators.inputs import ClassLearner, first_rows_of_persons
+from privlearn.estimators.inputs import ClassLearner, NumberLearner, first_rows_of_persons
 from privlearn.estimators.learner import KernelParameters, check_array_shape
 from privlearn.estimators.session_task import session_facts, session_gap, session_task
-from privlearn.estimators.targets import NumberLearner
 from privlearn.features.kernel import Kernel, as_matrix
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import KernelTask, kernel_rounding, refuse_private_count

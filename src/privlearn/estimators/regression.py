@@ -12,11 +12,11 @@ from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LossFacts
 from privlearn.estimators.goal import Progress, TrainingRows
-from privlearn.estimators.kernel_choice import KernelChoice
-from privlearn.estimators.scikit_learn import RegressorMixin
-from privlearn.estimators.targets import (
+from privlearn.estimators.inputs import (
     NumberLearner,
 )
+from privlearn.estimators.kernel_choice import KernelChoice
+from privlearn.estimators.scikit_learn import RegressorMixin
 from privlearn.features.kernel import Kernel
 from privlearn.ledger.charge import Budget
 from privlearn.release.artifact import Release
