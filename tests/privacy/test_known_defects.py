@@ -22,7 +22,7 @@ from privlearn import (
 from privlearn.data import ArrayEncoder, Schema, SchemaEncoder
 from privlearn.erm import Logistic, Problem, minimise
 from privlearn.errors import BudgetExceeded, SchemaError
-from privlearn.estimators import fitting
+from privlearn.estimators import memory_oracle
 from tests.support.combinations import Plan, every_plan, hockey_stick
 from tests.support.rows import dense
 
@@ -134,7 +134,7 @@ def test_regularization_that_some_table_cannot_stand_is_refused_for_all(
     estimator: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the solver sees a row, and in the same words."""
-    monkeypatch.setattr(fitting, "minimise", lambda *_, **__: pytest.fail("a row was looked at"))
+    monkeypatch.setattr(memory_oracle, "minimise", lambda *_, **__: pytest.fail("a row was looked at"))
     refusals = set()
     for rows in (X, np.zeros_like(X), np.ones_like(X)):
         fresh = estimator(
@@ -212,7 +212,7 @@ def test_ledger_is_charged_before_the_data_is_used(
         seen.append((statement.reserved.epsilon, statement.spent.epsilon))
         return minimise(problem, **options)
 
-    monkeypatch.setattr(fitting, "minimise", looking)
+    monkeypatch.setattr(memory_oracle, "minimise", looking)
     fit = model(**plan.parameters(0.4), ledger=ledger, classes=[0, 1]).fit(X, Y % 2)
     assert seen == [(0.4, 0.0)]
     statement = ledger.statement()
@@ -223,7 +223,7 @@ def test_ledger_is_charged_before_the_data_is_used(
 def test_refused_budget_leaves_the_data_untouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same: no room, no look."""
     ledger = Ledger.create(tmp_path / "budgets.db", "census", Guarantee(1.0))
-    monkeypatch.setattr(fitting, "minimise", lambda *_, **__: pytest.fail("the data was used"))
+    monkeypatch.setattr(memory_oracle, "minimise", lambda *_, **__: pytest.fail("the data was used"))
     with pytest.raises(BudgetExceeded):
         model(epsilon=1.5, ledger=ledger).fit(X, Y)
     assert ledger.statement().left.epsilon == 1.0
@@ -236,7 +236,7 @@ def test_crash_while_solving_keeps_the_charge(tmp_path: Path, monkeypatch: pytes
     def crash(*_: Any, **__: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(fitting, "minimise", crash)
+    monkeypatch.setattr(memory_oracle, "minimise", crash)
     with pytest.raises(MemoryError):
         model(epsilon=0.75, ledger=ledger).fit(X, Y)
     assert ledger.statement().left.epsilon == 0.25

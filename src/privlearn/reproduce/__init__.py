@@ -60,10 +60,10 @@ EXPERIMENTS = {
         "error against Lambda, epsilon 0.1, KDDCup99", "cms11_tables", "cms11_table2", _KDDCUP, "3 s", "3 min"
     ),
     "cms11-figure2": Experiment(
-        "error against epsilon, Adult", "cms11_tradeoff", "cms11_figure2", _ADULT, "1 s", "1 min"
+        "error against epsilon, Adult", "cms11_study", "cms11_figure2", _ADULT, "1 s", "1 min"
     ),
     "cms11-figure3": Experiment(
-        "error against epsilon, KDDCup99", "cms11_tradeoff", "cms11_figure3", _KDDCUP, "3 s", "2 min"
+        "error against epsilon, KDDCup99", "cms11_study", "cms11_figure3", _KDDCUP, "3 s", "2 min"
     ),
     "cms11-figure4": Experiment(
         "error against rows, tuned privately, logistic",
