@@ -7,6 +7,7 @@ from privlearn.data.schema.draft import SchemaDraft
 from privlearn.data.schema.schema import Purchase, Schema
 from privlearn.data.sources.files import read_table, write_table
 from privlearn.data.sources.table import as_table
+from privlearn.moved import say_moved
 
 __all__ = [
     "ArrayEncoder",
@@ -22,3 +23,10 @@ __all__ = [
     "read_table",
     "write_table",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "BoundedRows":
+        say_moved("privlearn.data.BoundedRows", "privlearn.data.ArrayEncoder")
+        return ArrayEncoder
+    raise AttributeError(f"module 'privlearn.data' has no attribute {name!r}")

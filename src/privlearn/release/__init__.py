@@ -4,7 +4,7 @@ from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
 from privlearn.release.model import LinearModel, Model, RegressionModel
 from privlearn.release.session_certificate import SessionCertificate
-from privlearn.release.verification import Verification, verify
+from privlearn.release.verification import Verification, read_private_key, read_public_key, verify
 
 __all__ = [
     "Certificate",
@@ -14,5 +14,7 @@ __all__ = [
     "Release",
     "SessionCertificate",
     "Verification",
+    "read_private_key",
+    "read_public_key",
     "verify",
 ]
