@@ -20,7 +20,7 @@ refused, which would tell, and only the bounds on rounding errors are not proven
 
 @dataclass(frozen=True, kw_only=True)
 class Relation:
-    """How two neighbouring data sets differ, for records whose row has norm at most 1.
+    """How two neighbouring data sets differ in one record, for records whose row has norm at most 1.
 
     Parameters
     ----------
@@ -51,6 +51,13 @@ class Relation:
     counts: float
     replacing: int
     count_is_public: bool
+
+    def __post_init__(self) -> None:
+        if self.gradients > 2 or max(self.moments, self.counts) > math.sqrt(2.0):
+            raise InvalidParameter(
+                f"the relation {self.name!r} changes more than one record, which theorems on Jacobians and searches do "
+                "not allow for: say rows_per_person in the schema instead"
+            )
 
     @property
     def largest_table(self) -> int:
@@ -108,7 +115,7 @@ RELATIONS: dict[str, Relation] = {}
 
 def register_relation(relation: Relation) -> None:
     """Make a relation known by its name, everywhere at once."""
-    if relation.name in RELATIONS:
+    if RELATIONS.get(relation.name, relation) != relation:
         raise InvalidParameter(f"there is a relation {relation.name!r} already: take another name")
     RELATIONS[relation.name] = relation
 

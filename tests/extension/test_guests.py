@@ -75,18 +75,21 @@ class ExponentialKernel(ProductKernel):
     name: ClassVar[str] = "exponential"  # type: ignore[misc]
     bound: ClassVar[float] = 1.0  # type: ignore[misc]
 
+    def rounding(self, dimension: int) -> float:
+        return 2.0 * self.product_rounding(dimension)
+
     def _of_products(self, products: Any) -> Any:
         return np.exp(products - 1.0)
 
 
-FAMILY = Relation(
-    name="replace_family",
-    otherwise="and those of two relatives replaced by any others",
+LABEL = Relation(  # the logistic loss's two slopes at one score differ by 1
+    name="change_label",
+    otherwise="given another label",
     replaces=True,
-    gradients=6,
-    moments=3.0 * 2.0**0.5,
-    counts=3.0 * 2.0**0.5,
-    replacing=1,
+    gradients=1,
+    moments=1.0,
+    counts=2.0**0.5,
+    replacing=2,
     count_is_public=True,
 )
 
@@ -96,10 +99,10 @@ def _guests() -> Iterator[None]:
     register_loss(GentleHinge)
     register_mechanism(Cautious)
     register_kernel(ExponentialKernel)
-    register_relation(FAMILY)
+    register_relation(LABEL)
     yield
     del LOSSES[GentleHinge.name], MECHANISMS[Cautious.name]
-    del KERNELS[ExponentialKernel.name], RELATIONS[FAMILY.name]
+    del KERNELS[ExponentialKernel.name], RELATIONS[LABEL.name]
 
 
 def through(model: Any, path: Path) -> Any:
@@ -147,11 +150,11 @@ def test_a_kernel(tmp_path: Path) -> None:
 
 def test_a_relation(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"epsilon": 6.0, "delta": 1e-6, "schema": census_schema()}
-    model = PrivateLogisticRegression(**settings, neighbours="replace_family")
+    model = PrivateLogisticRegression(**settings, neighbours="change_label")
     certificate = through(model, tmp_path / "guest.privlearn")
-    assert "two relatives" in certificate.guarantee.in_words()
+    assert "another label" in certificate.guarantee.in_words()
     alone = plan(PrivateLogisticRegression(**settings), rows=1000).mechanism
-    assert certificate.task.gradient_sensitivity == 3.0 * alone.task.gradient_sensitivity
+    assert certificate.task.gradient_sensitivity == alone.task.gradient_sensitivity / 2.0
 
 
 def test_in_the_shell(run: Run, tmp_path: Path) -> None:
@@ -165,7 +168,7 @@ def test_in_the_shell(run: Run, tmp_path: Path) -> None:
         "loss": ("--model", "svm", "--loss", "gentle_hinge"),
         "mechanism": ("--mechanism", "cautious"),
         "kernel": kernel,
-        "relation": ("--neighbours", "replace_family"),
+        "relation": ("--neighbours", "change_label"),
     }.items():
         out = tmp_path / f"{name}.privlearn"
         trained = run(

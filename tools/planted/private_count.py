@@ -24,7 +24,7 @@ MUTANTS = [
     Mutant("add_remove: equal parts of the table", METHODS, "split, expected = scatter_places, ", "split, expected = split_places, ", COUNTS),
     Mutant("add_remove: n in a receipt", "discovery/buying.py", "records=guarantee.relation.total(records.num_rows, expected_records)", "records=records.num_rows", COUNTS),
     Mutant("add_remove: an empty table is refused", "estimators/inputs.py", "features = encoder.encode(X, may_be_empty=True)\n    if", "features = encoder.encode(X)\n    if", COUNTS),
-    Mutant("add_remove: a large table is refused", ORACLE, "        if mass <= self._task.mass_bound:\n", "        if True:\n", COUNTS),
+    Mutant("add_remove: a large table is refused", "mechanisms/task.py", "return self if mass <= self.mass_bound else", "return self if True else", COUNTS),
     Mutant("add_remove: rounding of n records at most", "mechanisms/task.py", "self.weight_bound * self.relation.largest_table", "self.weight_bound", COUNTS),
     Mutant("add_remove: a party counts its records", TRAINING, "features=features, total=declared)", "features=features)", PARTIES),
     Mutant("add_remove: a party with other records is refused", TRAINING, "if relation.count_is_public and rows.total != declared:", "if rows.total != declared:", PARTIES),

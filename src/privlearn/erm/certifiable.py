@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from privlearn.erm.losses import DERIVATIVE_ROUNDING, Loss, LossFacts
+from privlearn.erm.losses import Loss, LossFacts
 from privlearn.errors import InvalidParameter
 
 DENSE_BLOCK = 1024  # rows; a block of a few hundred columns stays in the cache between its two products
@@ -88,7 +88,7 @@ class Rounding:
         largest = self.norm_bound * size
         margin_error = gamma(product_chain(self.dimension) + 2) * (largest + self.largest_offset)
         if not self.classes:
-            return self.loss.smoothness * margin_error + DERIVATIVE_ROUNDING
+            return self.loss.smoothness * margin_error + self.loss.derivative_rounding
         margin_error += UNIT_ROUNDOFF * (1.0 + math.sqrt(self.classes)) * largest
         return self.loss.smoothness * margin_error + gamma(product_chain(self.classes) + 16)
 

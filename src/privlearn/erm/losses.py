@@ -18,9 +18,10 @@ from scipy.special import expit
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, shown
+from privlearn.extensions import enlist
 
 DERIVATIVE_ROUNDING = 16 * 2.0**-53
-"""Bound on the absolute rounding error of ``derivative`` at a given float, for every loss listed here."""
+"""Of every loss in this file."""
 
 Sees = Literal["margin", "residual", "classes"]
 
@@ -43,12 +44,15 @@ class LossFacts(Protocol):
         Largest curvature; ``math.inf`` if the slope jumps.
     monotone : bool
         True if the slope never changes its sign.
+    derivative_rounding : float
+        Bound on the absolute rounding error of the computed slope at a given float.
     """
 
     name: ClassVar[str]
     sees: ClassVar[Sees]
     link: ClassVar[str]
     monotone: ClassVar[bool]
+    derivative_rounding: ClassVar[float]
 
     @property
     def lipschitz(self) -> float: ...
@@ -79,6 +83,7 @@ class _UnitSlope:
     link: ClassVar[str] = "none"
     lipschitz: ClassVar[float] = 1.0
     monotone: ClassVar[bool] = True
+    derivative_rounding: ClassVar[float] = DERIVATIVE_ROUNDING
 
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "width": getattr(self, "width", None)}
@@ -262,9 +267,8 @@ Kind = TypeVar("Kind", bound=type[LossFacts])
 
 def register_loss(kind: Kind) -> Kind:
     """Make a loss known by its name, everywhere at once; what is registered must be as steep as it says."""
-    if kind.name in LOSSES:
-        raise InvalidParameter(f"there is a loss {kind.name!r} already: take another name")
-    LOSSES[kind.name] = kind
+    facts = ("sees", "link", "lipschitz", "smoothness", "monotone", "derivative_rounding", "to_dict")
+    enlist(LOSSES, kind.name, kind, "loss", facts)
     return kind
 
 
@@ -305,5 +309,7 @@ def choose_loss(asked: Any, takes: Callable[[type[LossFacts]], bool], default: s
 
 def loss_from_dict(record: Mapping[str, Any]) -> LossFacts:
     """Inverse of ``to_dict``."""
-    found: LossFacts = loss_from_name(record["name"], record.get("width"))
+    kind: Any = type(loss_from_name(record["name"]))
+    known = {field.name for field in fields(kind)}
+    found: LossFacts = kind(**{name: value for name, value in record.items() if name in known})
     return found

@@ -11,9 +11,10 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.erm.losses import Loss
 from privlearn.erm.multinomial import minimise_multinomial
-from privlearn.erm.problem import Problem, Rows
+from privlearn.erm.problem import Features, Problem, Rows
 from privlearn.erm.solve import minimise
 from privlearn.estimators.goal import ClassGoal, Progress, TrainingRows
+from privlearn.features.kernel import as_matrix
 from privlearn.mechanisms.oracle import DataOracle
 from privlearn.mechanisms.task import Task
 
@@ -69,8 +70,7 @@ class MemoryOracle(DataOracle):
         cut to a multiple of 2^-20, so that the sum is exact in any order: sums of whole numbers, below 2^53 for all
         tables of fewer than 2^33 rows.
         """
-        scores = np.asarray(self._rows.features @ coefficients.T, dtype=np.float64)
-        parts = self._rows.goal.errors(scores)
+        parts = self._rows.goal.errors(_scores(self._rows.features, coefficients))
         if self._rows.person_weights is not None:
             parts = parts * self._rows.person_weights
         return float(np.floor(parts * _UNIT).astype(np.int64).sum()) / _UNIT
@@ -124,18 +124,21 @@ class MemoryOracle(DataOracle):
         ).coefficients
 
     def _within_reach(self, regularization: float, linear: Array | None) -> Task:
-        """PRIVATE where the number of records is: what the task states; on a table larger than it speaks of, what
-        rounding leaves, since a solver that gave up on so many rows would tell how many there are.
-        """
         weights = self._rows.weights
         mass = float(self._rows.features.shape[0] if weights is None else weights.sum()) / self.total
-        if mass <= self._task.mass_bound:
-            return self._task
         longest = 0.0 if linear is None else float(np.linalg.norm(linear))
-        return self._task.certifiable(regularization=regularization, linear_norm=longest, mass=mass)
+        return self._task.within_reach(regularization, longest, mass)
 
     def _counted(self, problem: int, problems: int) -> Callable[[int, float], None] | None:
         progress = self._progress
         if progress is None:
             return None
         return lambda iteration, _: progress(problem, problems, iteration)
+
+
+def _scores(features: Features, coefficients: Array) -> Array:
+    """Each row's products, whose bits depend on that row alone: a matrix product's may depend on the number of rows."""
+    if isinstance(features, np.ndarray):
+        products: Array = np.einsum("ij,kj->ik", features.astype(np.float64, copy=False), coefficients)
+        return products
+    return as_matrix(features @ coefficients.T)

@@ -15,8 +15,10 @@ from scipy.special import ndtri
 
 from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter, shown
+from privlearn.extensions import enlist
 from privlearn.features.kernel import (
     UNIT_ROUNDOFF,
+    CallableKernel,
     Function,
     Kernel,
     Points,
@@ -89,22 +91,19 @@ Kind = TypeVar("Kind", bound=type[Kernel])
 
 def register_kernel(kind: Kind) -> Kind:
     """Make a kernel known by its name, everywhere at once."""
-    if kind.name in KERNELS:
-        raise InvalidParameter(f"there is a kernel {kind.name!r} already: take another name")
-    KERNELS[kind.name] = kind
+    enlist(KERNELS, kind.name, kind, "kernel", ("bound", "rounding") if kind is not PrecomputedKernel else ())
     return kind
 
 
 class ProductKernel(VectorKernel):
     """A non-decreasing function of <x, z>, so that its bound on the unit ball is its value at 1.
 
-    Rounding: an inner product of d terms errs by at most d u; a power multiplies that. Doubled.
+    An inner product of d terms errs by at most d u: `product_rounding` is twice that, with room for a few more steps.
     """
 
-    degree: int = 1
-
-    def rounding(self, dimension: int) -> float:
-        return 2.0 * self.degree * (dimension + 4) * UNIT_ROUNDOFF
+    @staticmethod
+    def product_rounding(dimension: int) -> float:
+        return 2.0 * (dimension + 4) * UNIT_ROUNDOFF
 
     def diagonal(self, X: Any) -> Array:
         with np.errstate(over="ignore"):
@@ -124,6 +123,9 @@ class LinearKernel(ProductKernel):
 
     name = "linear"
     bound = 1.0
+
+    def rounding(self, dimension: int) -> float:
+        return self.product_rounding(dimension)
 
     def _of_products(self, products: Array) -> Array:
         return products
@@ -152,6 +154,9 @@ class PolynomialKernel(ProductKernel):
         with np.errstate(over="ignore"):
             object.__setattr__(self, "bound", float(self._of_products(np.ones(1))[0]))
         positive("(gamma + coef0)^degree", self.bound)
+
+    def rounding(self, dimension: int) -> float:
+        return self.degree * self.product_rounding(dimension)
 
     def _of_products(self, products: Array) -> Array:
         products *= self.gamma
@@ -281,6 +286,11 @@ def kernel_from_name(
     2.25
     """
     if isinstance(kernel, Kernel):
+        if not isinstance(kernel, CallableKernel) and KERNELS.get(kernel.name) is not type(kernel):
+            raise InvalidParameter(
+                f"the kernel {kernel.name!r} is not known, so that nobody could read a release that names it: call "
+                "register_kernel with its class first"
+            )
         return kernel
     if callable(kernel):
         return Kernel.from_callable(kernel, bound=_declared(bound))
@@ -294,6 +304,11 @@ def kernel_from_name(
         given["bound"] = _declared(bound)
     elif bound is not None:
         raise InvalidParameter(f"the kernel {kernel!r} knows its bound: leave kernel_bound out")
+    own = [setting for setting in kind.settings if setting not in given]
+    if own:
+        raise InvalidParameter(
+            f"the kernel {kernel!r} has settings of its own, {', '.join(own)}: pass it itself"
+        )
     made: Kernel = kind(**{setting: given[setting] for setting in kind.settings})
     return made
 

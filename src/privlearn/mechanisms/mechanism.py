@@ -9,10 +9,11 @@ they say about it; none of them asks for its name.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, shown
+from privlearn.extensions import enlist
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.noise import FLOATING_POINT
 from privlearn.mechanisms.oracle import Minimises
@@ -112,7 +113,7 @@ class ReleaseMechanism(Mechanism):
     effective_regularization: Any  # a field where calibration may raise it
     is_default: ClassVar[bool] = False
     answers_questions: ClassVar[bool] = False
-    perturbs: ClassVar[str]
+    perturbs: ClassVar[Literal["objective", "minimiser", "answers", "choices"]]
 
     @classmethod
     @abstractmethod
@@ -130,6 +131,11 @@ class ReleaseMechanism(Mechanism):
     def floating_point(self) -> str:
         """What is exact in its noise's sampler."""
         return FLOATING_POINT[self.noise]
+
+    @property
+    def solver_distance(self) -> float:
+        """How far the solver's point may lie from the exact minimiser that the theorem speaks of."""
+        return self.task.solver_distance
 
     @property
     def noise_scales(self) -> tuple[float, ...]:
@@ -158,9 +164,10 @@ Kind = TypeVar("Kind", bound=type[Mechanism])
 def register_mechanism(kind: Kind) -> Kind:
     """Make a mechanism known by its name, everywhere at once."""
     key = kind.name if kind.mode == "tight" else f"{kind.name}, {kind.mode} mode"
-    if key in MECHANISMS:
-        raise InvalidParameter(f"there is a mechanism {key!r} already: take another name")
-    MECHANISMS[key] = kind
+    facts = ["title", "page", "chosen_constants", "combinations"]
+    if issubclass(kind, ReleaseMechanism):
+        facts.append("perturbs")
+    enlist(MECHANISMS, key, kind, "mechanism", facts)
     return kind
 
 

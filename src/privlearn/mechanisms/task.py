@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from privlearn.erm.certifiable import (
     GAP_TOLERANCE,
@@ -16,6 +17,9 @@ from privlearn.erm.certifiable import (
 from privlearn.erm.losses import LossFacts
 from privlearn.errors import InvalidParameter, shown
 from privlearn.relation import Relation, relation_named
+
+ANYTHING = 1e300
+"""A tolerance that every point keeps."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +80,7 @@ class Task:
                     f"{name} must be a finite number above 0, not {shown(getattr(self, name))}"
                 )
 
-    def certifiable(
-        self,
-        *,
-        regularization: float | None = None,
-        linear_norm: float = 0.0,
-        mass: float | None = None,
-    ) -> Task:
+    def certifiable(self, *, regularization: float | None = None, linear_norm: float = 0.0) -> Task:
         """The same task with a tolerance that the solver reaches on every table: the one asked for, or the least such.
 
         It follows from public facts alone, before any row is looked at, so that no solver's failure can tell two
@@ -94,8 +92,6 @@ class Task:
             What the mechanism has raised the task's own to.
         linear_norm : float, default=0.0
             Bound on the linear term that the mechanism adds to J.
-        mass : float, optional
-            Bound on the sum of the rows' weights over N; `mass_bound` by default.
 
         Raises
         ------
@@ -103,26 +99,31 @@ class Task:
             If there is none.
         """
         strength = self.regularization if regularization is None else regularization
-        mass = self.mass_bound if mass is None else mass
         if math.isinf(self.loss.smoothness):
             check_dimension(self.dimension)
-            least = least_gap(strength, dimension=self.dimension, weight_bound=mass)
-            asked = "gap"
-        else:
-            least = least_tolerance(
-                self.loss,
-                strength,
-                dimension=self.dimension,
-                weight_bound=mass,
-                linear_norm=linear_norm,
-            )
-            asked = "tolerance"
-        if math.isinf(least):
+        found = self._reaching(strength, linear_norm, self.mass_bound)
+        if max(found.tolerance, found.gap) >= ANYTHING:
             raise InvalidParameter(
                 f"regularization = {strength:g} is too small: rounding errors would keep the solver from proving its "
                 "result on some tables. Take regularization='auto', or a larger number"
             )
-        return dataclasses.replace(self, **{asked: max(getattr(self, asked), least)})
+        return found
+
+    def within_reach(self, regularization: float, linear_norm: float, mass: float) -> Task:
+        """PRIVATE: what the solver is asked for on rows whose weights add up to ``mass`` times N.
+
+        Where the number of records is private there may be more than the task speaks of. A solver that refused them
+        would tell: it is asked for what rounding leaves, and if that is nothing, for any point.
+        """
+        return self if mass <= self.mass_bound else self._reaching(regularization, linear_norm, mass)
+
+    def _reaching(self, regularization: float, linear_norm: float, mass: float) -> Task:
+        facts: dict[str, Any] = {"dimension": self.dimension, "weight_bound": mass}
+        if math.isinf(self.loss.smoothness):
+            least = least_gap(regularization, **facts)
+            return dataclasses.replace(self, gap=min(max(self.gap, least), ANYTHING))
+        least = least_tolerance(self.loss, regularization, linear_norm=linear_norm, **facts)
+        return dataclasses.replace(self, tolerance=min(max(self.tolerance, least), ANYTHING))
 
     @property
     def solver_distance(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from hashlib import sha256
 from typing import Any
 
@@ -78,6 +79,7 @@ def new_state(
 ) -> State:
     """Touch the data, once that is paid for: solve, and write down what the session starts from."""
     header = public_header(learner, plan, randomness)
+    header["id"] = secrets.token_hex(16)  # no two sessions' states are taken for one another
     header["threshold"] = plan.draw_threshold(randomness)
     learner.solve()
     return store.create(header, learner.function_bytes())

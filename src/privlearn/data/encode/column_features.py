@@ -177,6 +177,8 @@ class TextGroup(Group):
         cells = texts(column, f"column {self.name!r}")
         missing = np.asarray(cells.is_null().to_numpy())
         _refuse(missing, self._column.missing, self.name, "missing", "missing cells")
+        if len(cells) == 0:  # the hasher refuses to see nothing
+            return sparse.csr_array((0, self.width))
         documents = pc.fill_null(cells, "")
         return safely(
             lambda: sparse.csr_array(self._hasher.transform(_one_by_one(documents))),

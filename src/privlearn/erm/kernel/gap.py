@@ -14,7 +14,7 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.erm.certifiable import LEAST_FOR_HINGE, ROOM, SAFETY, UNDERFLOW, gamma
 from privlearn.erm.kernel.problem import Rows, SignedGram, extended_gamma
-from privlearn.erm.losses import DERIVATIVE_ROUNDING, Loss, LossFacts
+from privlearn.erm.losses import Loss, LossFacts
 
 MOST_GAP = 1e-3  # relative to the weight bound, which is about J(0): beyond, a proof would say nothing
 
@@ -134,7 +134,7 @@ def _gradient(
 def _slope_error(loss: LossFacts, margin_error: float, largest: float) -> float:
     """Of a slope at a margin less its offset, both together at most ``largest``."""
     error = SAFETY * (margin_error + gamma(2) * largest)
-    return loss.smoothness * error + DERIVATIVE_ROUNDING + gamma(2) * loss.lipschitz
+    return loss.smoothness * error + loss.derivative_rounding + gamma(2) * loss.lipschitz
 
 
 def _gap(root: float, total: float) -> float:

@@ -70,7 +70,7 @@ class ObjectivePerturbation(ReleaseMechanism):
     title: ClassVar[str] = "objective perturbation"
     page: ClassVar[str] = "objective"
     is_default: ClassVar[bool] = True
-    perturbs: ClassVar[str] = "objective"
+    perturbs = "objective"
     chosen_constants: ClassVar[tuple[str, ...]] = (
         "effective_regularization",
         "noise_scale",

@@ -48,7 +48,7 @@ class OutputPerturbation(ReleaseMechanism):
     title: ClassVar[str] = "output perturbation"
     page: ClassVar[str] = "output"
     is_default: ClassVar[bool] = True
-    perturbs: ClassVar[str] = "minimiser"
+    perturbs = "minimiser"
     chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale",)
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {
         "tight": ("gaussian", "norm_gamma", "laplace"),

@@ -62,7 +62,7 @@ class TestDataDependentLearner(ReleaseMechanism):
     title: ClassVar[str] = "test data dependent learner (TDDL)"
     page: ClassVar[str] = "tddl"
     answers_questions: ClassVar[bool] = True
-    perturbs: ClassVar[str] = "answers"
+    perturbs = "answers"
     chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale", "probes_count")
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"jt13": ("laplace",)}
     __test__: ClassVar[bool] = False  # pytest: the name begins with Test, the class is none

@@ -68,7 +68,7 @@ class TestDataIndependentLearner(ReleaseMechanism):
     title: ClassVar[str] = "test data independent learner (TDIL)"
     page: ClassVar[str] = "tdil"
     answers_questions: ClassVar[bool] = True
-    perturbs: ClassVar[str] = "choices"
+    perturbs = "choices"
     chosen_constants: ClassVar[tuple[str, ...]] = ("rounds", "selection_epsilon", "noise_scale")
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"tight": ("gaussian",)}
     floating_point: ClassVar[str] = (

@@ -92,6 +92,11 @@ class Result:
     content: bytes | None = None
     media_type: str = ""
 
+    def __post_init__(self) -> None:
+        json.dumps(self.certificate)  # a kind's mistake is to be found here, not by the store
+        if not isinstance(self.content, bytes | None):
+            raise TypeError("a result's content is bytes")
+
 
 class JobKind(ABC, Generic[Fields, Planned]):
     """What every kind says and does.
