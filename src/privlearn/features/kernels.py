@@ -91,7 +91,7 @@ Kind = TypeVar("Kind", bound=type[Kernel])
 
 def register_kernel(kind: Kind) -> Kind:
     """Make a kernel known by its name, everywhere at once."""
-    enlist(KERNELS, kind.name, kind, "kernel", ("bound", "rounding") if kind is not PrecomputedKernel else ())
+    enlist(KERNELS, kind.name, kind, "kernel")
     return kind
 
 

@@ -164,9 +164,9 @@ Kind = TypeVar("Kind", bound=type[Mechanism])
 def register_mechanism(kind: Kind) -> Kind:
     """Make a mechanism known by its name, everywhere at once."""
     key = kind.name if kind.mode == "tight" else f"{kind.name}, {kind.mode} mode"
-    facts = ["title", "page", "chosen_constants", "combinations"]
+    facts = ["title", "page"]
     if issubclass(kind, ReleaseMechanism):
-        facts.append("perturbs")
+        facts += ["chosen_constants", "combinations", "perturbs"]
     enlist(MECHANISMS, key, kind, "mechanism", facts)
     return kind
 
