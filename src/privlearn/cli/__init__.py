@@ -24,6 +24,7 @@ from privlearn.cli.studies import bounds, compare, reproduce
 from privlearn.cli.terminal import explain_errors
 from privlearn.cli.train.train import train
 from privlearn.errors import NothingRecorded
+from privlearn.extensions import load_extensions
 
 __all__ = ["main"]
 
@@ -49,6 +50,14 @@ def describe(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    extension: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODULE",
+            help="A module that registers losses, kernels, relations or mechanisms; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Train on private records and let only differentially private results out.
 
@@ -61,6 +70,7 @@ def describe(
       2  the command was typed wrongly
       3  (verify) the release is consistent, but not private
     """
+    load_extensions(extension or ())
 
 
 app.command()(schema)

@@ -107,7 +107,8 @@ class SchemaEncoder:
         source = data if isinstance(data, RowSource) else TableRows(as_table(data, list(self.schema.columns)))
         return EncodedRows(source, self._encode_block, self.dimension)
 
-    def _encode_block(self, table: pa.Table) -> Matrix:
+    def _encode_block(self, block: Any) -> Matrix:
+        table = as_table(block, list(self.schema.columns))
         dense = [group for group in self._groups if isinstance(group, DenseGroup)]
         return self._encode_dense(table, dense) if dense == self._groups else self._encode_sparse(table)
 

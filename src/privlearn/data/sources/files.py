@@ -61,6 +61,7 @@ def _less_like_a_person(name: str) -> bool:
     return re.search(_ALONE, name.lower()) is None
 
 
+_LONGEST_HEADER = 1 << 20  # bytes
 Reader = Callable[[list[str], dict[str, Any]], pa.Table]
 _NO_PARQUET = "{} is not a Parquet file that can be read"
 _TYPES = {str: pa.string(), int: pa.float64(), bool: pa.bool_()}  # pandas writes integers with gaps as 3.0
@@ -164,9 +165,7 @@ def csv_header(source: Path | bytes, label: str) -> list[str]:
     """The column names of a CSV file or text: its first line."""
 
     def first_line() -> list[str]:
-        with (
-            pa.input_stream(str(source), "detect") if isinstance(source, Path) else io.BytesIO(source) as raw
-        ):
+        with _opened(source) as raw:
             # the reader decodes ahead: bytes that are not UTF-8 may only count against the line they are in
             text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
             names = next(csv.reader(text), [])
@@ -177,6 +176,16 @@ def csv_header(source: Path | bytes, label: str) -> list[str]:
     if not names:
         raise DataError(f"{label} is empty: its first line must name the columns")
     return names
+
+
+def _opened(source: Path | bytes) -> Any:
+    return pa.input_stream(str(source), "detect") if isinstance(source, Path) else io.BytesIO(source)
+
+
+def _has_one_line(source: Path | bytes) -> bool:
+    """A header without even a line break: a table of no rows, which Arrow takes for a broken file."""
+    with _opened(source) as raw:
+        return not raw.read(_LONGEST_HEADER).strip(b"\r\n").count(b"\n") and not raw.read(1)
 
 
 def _read_parquet(path: Path, schema: Schema | None) -> pa.Table:
@@ -195,6 +204,8 @@ def _read_csv(source: Path | bytes, label: str, schema: Schema | None) -> pa.Tab
     wanted = wanted_columns(names, schema, label)
     as_table(pa.table([[]] * len(names), names=names), wanted)  # refuses repeated names
     types = {} if schema is None else {name: arrow_type(schema, name) for name in wanted}
+    if _has_one_line(source):
+        return pa.table({name: pa.array([], types.get(name, pa.string())) for name in wanted})
     read = _csv_reader(source, _spellings_of_missing(schema), single=len(names) == 1)
     try:
         return read(wanted, types)

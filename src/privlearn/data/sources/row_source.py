@@ -15,6 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privlearn.errors import DataError
+
 Block = TypeVar("Block")
 Matrix = NDArray[np.float64] | sparse.csr_array
 Places = NDArray[np.int64]
@@ -107,8 +109,12 @@ class EncodedRows(RowSource[Matrix]):
             return sparse.csr_array(sparse.vstack(parts, format="csr"))
         whole, start = np.empty((len(self), self._dimension)), 0
         for block in chain([first], blocks):
+            if start + len(block) > len(whole):
+                break
             whole[start : start + len(block)] = block
             start += len(block)
+        if start != len(whole) or next(blocks, None) is not None:
+            raise DataError("the source's blocks have another number of rows than it says")
         return whole
 
 

@@ -4,7 +4,7 @@
 
 There is one list of them, `JOB_KINDS`. Queue, store, interface, pages and client ask the kind; none of them asks for
 its name. The order of paying, the slots, the one sentence for all failures and the one result per job are not the
-kind's business: `service.training` keeps them for every kind.
+kind's business: `service.jobs.training` keeps them for every kind.
 """
 
 from __future__ import annotations

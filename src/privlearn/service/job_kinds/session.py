@@ -1,4 +1,4 @@
-"""Open a session: the model stays with the holder and answers points (`service.answering`)."""
+"""Open a session: the model stays with the holder and answers points (`service.jobs.answering`)."""
 
 from __future__ import annotations
 
