@@ -14,7 +14,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from privlearn.service.http.limits import Limiter
-from privlearn.service.http.media_types import ARROW, CSV, JSON, write_arrow
+from privlearn.service.http.media_types import ARROW, CSV, JSON, read_json, write_arrow
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 
@@ -240,6 +240,24 @@ def test_trainings_that_cannot_be_done(served: Served, name: str, kind: str) -> 
     check_refusal(served.alice.post(f"/v1/{kind}", json=REQUESTS[name]))
     assert served.spent() == before
     assert len(served.alice.get("/v1/jobs").json()) == jobs
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        rb'"learner": "\ud800"', rb'"learner": "\udc00\ud800"', rb'"learner": "\u0000"', rb'"\ud800": 1',
+        rb'"public_points": [{"sex": ["\ud800"]}]', b'"delta": 1e999', b'"public_points": [{"age": -1e999}]',
+    ],
+)  # fmt: skip
+def test_characters_and_numbers_that_nothing_could_hold(served: Served, member: bytes) -> None:
+    body = b'{"kind": "session", "dataset": "clinic", "epsilon": 0.5, "trial": true, %b}' % member
+    answer = served.alice.post("/v1/jobs", content=body, headers={"Content-Type": JSON})
+    check_refusal(answer)
+    assert answer.status_code == 400
+
+
+def test_whole_characters_may_be_escaped() -> None:
+    assert read_json(rb'{"\ud83d\ude00": "\\ud800 \u00e9"}') == {"\U0001f600": "\\ud800 \u00e9"}
 
 
 @pytest.mark.parametrize(

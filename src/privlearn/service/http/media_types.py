@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import struct
 from collections.abc import Sequence
 from operator import itemgetter
@@ -125,11 +126,15 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def read_json(content: bytes) -> Any:
-    """The value of a JSON text in UTF-8, without NaN, Infinity, repeated names or halves of characters."""
+    """The value of a JSON text in UTF-8, without NaN, Infinity, repeated names, NUL or halves of characters."""
     try:
-        return json.loads(
-            content.decode("utf-8"), object_pairs_hook=_members, parse_constant=_refuse_constant
+        text = content.decode("utf-8")
+        value = json.loads(
+            text, object_pairs_hook=_members, parse_constant=_refuse_constant, parse_float=_finite_number
         )
+        if "\\u" in text:  # else it holds no character that UTF-8, or JSON by itself, would not let through
+            _check_characters(value)
+        return value
     except Malformed:
         raise
     except (ValueError, RecursionError):  # their messages quote the text
@@ -161,6 +166,28 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(_: str) -> NoReturn:
     raise Malformed("JSON knows no NaN and no Infinity: write null for a missing cell")
+
+
+def _finite_number(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise Malformed("the body has a number that is too large for a double: write a smaller one")
+    return number
+
+
+def _check_characters(value: Any) -> None:
+    """Refuse text that no database and no answer could hold."""
+    if isinstance(value, str):
+        value.encode("utf-8")  # a half of a character is a ValueError
+        if "\0" in value:
+            raise Malformed("the body has text with the character NUL: leave it out")
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            _check_characters(name)
+            _check_characters(member)
+    elif isinstance(value, list):
+        for member in value:
+            _check_characters(member)
 
 
 Kind = Literal["application/json", "text/csv", "application/vnd.apache.arrow.stream"]
