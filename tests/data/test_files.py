@@ -165,3 +165,11 @@ def test_unreadable_tables(
         (tmp_path / file).write_bytes(content)
     with refused(message):
         read_table(tmp_path / file, schema)
+
+
+@pytest.mark.parametrize("text", ["age,sex", "age,sex\n", "age,sex\r\n"])
+def test_a_header_alone_is_a_table_without_rows(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes(text.encode())
+    found = read_table(path)
+    assert (found.column_names, found.num_rows) == (["age", "sex"], 0)

@@ -24,8 +24,9 @@ from privlearn import (
 )
 from privlearn.audit import audit_mechanism
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.erm.losses import LOSSES, HuberHinge, Sees, register_loss
-from privlearn.features.kernels import KERNELS, ProductKernel, register_kernel
+from privlearn.erm.losses import LOSSES, HuberHinge, Sees, loss_from_dict, register_loss
+from privlearn.errors import InvalidParameter
+from privlearn.features.kernels import KERNELS, ProductKernel, kernel_from_name, register_kernel
 from privlearn.mechanisms import MECHANISMS, OutputPerturbation, register_mechanism
 from privlearn.relation import RELATIONS, Relation, register_relation
 from tests.support.cli_support import Run
@@ -180,3 +181,42 @@ def test_in_the_shell(run: Run, tmp_path: Path) -> None:
         assert json.loads(run("inspect", out, "--json").stdout)
         assert run("audit", out).code == 0
     assert run("audit", "cautious", "--runs", 200).code == 0
+
+
+@dataclass(frozen=True)
+class SlopedHinge(GentleHinge):
+    """A guest with a parameter of its own, which a file must not lose."""
+
+    name: ClassVar[str] = "sloped_hinge"
+    depth: float = 2.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "width": self.width, "depth": self.depth}
+
+
+def test_what_a_guest_must_say() -> None:
+    with pytest.raises(InvalidParameter, match="does not state its link"):
+        register_loss(type("Silent", (), {"name": "silent", "sees": "margin"}))
+    with pytest.raises(InvalidParameter, match="more than one record"):
+        dataclasses.replace(LABEL, name="family", gradients=6)
+    with pytest.raises(InvalidParameter, match="already"):
+        register_relation(dataclasses.replace(LABEL, moments=0.5))
+    register_relation(LABEL)  # a module that is imported again
+    register_kernel(ExponentialKernel)
+    with pytest.raises(InvalidParameter, match="call register_kernel"):
+        kernel_from_name(type("Foreign", (ExponentialKernel,), {"name": "foreign"})())
+    register_loss(SlopedHinge)
+    try:
+        assert loss_from_dict(SlopedHinge(depth=3.0).to_dict()) == SlopedHinge(depth=3.0)
+    finally:
+        del LOSSES[SlopedHinge.name]
+
+
+def test_the_shell_takes_an_extension(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_guests.py").write_text("from pathlib import Path\nPath('imported').touch()\n")
+    monkeypatch.chdir(tmp_path)
+    run("--extension", "my_guests", "bounds", "--help")
+    assert (tmp_path / "imported").exists()
+    missing = run("--extension", "no_such_guests", "bounds")
+    assert missing.code == 2
+    assert "PYTHONPATH" in missing.stderr

@@ -149,6 +149,37 @@ def test_tables_of_any_length(kind: str) -> None:
     assert len(found) == 1
 
 
+def test_a_table_without_texts() -> None:
+    schema = Schema.from_dict(
+        {
+            "name": "notes",
+            "columns": {"note": {"type": "text"}},
+            "target": {"name": "ill", "classes": ["no", "yes"]},
+        }
+    )
+    notes = pa.table({"note": ["a cough", "none"], "ill": ["yes", "no"]})
+    for count in (0, 1, 2):
+        PrivateLogisticRegression(schema=schema, **PROMISE).fit(notes.slice(0, count))
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (PrivateSVC, {"loss": "hinge", "regularization": 1.6001e-8}),
+        (PrivateSVC, {"regularization": 5.742e-13}),
+        (PrivateLogisticRegression, {"regularization": 1.43544e-13}),
+    ],
+)
+def test_the_least_regularization_stands_any_number_of_rows(kind: Any, settings: dict[str, Any]) -> None:
+    """Nothing is left to prove there beyond LARGEST_TABLE times the expected number, and nothing is refused."""
+    for count in (0, 100 * LARGEST_TABLE, 100 * LARGEST_TABLE + 1):
+        rows = np.ones((count, 1))
+        promise = PROMISE | {"expected_records": 100, "delta": 0.0, "mechanism": "output"}
+        kind(norm_bound=1.0, classes=[0, 1], fit_intercept=False, **promise | settings).fit(
+            rows, np.arange(count) % 2
+        )
+
+
 def _polars(table: pa.Table) -> Any:
     return pytest.importorskip("polars").from_arrow(table)
 

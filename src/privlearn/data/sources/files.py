@@ -183,7 +183,7 @@ def _opened(source: Path | bytes) -> Any:
 
 
 def _has_one_line(source: Path | bytes) -> bool:
-    """A header without even a line break: a table of no rows, which Arrow takes for a broken file."""
+    """A header without even a line break: a table without rows, which Arrow takes for a broken file."""
     with _opened(source) as raw:
         return not raw.read(_LONGEST_HEADER).strip(b"\r\n").count(b"\n") and not raw.read(1)
 

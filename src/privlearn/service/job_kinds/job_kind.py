@@ -32,7 +32,7 @@ from privlearn.service.refusals import NotFound
 class JobFields(BaseModel):
     """What a kind is asked with beyond data set, epsilon, delta and trial; each field has a description."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class Plan(Protocol):
@@ -93,9 +93,12 @@ class Result:
     media_type: str = ""
 
     def __post_init__(self) -> None:
-        json.dumps(self.certificate)  # a kind's mistake is to be found here, not by the store
-        if not isinstance(self.content, bytes | None):
-            raise TypeError("a result's content is bytes")
+        """A kind's mistake is found while it runs, not by the store."""
+        json.dumps(self.certificate, allow_nan=False, ensure_ascii=False).encode()
+        if not (isinstance(self.certificate, dict) and isinstance(self.content, bytes | None)):
+            raise TypeError("a result is a certificate, a dict, and a content in bytes")
+        if not re.fullmatch("[ -~]{0,100}", self.media_type):
+            raise ValueError("a media type is one line of at most 100 characters")
 
 
 class JobKind(ABC, Generic[Fields, Planned]):
@@ -131,7 +134,7 @@ class JobKind(ABC, Generic[Fields, Planned]):
     def run(self, asked: Asked[Fields], plan: Planned, rows: pa.Table, job_id: str) -> Result:
         """Touch the data: make the result with the plan that is paid for, and no other.
 
-        What it raises is in the holder's log; the analyst reads one sentence. After a `LedgerError` the store is
+        What it raises is in the holder's log; the analyst reads one sentence. After a `StoreUnusable` the job is
         tried again, so it must not follow from the rows.
         """
 

@@ -6,7 +6,7 @@ An error that says something about the records is for the holder's log: the anal
 from __future__ import annotations
 
 from privlearn.data.schema.schema import with_purchases
-from privlearn.errors import BudgetExceeded, InvalidParameter, LedgerError, PrivlearnError
+from privlearn.errors import BudgetExceeded, InvalidParameter, PrivlearnError, StoreUnusable
 from privlearn.guarantee import check_strength
 from privlearn.ledger.charge import Reservation
 from privlearn.ledger.composition import Cost
@@ -35,8 +35,9 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
 
     Raises
     ------
-    LedgerError
-        If the store cannot be reached: the job is to be tried again.
+    StoreUnusable
+        If the store cannot be reached: the job is to be tried again. Every other failure is final, whoever's fault it
+        is, since how often a job is tried and when it ends can be seen.
     """
     try:
         offered = catalog.named(job.dataset)
@@ -51,7 +52,7 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
     except BudgetExceeded as error:
         reason = str(error)  # said to the analyst only if it was the ledger's, before a row was read
         failure = _FAILED + _STANDS if _is_charged(store, job) else f"{error}. {_UNSPENT.capitalize()}"
-    except LedgerError:
+    except StoreUnusable:
         raise
     except Exception as error:
         reason = reason_of(error)
