@@ -58,10 +58,6 @@ class ObjectivePerturbation(ReleaseMechanism):
     noise, which grows like sqrt(d).
     """
 
-    task: Task
-    guarantee: Guarantee
-    noise: str
-    calibration: str
     effective_regularization: float
     noise_scale: float
     tolerance_noise_scale: float

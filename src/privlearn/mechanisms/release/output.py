@@ -38,10 +38,6 @@ class OutputPerturbation(ReleaseMechanism):
     4 L / (N Lambda), true but twice too large.
     """
 
-    task: Task
-    guarantee: Guarantee
-    noise: str
-    calibration: str
     noise_scale: float
 
     name: ClassVar[str] = "output"

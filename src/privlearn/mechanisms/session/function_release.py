@@ -147,8 +147,6 @@ class FunctionRelease(SessionMechanism):
     The argument, also for what is computed in integers and in floating point: docs/theory/function-release.md.
     """
 
-    facts: KernelTask
-    guarantee: Guarantee
     noise_scale: float
 
     name: ClassVar[str] = "function_release"
