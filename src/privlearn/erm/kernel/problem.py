@@ -30,15 +30,8 @@ class KernelProblem:
     ----------
     gram : array of shape (n, n)
         ``k(x_i, x_j)``, float64, positive semidefinite, of any rank; symmetric up to rounding errors.
-    signs : array of shape (n,)
-        +1 or -1.
-    loss : Loss
-    regularization : float
-        Lambda above 0; it makes the minimiser unique.
-    total : int
-        N, the public number of records; an empty or deleted record still counts.
-    row_weights : array of shape (n,), optional
-        Non-negative; ones by default.
+    signs, loss, regularization, total, row_weights
+        As for `Problem`.
     offsets : array of shape (n,), optional
         What regression subtracts, so that the loss sees residuals; zero by default, and always for the hinge.
     gram_error : float, default=0.0
