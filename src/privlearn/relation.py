@@ -11,7 +11,7 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from privlearn.errors import DataError, InvalidParameter, shown
+from privlearn.errors import DataError, InvalidParameter, refuse_taken, shown
 
 LARGEST_TABLE = 16
 """Where the number of records is private, a table may have so many times the expected number. Beyond that nothing is
@@ -108,8 +108,7 @@ RELATIONS: dict[str, Relation] = {}
 
 def register_relation(relation: Relation) -> None:
     """Make a relation known by its name, everywhere at once."""
-    if relation.name in RELATIONS:
-        raise InvalidParameter(f"there is a relation {relation.name!r} already: take another name")
+    refuse_taken("relation", relation.name, RELATIONS)
     RELATIONS[relation.name] = relation
 
 

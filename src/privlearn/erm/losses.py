@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit
 
 from privlearn.arrays import Array
-from privlearn.errors import InvalidParameter, shown
+from privlearn.errors import InvalidParameter, refuse_taken, shown
 
 DERIVATIVE_ROUNDING = 16 * 2.0**-53
 """Bound on the absolute rounding error of ``derivative`` at a given float, for every loss listed here."""
@@ -262,8 +262,7 @@ Kind = TypeVar("Kind", bound=type[LossFacts])
 
 def register_loss(kind: Kind) -> Kind:
     """Make a loss known by its name, everywhere at once; what is registered must be as steep as it says."""
-    if kind.name in LOSSES:
-        raise InvalidParameter(f"there is a loss {kind.name!r} already: take another name")
+    refuse_taken("loss", kind.name, LOSSES)
     LOSSES[kind.name] = kind
     return kind
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.special import ndtri
 
 from privlearn.arrays import Array
-from privlearn.errors import DataError, InvalidParameter, shown
+from privlearn.errors import DataError, InvalidParameter, refuse_taken, shown
 from privlearn.features.kernel import (
     UNIT_ROUNDOFF,
     Function,
@@ -89,8 +89,7 @@ Kind = TypeVar("Kind", bound=type[Kernel])
 
 def register_kernel(kind: Kind) -> Kind:
     """Make a kernel known by its name, everywhere at once."""
-    if kind.name in KERNELS:
-        raise InvalidParameter(f"there is a kernel {kind.name!r} already: take another name")
+    refuse_taken("kernel", kind.name, KERNELS)
     KERNELS[kind.name] = kind
     return kind
 

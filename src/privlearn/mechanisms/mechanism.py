@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from privlearn.arrays import Array
-from privlearn.errors import InvalidParameter, shown
+from privlearn.errors import InvalidParameter, refuse_taken, shown
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.noise import FLOATING_POINT
 from privlearn.mechanisms.oracle import Minimises
@@ -172,8 +172,7 @@ Kind = TypeVar("Kind", bound=type[Mechanism])
 def register_mechanism(kind: Kind) -> Kind:
     """Make a mechanism known by its name, everywhere at once."""
     key = kind.name if kind.mode == "tight" else f"{kind.name}, {kind.mode} mode"
-    if key in MECHANISMS:
-        raise InvalidParameter(f"there is a mechanism {key!r} already: take another name")
+    refuse_taken("mechanism", key, MECHANISMS)
     MECHANISMS[key] = kind
     return kind
 

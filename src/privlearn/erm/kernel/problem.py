@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from privlearn.arrays import Array
 from privlearn.erm.certifiable import SAFETY, gamma
 from privlearn.erm.losses import Loss
-from privlearn.erm.problem import check_row_weights, check_scalars, check_signs, check_vector
-from privlearn.errors import InvalidParameter, shown
+from privlearn.erm.problem import check_row_weights, check_signs, check_vector
+from privlearn.errors import InvalidParameter, check_positive, shown
 
 SYMMETRY = 1e-9  # relative; what rounding can explain
 TILE = 128  # rows and columns that stay in the cache
@@ -57,7 +57,7 @@ class KernelProblem:
     def __post_init__(self) -> None:
         _check_gram(self.gram)
         object.__setattr__(self, "asymmetry", _asymmetry(self.gram))
-        check_scalars(self.regularization, self.total, norm_bound=1.0)
+        check_positive(regularization=self.regularization, total=self.total)
         check_signs(self.signs, len(self.gram))
         check_row_weights(self.row_weights, len(self.gram))
         if self.offsets is not None:
