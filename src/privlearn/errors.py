@@ -20,6 +20,8 @@ UserWarning
 
 from __future__ import annotations
 
+import math
+
 ON_DROPPING = (
     "dropping rows changes the number of records, which is public: do it only if that number may be known"
 )
@@ -30,6 +32,13 @@ def shown(value: object) -> str:
     """A parameter as a message may repeat it: a number or a text; of anything else, which may be rows, its type."""
     plain = value is None or isinstance(value, bool | int | float | str)
     return repr(value) if plain else f"a {type(value).__name__}"
+
+
+def check_positive(**numbers: float) -> None:
+    """Each must be a finite number above 0."""
+    for name, number in numbers.items():
+        if not 0 < number < math.inf:
+            raise InvalidParameter(f"{name} must be a finite number above 0, not {shown(number)}")
 
 
 class NothingRecorded(UserWarning):

@@ -29,7 +29,7 @@ MUTANTS = [
     Mutant("party without noise", PARTY_RUN, "if words is None else words) + noise", "if words is None else words)", RUNS),
     Mutant("party with half the noise", "multiparty/run/conversation.py", "NoiseShare(noise[0].scale,", "NoiseShare(noise[0].scale / 2,", RUNS),
     Mutant("any plan is signed", PARTY_RUN, "if digest != bytes.fromhex(self._plan.digest):", "if False:", RUNS),
-    Mutant("others' sign-offs not checked", PARTY_RUN, "if not identity_of(self._plan, name).has_signed(", "if False and (", RUNS),
+    Mutant("others' sign-offs not checked", PARTY_RUN, "if not conversation.identity_of(self._plan, name).has_signed(", "if False and (", RUNS),
     Mutant("cost not final", PARTY_RUN, "self._reservation.commit()", "pass", RUNS),
     Mutant("signs before paying", PARTY_RUN, "self._reservation = self._reserve()", "pass", RUNS),
     Mutant("an old question answered", PARTY_RUN, "if number < self._next_question:", "if False:", RUNS),

@@ -3,6 +3,7 @@
 from privlearn.accounting.calibrate import (
     MARGIN,
     STOPPED_PURE,
+    gaussian_delta,
     gaussian_ratio,
     ra12_noise_scale,
     stopped_renyi,
@@ -21,6 +22,7 @@ __all__ = [
     "GaussianObjectiveCurve",
     "PureCurve",
     "composed_delta",
+    "gaussian_delta",
     "gaussian_ratio",
     "ra12_noise_scale",
     "renyi_delta",

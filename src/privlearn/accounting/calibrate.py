@@ -9,7 +9,7 @@ from scipy import stats
 
 from privlearn.accounting.compose import composed_delta
 from privlearn.accounting.conversions import zcdp_delta, zcdp_order
-from privlearn.accounting.curves import GaussianObjectiveCurve
+from privlearn.accounting.curves import GaussianCurve, GaussianObjectiveCurve
 from privlearn.errors import InvalidParameter
 
 MARGIN = 2.0**-30
@@ -38,6 +38,11 @@ def gaussian_ratio(
             composed_delta(GaussianObjectiveCurve(ratio, slack, free_directions), times, epsilon) <= delta
         )
     )
+
+
+def gaussian_delta(ratio: float, epsilon: float) -> float:
+    """The delta that noise of a `gaussian_ratio` costs at epsilon, with the same margin kept back."""
+    return float(GaussianCurve(ratio).delta(epsilon * (1.0 - MARGIN))) / (1.0 - MARGIN)
 
 
 def zcdp_budget(epsilon: float, delta: float) -> float:

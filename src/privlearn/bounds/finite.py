@@ -6,14 +6,7 @@ import math
 
 from scipy import stats
 
-from privlearn.errors import InvalidParameter, shown
-
-
-def check_positive(**numbers: float) -> None:
-    """Each must be a finite number above 0."""
-    for name, number in numbers.items():
-        if not 0 < number < math.inf:
-            raise InvalidParameter(f"{name} must be a finite number above 0, not {shown(number)}")
+from privlearn.errors import InvalidParameter, check_positive, shown
 
 
 def check_counts(**numbers: int) -> None:

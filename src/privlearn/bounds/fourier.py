@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from privlearn.bounds.finite import check_counts, check_failure, check_positive, finite_private_noise
-from privlearn.errors import InvalidParameter, shown
+from privlearn.bounds.finite import check_counts, check_failure, finite_private_noise
+from privlearn.errors import InvalidParameter, check_positive, shown
 
 DIAMETER = 2.0  # of the unit ball, where encoded rows lie
 

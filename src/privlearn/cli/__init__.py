@@ -73,28 +73,31 @@ def describe(
     load_extensions(extension or ())
 
 
-app.command()(schema)
-app.command()(plan)
-app.command()(discover)
-app.command()(train)
-app.command()(predict)
-app.command()(verify)
-app.command()(inspect)
-app.command()(audit)
+for command in (
+    schema,
+    plan,
+    discover,
+    train,
+    predict,
+    verify,
+    inspect,
+    audit,
+    upgrade,
+    restored,
+    identity,
+    coordinate,
+    party,
+    simulate,
+    compare,
+    bounds,
+    reproduce,
+    serve,
+    demo,
+):
+    app.command()(command)
 app.add_typer(budget, name="budget")
 app.add_typer(ask, name="ask")
-app.command()(upgrade)
-app.command()(restored)
-app.command()(identity)
-app.command()(coordinate)
-app.command()(party)
-app.command()(simulate)
-app.command()(compare)
-app.command()(bounds)
-app.command()(reproduce)
-app.command()(serve)
 app.add_typer(keys, name="keys")
-app.command()(demo)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

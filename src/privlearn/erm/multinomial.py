@@ -25,13 +25,11 @@ from privlearn.erm.problem import (
     Solution,
     check_features,
     check_row_weights,
-    check_scalars,
-    check_tolerance,
     column_squares,
     pairwise_sum,
     row_products,
 )
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, check_positive
 
 
 def minimise_multinomial(
@@ -69,9 +67,9 @@ def minimise_multinomial(
         If the tolerance cannot be certified.
     """
     check_features(features)
-    check_scalars(regularization, total, norm_bound)
+    check_positive(regularization=regularization, total=total, norm_bound=norm_bound)
     check_row_weights(row_weights, features.shape[0])
-    check_tolerance(tolerance)
+    check_positive(tolerance=tolerance)
     _check_labels(labels, n_classes, features.shape[0])
     rows = Rows(features, norm_bound)
     weights = np.ones(rows.count) if row_weights is None else row_weights

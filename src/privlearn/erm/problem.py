@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -14,7 +13,7 @@ from scipy import sparse
 from privlearn.arrays import Array
 from privlearn.erm.certifiable import DENSE_BLOCK, MOST_LEVELS, PIECE, SPARSE_BLOCK
 from privlearn.erm.losses import Loss
-from privlearn.errors import InvalidParameter, shown
+from privlearn.errors import InvalidParameter, check_positive
 
 Features = Any
 """A dense float64 or float32 array, or a scipy CSR matrix or array of those."""
@@ -62,7 +61,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         check_features(self.features)
-        check_scalars(self.regularization, self.total, self.norm_bound)
+        check_positive(regularization=self.regularization, total=self.total, norm_bound=self.norm_bound)
         rows, columns = self.features.shape
         check_signs(self.signs, rows)
         check_row_weights(self.row_weights, rows)
@@ -104,20 +103,6 @@ def check_features(features: Features) -> None:
         raise InvalidParameter("features must have two dimensions and at least one column")
     if features.dtype not in (np.float64, np.float32):
         raise InvalidParameter("features must be float64 or float32: call .astype(numpy.float64) first")
-
-
-def check_scalars(regularization: float, total: int, norm_bound: float) -> None:
-    """The three public numbers must be finite and positive."""
-    given = {"regularization": regularization, "total": total, "norm_bound": norm_bound}
-    for name, value in given.items():
-        if not 0 < value < math.inf:
-            raise InvalidParameter(f"{name} must be a finite number above 0, not {shown(value)}")
-
-
-def check_tolerance(tolerance: float) -> None:
-    """The gradient norm asked for must be finite and positive."""
-    if not 0 < tolerance < math.inf:
-        raise InvalidParameter(f"tolerance must be a finite number above 0, not {shown(tolerance)}")
 
 
 def check_signs(signs: NDArray[Any], rows: int) -> None:

@@ -13,8 +13,8 @@ from privlearn.erm.descent import Directions, descend, not_certified
 from privlearn.erm.hinge import minimise_hinge
 from privlearn.erm.newton import ConjugateGradients, FactorisedHessian, extend, restrict, used_columns
 from privlearn.erm.objective import Objective
-from privlearn.erm.problem import Problem, Progress, Solution, check_tolerance
-from privlearn.errors import SolverError
+from privlearn.erm.problem import Problem, Progress, Solution
+from privlearn.errors import SolverError, check_positive
 
 FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjugate gradients
 STRIDE = 8  # the warm start reads one row in so many
@@ -38,7 +38,7 @@ def minimise(
     SolverError
         If that cannot be certified.
     """
-    check_tolerance(tolerance)
+    check_positive(tolerance=tolerance)
     if math.isinf(problem.loss.smoothness):
         return minimise_hinge(problem, gap, progress)
     used = used_columns(problem)

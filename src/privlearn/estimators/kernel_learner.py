@@ -100,20 +100,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         class_weight: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
     ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_bound = kernel_bound
-        self.loss = loss
-        self.regularization = regularization
-        self.guarantee = guarantee
-        self.schema = schema
-        self.norm_bound = norm_bound
-        self.classes = classes
-        self.target_bounds = target_bounds
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
+        self._keep(locals())
 
     def fit(self, X: Any, y: Any = None) -> KernelLearner:
         """Solve, to a certified gap. Nothing leaves.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -28,7 +28,8 @@ class Learner(BaseEstimator, ABC):
     """Reads rows by what its parameters declare public, and states the facts that a mechanism is planned from.
 
     Estimators release what they learn, a `KernelLearner` answers questions about it; both are read, planned and solved
-    alike. scikit-learn wants each class to store its own parameters; those that are read here are declared here.
+    alike. scikit-learn reads a constructor's signature, so each class spells its own; parameters that are read here are
+    declared here.
     """
 
     schema: Schema | None
@@ -39,6 +40,12 @@ class Learner(BaseEstimator, ABC):
 
     _declared: ClassVar[tuple[str, ...]]
     """Parameters that describe plain arrays; a schema takes their place."""
+
+    def _keep(self, arguments: Mapping[str, Any]) -> None:
+        """Store a constructor's ``locals()`` under their own names: all that scikit-learn lets a constructor do."""
+        for name, value in arguments.items():
+            if name != "self":
+                setattr(self, name, value)
 
     @abstractmethod
     def chosen_loss(self) -> LossFacts:

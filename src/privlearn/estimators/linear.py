@@ -108,25 +108,7 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
         progress: Progress | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.neighbours = neighbours
-        self.expected_records = expected_records
-        self.schema = schema
-        self.norm_bound = norm_bound
-        self.classes = classes
-        self.loss = loss
-        self.mechanism = mechanism
-        self.noise = noise
-        self.calibration = calibration
-        self.regularization = regularization
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.tolerance = tolerance
-        self.ledger = ledger
-        self.accept_weak_privacy = accept_weak_privacy
-        self.progress = progress
-        self.random_state = random_state
+        self._keep(locals())
 
     def decision_function(self, X: Any) -> Array:
         """Scores: of shape (n,) for two classes (positive: the second one), (n, classes) otherwise."""

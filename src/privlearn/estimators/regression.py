@@ -96,32 +96,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
         progress: Progress | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_bound = kernel_bound
-        self.public_points = public_points
-        self.fourier_pairs = fourier_pairs
-        self.fourier_seed = fourier_seed
-        self.epsilon = epsilon
-        self.delta = delta
-        self.neighbours = neighbours
-        self.expected_records = expected_records
-        self.schema = schema
-        self.norm_bound = norm_bound
-        self.target_bounds = target_bounds
-        self.loss = loss
-        self.mechanism = mechanism
-        self.noise = noise
-        self.calibration = calibration
-        self.regularization = regularization
-        self.fit_intercept = fit_intercept
-        self.tolerance = tolerance
-        self.ledger = ledger
-        self.accept_weak_privacy = accept_weak_privacy
-        self.progress = progress
-        self.random_state = random_state
+        self._keep(locals())
 
     def predict(self, X: Any) -> Array:
         """A number for each row, within the target's bounds."""

@@ -96,32 +96,4 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         progress: Progress | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            neighbours=neighbours,
-            expected_records=expected_records,
-            schema=schema,
-            norm_bound=norm_bound,
-            classes=classes,
-            loss=loss,
-            mechanism=mechanism,
-            noise=noise,
-            calibration=calibration,
-            regularization=regularization,
-            class_weight=class_weight,
-            fit_intercept=fit_intercept,
-            tolerance=tolerance,
-            ledger=ledger,
-            accept_weak_privacy=accept_weak_privacy,
-            progress=progress,
-            random_state=random_state,
-        )
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_bound = kernel_bound
-        self.public_points = public_points
-        self.fourier_pairs = fourier_pairs
-        self.fourier_seed = fourier_seed
+        self._keep(locals())

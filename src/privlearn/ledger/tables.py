@@ -7,74 +7,66 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sqlalchemy import (
-    CheckConstraint,
-    Column,
-    Connection,
-    Double,
-    ForeignKey,
-    Identity,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-)
+import sqlalchemy as sa
 
 from privlearn.storage import LEDGER, protect
 
 State = Literal["reserved", "committed", "cancelled"]
 
-_metadata = MetaData()
+_metadata = sa.MetaData()
 
-formats = Table(
-    LEDGER.formats.name, _metadata, Column("version", Integer, primary_key=True, autoincrement=False)
+formats = sa.Table(
+    LEDGER.formats.name, _metadata, sa.Column("version", sa.Integer, primary_key=True, autoincrement=False)
 )
 
-budgets = Table(
+budgets = sa.Table(
     "budgets",
     _metadata,
-    Column("dataset", String(200), primary_key=True),
-    Column("epsilon", Double, CheckConstraint("epsilon > 0"), nullable=False),
-    Column("delta", Double, CheckConstraint("delta >= 0 AND delta < 1"), nullable=False),
-    Column("neighbours", String(20), nullable=False),
-    Column("composition", String(20), CheckConstraint("composition IN ('basic', 'renyi')"), nullable=False),
-    Column("renyi_order", Double),
-    Column("renyi_limit", Double),
+    sa.Column("dataset", sa.String(200), primary_key=True),
+    sa.Column("epsilon", sa.Double, sa.CheckConstraint("epsilon > 0"), nullable=False),
+    sa.Column("delta", sa.Double, sa.CheckConstraint("delta >= 0 AND delta < 1"), nullable=False),
+    sa.Column("neighbours", sa.String(20), nullable=False),
+    sa.Column(
+        "composition", sa.String(20), sa.CheckConstraint("composition IN ('basic', 'renyi')"), nullable=False
+    ),
+    sa.Column("renyi_order", sa.Double),
+    sa.Column("renyi_limit", sa.Double),
 )
 
 # Amounts and account stand in the reserved row alone, so that no two rows can contradict each other.
-entries = Table(
+entries = sa.Table(
     "entries",
     _metadata,
-    Column("id", Integer, Identity(always=True), primary_key=True),
-    Column("dataset", ForeignKey(budgets.c.dataset), nullable=False, index=True),
-    Column("reservation", String(36)),
-    Column(
+    sa.Column("id", sa.Integer, sa.Identity(always=True), primary_key=True),
+    sa.Column("dataset", sa.ForeignKey(budgets.c.dataset), nullable=False, index=True),
+    sa.Column("reservation", sa.String(36)),
+    sa.Column(
         "kind",
-        String(20),
-        CheckConstraint("kind IN ('opened', 'reserved', 'committed', 'cancelled')"),
-        CheckConstraint("(kind = 'opened') = (reservation IS NULL)"),
+        sa.String(20),
+        sa.CheckConstraint("kind IN ('opened', 'reserved', 'committed', 'cancelled')"),
+        sa.CheckConstraint("(kind = 'opened') = (reservation IS NULL)"),
         nullable=False,
     ),
-    Column("time", String(40), nullable=False),
-    Column("epsilon", Double, CheckConstraint("epsilon > 0 OR kind <> 'reserved'")),
-    Column("delta", Double, CheckConstraint("delta >= 0 OR kind <> 'reserved'")),
-    Column("renyi", Double),
-    Column("purpose", String(200)),
-    Column("schema_digest", String(200)),
-    Column("account", String(200), CheckConstraint("account IS NOT NULL OR kind <> 'reserved'")),
-    Column("file_name", String(255)),
-    Column("note", String(200)),
+    sa.Column("time", sa.String(40), nullable=False),
+    sa.Column("epsilon", sa.Double, sa.CheckConstraint("epsilon > 0 OR kind <> 'reserved'")),
+    sa.Column("delta", sa.Double, sa.CheckConstraint("delta >= 0 OR kind <> 'reserved'")),
+    sa.Column("renyi", sa.Double),
+    sa.Column("purpose", sa.String(200)),
+    sa.Column("schema_digest", sa.String(200)),
+    sa.Column("account", sa.String(200), sa.CheckConstraint("account IS NOT NULL OR kind <> 'reserved'")),
+    sa.Column("file_name", sa.String(255)),
+    sa.Column("note", sa.String(200)),
     sqlite_autoincrement=True,
 )
 
 _RESERVED = entries.c.kind == "reserved"
 _SETTLED = entries.c.kind.in_(["committed", "cancelled"])
-Index(
+sa.Index(
     "entries_reserved", entries.c.reservation, unique=True, sqlite_where=_RESERVED, postgresql_where=_RESERVED
 )
-Index("entries_settled", entries.c.reservation, unique=True, sqlite_where=_SETTLED, postgresql_where=_SETTLED)
+sa.Index(
+    "entries_settled", entries.c.reservation, unique=True, sqlite_where=_SETTLED, postgresql_where=_SETTLED
+)
 
 _SAME_ROW = {
     formats: "version = NEW.version",
@@ -84,7 +76,7 @@ _SAME_ROW = {
 }
 
 
-def create_all(connection: Connection) -> None:
+def create_all(connection: sa.Connection) -> None:
     """Creates the tables, and has the database itself refuse to change or remove a row."""
     _metadata.create_all(connection)
     protect(connection, _SAME_ROW)

@@ -9,6 +9,7 @@ they say about it; none of them asks for its name.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
 from privlearn.arrays import Array
@@ -90,14 +91,30 @@ class Mechanism(ABC):
             )
 
 
-class ReleaseMechanism(Mechanism):
-    """One holder's: from rows to coefficients that may leave.
+@dataclass(frozen=True)
+class CoefficientMechanism(Mechanism):
+    """One that releases coefficients: of one holder's rows, or of several holders'.
 
     Attributes
     ----------
     task : Task
+    noise : str
+        The law of its noise.
     calibration : str
         Whose constants: ``tight``, or a paper's.
+    """
+
+    task: Task
+    guarantee: Guarantee
+    noise: str
+    calibration: str
+
+
+class ReleaseMechanism(CoefficientMechanism):
+    """One holder's: from rows to coefficients that may leave.
+
+    Attributes
+    ----------
     is_default : bool
         Whether ``mechanism="auto"`` may take it; the first in the list whose theorem holds is taken.
     answers_questions : bool
@@ -106,9 +123,6 @@ class ReleaseMechanism(Mechanism):
         Where the noise enters: an audit knows the law of what leaves by it.
     """
 
-    task: Task
-    noise: str
-    calibration: str
     noise_scale: float
     effective_regularization: Any  # a field where calibration may raise it
     is_default: ClassVar[bool] = False

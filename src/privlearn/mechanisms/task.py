@@ -15,7 +15,7 @@ from privlearn.erm.certifiable import (
     least_tolerance,
 )
 from privlearn.erm.losses import LossFacts
-from privlearn.errors import InvalidParameter, shown
+from privlearn.errors import InvalidParameter, check_positive, shown
 from privlearn.relation import Relation, relation_named
 
 ANYTHING = 1e300
@@ -74,11 +74,12 @@ class Task:
                 raise InvalidParameter(
                     f"{name} must be a whole number of at least 1, not {shown(getattr(self, name))}"
                 )
-        for name in ("regularization", "tolerance", "weight_bound", "gap"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise InvalidParameter(
-                    f"{name} must be a finite number above 0, not {shown(getattr(self, name))}"
-                )
+        check_positive(
+            regularization=self.regularization,
+            tolerance=self.tolerance,
+            weight_bound=self.weight_bound,
+            gap=self.gap,
+        )
 
     def certifiable(self, *, regularization: float | None = None, linear_norm: float = 0.0) -> Task:
         """The same task with a tolerance that the solver reaches on every table: the one asked for, or the least such.

@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, Self, cast
 
 from scipy.optimize import brentq
@@ -14,6 +15,7 @@ from scipy.optimize import brentq
 from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.goal import NumberGoal, TrainingRows
 from privlearn.guarantee import Guarantee, weakness
+from privlearn.planning.estimate import ReferenceProblem, Spectrum, typical_margin
 from privlearn.planning.stand_in import check_count
 
 Verdict = Literal["clear", "noisy", "drowned"]
@@ -158,11 +160,17 @@ class Forecast(ABC):
     guarantee : Guarantee
     unit : float
         Units of the target in one of the scaled target.
+    spectrum : Spectrum
+        Of a typical table's encoded rows.
+    problem : ReferenceProblem
+        What stands for a typical table with this loss.
     """
 
     rows: int
     guarantee: Guarantee
     unit: float = dataclasses.field(repr=False)
+    spectrum: Spectrum = dataclasses.field(repr=False)
+    problem: ReferenceProblem = dataclasses.field(repr=False)
 
     @property
     @abstractmethod
@@ -179,10 +187,10 @@ class Forecast(ABC):
     def worst_case(self) -> float:
         """In any prediction, at most."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def margin(self) -> float:
         """Of the predictions without noise."""
+        return self.unit * typical_margin(self.regularization, self.spectrum, self.problem)
 
     @property
     @abstractmethod
@@ -190,9 +198,9 @@ class Forecast(ABC):
         """Of a row, as encoded."""
 
     @property
-    @abstractmethod
     def problems(self) -> int:
         """Functions that are learnt."""
+        return int(self.mechanism.task.problems)
 
     @property
     @abstractmethod

@@ -12,11 +12,9 @@ from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.fitting import Fitting
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.planning.estimate import (
-    ReferenceProblem,
     Spectrum,
     noise_in_prediction,
     reference_problem,
-    typical_margin,
     worst_case,
 )
 from privlearn.planning.forecast import MOST_ROWS, Forecast, unit_of
@@ -50,8 +48,6 @@ class Plan(Forecast):
     """
 
     work: Fitting = dataclasses.field(repr=False)
-    spectrum: Spectrum = dataclasses.field(repr=False)
-    problem: ReferenceProblem = dataclasses.field(repr=False)
 
     @cached_property
     def mechanism(self) -> ReleaseMechanism:
@@ -70,17 +66,9 @@ class Plan(Forecast):
     def worst_case(self) -> float:
         return self.unit * worst_case(self.mechanism)
 
-    @cached_property
-    def margin(self) -> float:
-        return self.unit * typical_margin(self.regularization, self.spectrum, self.problem)
-
     @property
     def features(self) -> int:
         return self.mechanism.task.dimension
-
-    @property
-    def problems(self) -> int:
-        return self.mechanism.task.problems
 
     @property
     def noise_scale(self) -> float:
@@ -133,9 +121,9 @@ def plan(estimator: PrivateLinearModel, rows: int, columns: int | None = None) -
         rows,
         guarantee,
         unit_of(work.rows),
-        work,
         Spectrum.of(work.rows.features),
         reference_problem(work.task.loss),
+        work,
     )
     made.mechanism  # noqa: B018 - refuses now what no theorem covers
     return made

@@ -13,7 +13,7 @@ from privlearn.estimators.session_task import session_facts, session_task
 from privlearn.features.kernel import as_matrix
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import SessionMechanism, session_mechanism
-from privlearn.planning.estimate import ReferenceProblem, Spectrum, reference_problem, typical_margin
+from privlearn.planning.estimate import Spectrum, reference_problem
 from privlearn.planning.forecast import Forecast, unit_of
 from privlearn.planning.stand_in import check_count, synthetic_table
 
@@ -31,8 +31,6 @@ class SessionPlan(Forecast):
 
     learner: KernelLearner = dataclasses.field(repr=False)
     stand_ins: TrainingRows = dataclasses.field(repr=False)
-    spectrum: Spectrum = dataclasses.field(repr=False)
-    problem: ReferenceProblem = dataclasses.field(repr=False)
     name: str
 
     @cached_property
@@ -54,17 +52,9 @@ class SessionPlan(Forecast):
     def worst_case(self) -> float:
         return self.unit * self.mechanism.answer_error
 
-    @cached_property
-    def margin(self) -> float:
-        return self.unit * typical_margin(self.regularization, self.spectrum, self.problem)
-
     @property
     def features(self) -> int:
         return self.stand_ins.dimension
-
-    @property
-    def problems(self) -> int:
-        return self.mechanism.task.problems
 
     @property
     def noise_scale(self) -> float:
@@ -102,10 +92,10 @@ def plan_session(learner: KernelLearner, rows: int, guarantee: Guarantee, mechan
         check_count("rows", rows, LARGEST),
         guarantee,
         unit_of(stand_ins),
-        learner,
-        stand_ins,
         spectrum,
         reference_problem(learner.chosen_loss()),
+        learner,
+        stand_ins,
         mechanism,
     )
     made.mechanism  # noqa: B018 - refuses now what no theorem covers

@@ -15,22 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Self
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    ForeignKey,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    func,
-    insert,
-    inspect,
-    select,
-)
+import sqlalchemy as sa
 
 from privlearn.errors import SessionError
 from privlearn.sessions.durable import Record, numbers_from_bytes, numbers_to_bytes
@@ -38,29 +23,29 @@ from privlearn.storage import creating, excluding, locate, protect, reading
 
 FORMAT = 1
 
-_metadata = MetaData()
+_metadata = sa.MetaData()
 
-_states = Table(
+_states = sa.Table(
     "session_states",
     _metadata,
-    Column("session", String(36), primary_key=True),
-    Column("format", Integer, nullable=False),
-    Column("header", Text, nullable=False),
-    Column("function", LargeBinary, nullable=False),
+    sa.Column("session", sa.String(36), primary_key=True),
+    sa.Column("format", sa.Integer, nullable=False),
+    sa.Column("header", sa.Text, nullable=False),
+    sa.Column("function", sa.LargeBinary, nullable=False),
 )
 
 # Digests of points, because PostgreSQL cannot index long ones.
-_answers = Table(
+_answers = sa.Table(
     "session_answers",
     _metadata,
-    Column("session", ForeignKey(_states.c.session), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("point_digest", LargeBinary, nullable=False),
-    Column("point", LargeBinary, nullable=False),
-    Column("scores", LargeBinary, nullable=False),
-    Column("source", String(20), nullable=False),
-    Column("memory", LargeBinary, nullable=False),
-    UniqueConstraint("session", "point_digest"),
+    sa.Column("session", sa.ForeignKey(_states.c.session), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("point_digest", sa.LargeBinary, nullable=False),
+    sa.Column("point", sa.LargeBinary, nullable=False),
+    sa.Column("scores", sa.LargeBinary, nullable=False),
+    sa.Column("source", sa.String(20), nullable=False),
+    sa.Column("memory", sa.LargeBinary, nullable=False),
+    sa.UniqueConstraint("session", "point_digest"),
 )
 
 _SAME_ROW = {
@@ -104,7 +89,7 @@ class SharedStore:
     def open(self) -> SharedState:
         return SharedState.open(self)
 
-    def refuse_existing(self, connection: Connection) -> None:
+    def refuse_existing(self, connection: sa.Connection) -> None:
         if _read(connection, self.session, _states.c.session) is not None:
             raise SessionError(
                 f"session {self.session} exists: continue it with InteractivePredictor.reopen, or give another name"
@@ -185,10 +170,10 @@ class SharedState:
 class SharedTurn:
     """One process's turn."""
 
-    def __init__(self, connection: Connection, session: str) -> None:
+    def __init__(self, connection: sa.Connection, session: str) -> None:
         self._connection = connection
         self._session = session
-        given = select(func.count()).where(_answers.c.session == session)
+        given = sa.select(sa.func.count()).where(_answers.c.session == session)
         self._given: int = connection.execute(given).scalar_one()
 
     def missed(self, known: int) -> Sequence[Record]:
@@ -205,13 +190,13 @@ class SharedTurn:
         write_answers(self._connection, self._session, self._given, records)
 
 
-def write_state(connection: Connection, session: str, header: str, function: bytes) -> None:
+def write_state(connection: sa.Connection, session: str, header: str, function: bytes) -> None:
     _make_tables(connection)
     row = {"session": session, "format": FORMAT, "header": header, "function": function}
-    connection.execute(insert(_states).values(row))
+    connection.execute(sa.insert(_states).values(row))
 
 
-def write_answers(connection: Connection, session: str, given: int, records: Sequence[Record]) -> None:
+def write_answers(connection: sa.Connection, session: str, given: int, records: Sequence[Record]) -> None:
     """Behind those that were given before."""
     rows = [
         {
@@ -226,25 +211,25 @@ def write_answers(connection: Connection, session: str, given: int, records: Seq
         for number, record in enumerate(records, start=given)
     ]
     if rows:
-        connection.execute(insert(_answers), rows)
+        connection.execute(sa.insert(_answers), rows)
 
 
-def _make_tables(connection: Connection) -> None:
-    if not inspect(connection).has_table(_states.name):
+def _make_tables(connection: sa.Connection) -> None:
+    if not sa.inspect(connection).has_table(_states.name):
         _metadata.create_all(connection)
         protect(connection, _SAME_ROW)
 
 
-def _read(connection: Connection, session: str, *columns: Column[Any]) -> Any:
+def _read(connection: sa.Connection, session: str, *columns: sa.Column[Any]) -> Any:
     """The session's row, or None."""
-    if not inspect(connection).has_table(_states.name):
+    if not sa.inspect(connection).has_table(_states.name):
         return None
-    return connection.execute(select(*columns).where(_states.c.session == session)).one_or_none()
+    return connection.execute(sa.select(*columns).where(_states.c.session == session)).one_or_none()
 
 
-def _read_records(connection: Connection, session: str, start: int) -> list[Record]:
+def _read_records(connection: sa.Connection, session: str, start: int) -> list[Record]:
     rows = connection.execute(
-        select(_answers.c.point, _answers.c.scores, _answers.c.source, _answers.c.memory)
+        sa.select(_answers.c.point, _answers.c.scores, _answers.c.source, _answers.c.memory)
         .where(_answers.c.session == session, _answers.c.number >= start)
         .order_by(_answers.c.number)
     )

@@ -17,7 +17,7 @@ from privlearn.erm.kernel.newton import DualPoint, newton_step
 from privlearn.erm.kernel.problem import KernelProblem, KernelSolution, Rows, SignedGram
 from privlearn.erm.problem import Problem, Progress
 from privlearn.erm.solve import minimise
-from privlearn.errors import InvalidParameter, SolverError, shown
+from privlearn.errors import SolverError, check_positive
 
 NEGLIGIBLE = 1e-17  # eigenvalues, relative to the sum of all
 
@@ -96,8 +96,7 @@ def minimise_kernel(
         If that cannot be certified.
     """
     gap = default_gap(problem.regularization) if gap is None else gap
-    if not 0 < gap < math.inf:
-        raise InvalidParameter(f"gap must be a finite number above 0, not {shown(gap)}")
+    check_positive(gap=gap)
     weights = np.ones(len(problem.gram)) if problem.row_weights is None else problem.row_weights
     rows = np.flatnonzero(weights > 0)  # the others have an empty box
     dual = np.zeros(len(weights))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from privlearn.arrays import Array
 from privlearn.erm.certifiable import SAFETY, gamma
 from privlearn.erm.losses import Loss
-from privlearn.erm.problem import check_row_weights, check_scalars, check_signs, check_vector
-from privlearn.errors import InvalidParameter, shown
+from privlearn.erm.problem import check_row_weights, check_signs, check_vector
+from privlearn.errors import InvalidParameter, check_positive, shown
 
 SYMMETRY = 1e-9  # relative; what rounding can explain
 TILE = 128  # rows and columns that stay in the cache
@@ -30,15 +30,8 @@ class KernelProblem:
     ----------
     gram : array of shape (n, n)
         ``k(x_i, x_j)``, float64, positive semidefinite, of any rank; symmetric up to rounding errors.
-    signs : array of shape (n,)
-        +1 or -1.
-    loss : Loss
-    regularization : float
-        Lambda above 0; it makes the minimiser unique.
-    total : int
-        N, the public number of records; an empty or deleted record still counts.
-    row_weights : array of shape (n,), optional
-        Non-negative; ones by default.
+    signs, loss, regularization, total, row_weights
+        As for `Problem`.
     offsets : array of shape (n,), optional
         What regression subtracts, so that the loss sees residuals; zero by default, and always for the hinge.
     gram_error : float, default=0.0
@@ -64,7 +57,7 @@ class KernelProblem:
     def __post_init__(self) -> None:
         _check_gram(self.gram)
         object.__setattr__(self, "asymmetry", _asymmetry(self.gram))
-        check_scalars(self.regularization, self.total, norm_bound=1.0)
+        check_positive(regularization=self.regularization, total=self.total)
         check_signs(self.signs, len(self.gram))
         check_row_weights(self.row_weights, len(self.gram))
         if self.offsets is not None:

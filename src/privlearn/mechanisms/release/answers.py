@@ -6,7 +6,7 @@ JT13's learners never release w itself, only answers about it. Arguments: docs/t
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 from privlearn.arrays import Array, shorten
 from privlearn.erm.certifiable import longest_minimiser
 from privlearn.errors import DataError, InvalidParameter, shown
+from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.task import Task
 
 _LONGEST = 1.0 + 1e-6  # norm of a probe that rounding, of float32 features too, can explain
@@ -47,6 +48,27 @@ def answer_sensitivity(task: Task) -> float:
     distance = task.solver_distance
     rounding = (task.dimension + 2) * 2.0**-52 * (ball_radius(task) + distance)
     return task.minimiser_sensitivity + 2.0 * (distance + rounding)
+
+
+class AnsweringMechanism(ReleaseMechanism):
+    """JT13's learners: they release noisy answers of the minimiser, and a model that follows from those."""
+
+    answers_questions: ClassVar[bool] = True
+    __test__: ClassVar[bool] = False  # pytest: their names begin with Test, the classes are none
+
+    @classmethod
+    def explain_refusal(cls, task: Task, noise: str) -> str | None:
+        """Why the theorem does not cover this task; ``None`` if it does."""
+        return refuse_joint(task)
+
+    @property
+    def effective_regularization(self) -> float:
+        return self.task.regularization
+
+    @property
+    def sensitivity(self) -> float:
+        """S: how far one person moves one answer."""
+        return answer_sensitivity(self.task)
 
 
 def check_probes(probes: Any, dimension: int) -> Array:

@@ -12,9 +12,9 @@ from scipy import stats
 
 from privlearn.accounting import (
     MARGIN,
-    GaussianCurve,
     GaussianObjectiveCurve,
     composed_delta,
+    gaussian_delta,
     gaussian_ratio,
     ra12_noise_scale,
     renyi_divergence,
@@ -58,10 +58,6 @@ class ObjectivePerturbation(ReleaseMechanism):
     noise, which grows like sqrt(d).
     """
 
-    task: Task
-    guarantee: Guarantee
-    noise: str
-    calibration: str
     effective_regularization: float
     noise_scale: float
     tolerance_noise_scale: float
@@ -222,7 +218,7 @@ class ObjectivePerturbation(ReleaseMechanism):
 
     def _tolerance_delta(self) -> float:
         epsilon = self.guarantee.epsilon * TOLERANCE_SHARE
-        return float(GaussianCurve(self._tolerance_ratio).delta(epsilon * (1.0 - MARGIN))) / (1.0 - MARGIN)
+        return gaussian_delta(self._tolerance_ratio, epsilon)
 
     def _least_scale(self) -> float:
         task, sensitivity = self.task, self.task.gradient_sensitivity

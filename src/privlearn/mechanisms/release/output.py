@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
+from privlearn.accounting import MARGIN, gaussian_delta, gaussian_ratio
 from privlearn.accounting.compose import pure_renyi
 from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
@@ -38,10 +38,6 @@ class OutputPerturbation(ReleaseMechanism):
     4 L / (N Lambda), true but twice too large.
     """
 
-    task: Task
-    guarantee: Guarantee
-    noise: str
-    calibration: str
     noise_scale: float
 
     name: ClassVar[str] = "output"
@@ -93,7 +89,7 @@ class OutputPerturbation(ReleaseMechanism):
         task, scale = self.task, self.noise_scale
         if self.noise == "gaussian":
             epsilon = self.guarantee.epsilon
-            delta = float(GaussianCurve(self._ratio).delta(epsilon * (1.0 - MARGIN))) / (1.0 - MARGIN)
+            delta = gaussian_delta(self._ratio, epsilon)
             return Guarantee(epsilon, delta, task.neighbours)
         per_problem = self.sensitivity / scale
         if self.noise == "laplace":

@@ -13,15 +13,14 @@ from privlearn.accounting.compose import pure_renyi
 from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.mechanism import ReleaseMechanism, register_mechanism
+from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_laplace
 from privlearn.mechanisms.oracle import Minimises
 from privlearn.mechanisms.release.answers import (
-    answer_sensitivity,
+    AnsweringMechanism,
     ball_radius,
     check_probes,
     least_squares_in_ball,
-    refuse_joint,
     whole_number,
 )
 from privlearn.mechanisms.task import Task
@@ -30,7 +29,7 @@ from privlearn.randomness import Randomness
 
 @register_mechanism
 @dataclass(frozen=True)
-class TestDataDependentLearner(ReleaseMechanism):
+class TestDataDependentLearner(AnsweringMechanism):
     """Answer T public probes with Laplace noise; release the model of norm at most C that fits the answers best.
 
     **Theorem** (JT13 Algorithm 2 and Theorem 4; Dwork, Rothblum and Vadhan 2010 as JT13 Theorem 11). One person moves
@@ -51,21 +50,15 @@ class TestDataDependentLearner(ReleaseMechanism):
         T, number of public probes, repetitions included.
     """
 
-    task: Task
-    guarantee: Guarantee
-    noise: str
-    calibration: str
     noise_scale: float
     probes_count: int
 
     name: ClassVar[str] = "tddl"
     title: ClassVar[str] = "test data dependent learner (TDDL)"
     page: ClassVar[str] = "tddl"
-    answers_questions: ClassVar[bool] = True
     perturbs = "answers"
     chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale", "probes_count")
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"jt13": ("laplace",)}
-    __test__: ClassVar[bool] = False  # pytest: the name begins with Test, the class is none
 
     def __post_init__(self) -> None:
         if self.guarantee.is_private and self.guarantee.delta == 0:
@@ -87,23 +80,9 @@ class TestDataDependentLearner(ReleaseMechanism):
         scale = unit._least_scale() if guarantee.is_private else 0.0
         return cls(task, guarantee, noise, calibration, scale, points)
 
-    @classmethod
-    def explain_refusal(cls, task: Task, noise: str) -> str | None:
-        """Why the theorem does not cover this task; ``None`` if it does."""
-        return refuse_joint(task)
-
     @property
     def noisy_numbers(self) -> int:
         return self.probes_count
-
-    @property
-    def effective_regularization(self) -> float:
-        return self.task.regularization
-
-    @property
-    def sensitivity(self) -> float:
-        """S: how far one person moves one answer."""
-        return answer_sensitivity(self.task)
 
     @property
     def answers_count(self) -> int:

@@ -12,14 +12,14 @@ from privlearn.accounting import MARGIN, zcdp_budget, zcdp_delta
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.mechanism import ReleaseMechanism, register_mechanism
+from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian
 from privlearn.mechanisms.oracle import Minimises
 from privlearn.mechanisms.release.answers import (
+    AnsweringMechanism,
     answer_sensitivity,
     ball_radius,
     check_probes,
-    refuse_joint,
     whole_number,
 )
 from privlearn.mechanisms.search.selection import SELECTION_ROUNDING, choose_in_ball, choose_row
@@ -37,7 +37,7 @@ _PRIOR_SCALES = np.geomspace(1e-3, 1.0, 41)
 
 @register_mechanism
 @dataclass(frozen=True)
-class TestDataIndependentLearner(ReleaseMechanism):
+class TestDataIndependentLearner(AnsweringMechanism):
     """Rounds of: choose a point z that tells guess and minimiser apart, answer it with noise, refit the guess.
 
     **Theorem** (JT13 Algorithm 3, corrected; docs/theory/tdil.md). One person moves an answer <w, z>, |z| <= 1, by at
@@ -56,10 +56,6 @@ class TestDataIndependentLearner(ReleaseMechanism):
     steps of fixed length: a ridge regression on all answers so far, its strength the answers' own most likely one.
     """
 
-    task: Task
-    guarantee: Guarantee
-    noise: str
-    calibration: str
     rounds: int
     selection_epsilon: float
     noise_scale: float
@@ -67,7 +63,6 @@ class TestDataIndependentLearner(ReleaseMechanism):
     name: ClassVar[str] = "tdil"
     title: ClassVar[str] = "test data independent learner (TDIL)"
     page: ClassVar[str] = "tdil"
-    answers_questions: ClassVar[bool] = True
     perturbs = "choices"
     chosen_constants: ClassVar[tuple[str, ...]] = ("rounds", "selection_epsilon", "noise_scale")
     combinations: ClassVar[dict[str, tuple[str, ...]]] = {"tight": ("gaussian",)}
@@ -75,7 +70,6 @@ class TestDataIndependentLearner(ReleaseMechanism):
         "answers and draws from a net: exact discrete samplers; rounding is inside the guarantee. Draws from the unit "
         "ball: exactly from the continuous law, rounded last, to a grid of 2^-40, which costs nothing"
     )
-    __test__: ClassVar[bool] = False  # pytest: the name begins with Test, the class is none
 
     def __post_init__(self) -> None:
         if self.guarantee.is_private and self.guarantee.delta == 0:
@@ -107,23 +101,9 @@ class TestDataIndependentLearner(ReleaseMechanism):
         ratio = math.sqrt(2.0 * (1.0 - SELECTION_SHARE) * budget / rounds) - 2.0**-GRID_BITS
         return cls(task, guarantee, noise, calibration, rounds, selection, answer_sensitivity(task) / ratio)
 
-    @classmethod
-    def explain_refusal(cls, task: Task, noise: str) -> str | None:
-        """Why the theorem does not cover this task; ``None`` if it does."""
-        return refuse_joint(task)
-
     @property
     def noisy_numbers(self) -> int:
         return self.rounds
-
-    @property
-    def effective_regularization(self) -> float:
-        return self.task.regularization
-
-    @property
-    def sensitivity(self) -> float:
-        """S: how far one person moves one answer."""
-        return answer_sensitivity(self.task)
 
     @property
     def selection_rate(self) -> float:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
+from privlearn.accounting import MARGIN, gaussian_delta, gaussian_ratio
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.features.kernel import KERNEL_ROUNDING
@@ -147,8 +147,6 @@ class FunctionRelease(SessionMechanism):
     The argument, also for what is computed in integers and in floating point: docs/theory/function-release.md.
     """
 
-    facts: KernelTask
-    guarantee: Guarantee
     noise_scale: float
 
     name: ClassVar[str] = "function_release"
@@ -186,7 +184,7 @@ class FunctionRelease(SessionMechanism):
         if not self.guarantee.is_private:
             return self.guarantee
         epsilon = self.guarantee.epsilon
-        delta = float(GaussianCurve(self._ratio).delta(epsilon * (1.0 - MARGIN))) / (1.0 - MARGIN)
+        delta = gaussian_delta(self._ratio, epsilon)
         return Guarantee(epsilon, delta, self.guarantee.neighbours)
 
     def renyi(self, order: float) -> float:

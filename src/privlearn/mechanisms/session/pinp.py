@@ -63,9 +63,32 @@ class Verdict:
     correction: float = 0.0
 
 
+class PINP(SessionMechanism):
+    """What both modes share: answers where the distance to a public guess is above a threshold, up to B updates."""
+
+    updates: int
+    answer_scale: float
+    threshold: float
+
+    name: ClassVar[str] = "pinp"
+    page: ClassVar[str] = "pinp"
+
+    def __post_init__(self) -> None:
+        _check(self.facts, self.guarantee)
+        object.__setattr__(self, "updates", whole_number(self.updates, "updates"))
+
+    @property
+    def answer_deviation(self) -> float:
+        return self.answer_scale
+
+    @property
+    def answer_error(self) -> float:
+        return max(self.threshold, self.answer_scale)
+
+
 @register_mechanism
 @dataclass(frozen=True)
-class TightPINP(SessionMechanism):
+class TightPINP(PINP):
     """PINP by the sparse vector technique with fresh noise in each answer.
 
     Up to ``updates`` (B) times: run `AboveThreshold` at ``test_epsilon`` (e) on |f(z) - w(z)|, w the public guess; at
@@ -75,26 +98,18 @@ class TightPINP(SessionMechanism):
     computed value; converted by Canonne, Kamath and Steinke (2020), Corollary 13. See docs/theory/pinp.md.
     """
 
-    facts: KernelTask
-    guarantee: Guarantee
     updates: int
     test_epsilon: float
     answer_scale: float
     threshold: float
 
-    name: ClassVar[str] = "pinp"
     title: ClassVar[str] = "PINP, corrections where a public guess is wrong"
-    page: ClassVar[str] = "pinp"
     noise: ClassVar[str] = "laplace and gaussian"
     chosen_constants: ClassVar[tuple[str, ...]] = ("updates", "test_epsilon", "answer_scale", "threshold")
     floating_point: ClassVar[str] = (
         "exact discrete samplers on grids of 2^-44 of the noise scales; rounding is inside the guarantee"
     )
     queries: ClassVar[int | None] = None
-
-    def __post_init__(self) -> None:
-        _check(self.facts, self.guarantee)
-        object.__setattr__(self, "updates", whole_number(self.updates, "updates"))
 
     @classmethod
     def calibrate(cls, facts: KernelTask, guarantee: Guarantee) -> TightPINP:
@@ -132,14 +147,6 @@ class TightPINP(SessionMechanism):
     def _updates_needed(self) -> float:
         # Each update shrinks |f - w|^2 by at least (threshold/2)^2 - (threshold/4)^2.
         return 16.0 * self.facts.norm_bound**2 / (3.0 * self.threshold**2)
-
-    @property
-    def answer_deviation(self) -> float:
-        return self.answer_scale
-
-    @property
-    def answer_error(self) -> float:
-        return max(self.threshold, self.answer_scale)
 
     def spends(self) -> Guarantee:
         """The guarantee recomputed from the constants alone."""
@@ -180,7 +187,7 @@ class TightPINP(SessionMechanism):
 
 @register_mechanism
 @dataclass(frozen=True)
-class PaperPINP(SessionMechanism):
+class PaperPINP(PINP):
     """PINP with the paper's constants, corrected where they contradict each other (THEORY.md, 3.4).
 
     The same Laplace noise of scale ``answer_scale`` (1/eps0) serves the test |value + noise - w(z)| > threshold and the
@@ -192,27 +199,19 @@ class PaperPINP(SessionMechanism):
     ``updates`` (B) updates. It is taken from the papers, not proved anew.
     """
 
-    facts: KernelTask
-    guarantee: Guarantee
     updates: int
     answer_scale: float
     threshold: float
 
-    name: ClassVar[str] = "pinp"
     mode: ClassVar[str] = "paper"
     title: ClassVar[str] = "PINP with the paper's constants"
-    page: ClassVar[str] = "pinp"
     noise: ClassVar[str] = "laplace"
     chosen_constants: ClassVar[tuple[str, ...]] = ("updates", "answer_scale", "threshold")
     floating_point: ClassVar[str] = (
         "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee"
     )
     queries: ClassVar[int | None] = QUERIES
-    renyi: ClassVar[None] = None  # type: ignore[misc]
-
-    def __post_init__(self) -> None:
-        _check(self.facts, self.guarantee)
-        object.__setattr__(self, "updates", whole_number(self.updates, "updates"))
+    renyi: ClassVar[None] = None
 
     @classmethod
     def calibrate(cls, facts: KernelTask, guarantee: Guarantee) -> PaperPINP:
@@ -230,14 +229,6 @@ class PaperPINP(SessionMechanism):
         The noise of all `QUERIES` tests stays below a quarter of the threshold except with that probability.
         """
         return self.threshold * 3.0 / 4.0 > self.facts.norm_bound
-
-    @property
-    def answer_deviation(self) -> float:
-        return self.answer_scale
-
-    @property
-    def answer_error(self) -> float:
-        return max(self.threshold, self.answer_scale)
 
     def spends(self) -> Guarantee:
         """The theorem's claim, scaled to the noise: twice the noise would have allowed half the epsilon."""

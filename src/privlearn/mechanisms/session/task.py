@@ -96,6 +96,7 @@ def refuse_private_count(relation: Relation) -> None:
         )
 
 
+@dataclass(frozen=True)
 class SessionMechanism(Mechanism):
     """What answers an analyst's points, one after another, from functions in a kernel's space.
 
@@ -107,8 +108,10 @@ class SessionMechanism(Mechanism):
     """
 
     facts: KernelTask
+    guarantee: Guarantee
+
     noise: ClassVar[str]
-    renyi: Any
+    renyi: ClassVar[Any]
 
     @property
     def task(self) -> Task:

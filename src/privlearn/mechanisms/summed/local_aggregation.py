@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
+from privlearn.accounting import MARGIN, gaussian_delta, gaussian_ratio
 from privlearn.accounting.compose import pure_renyi
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
@@ -104,7 +104,7 @@ class LocalAggregation(SummedMechanism):
         if self.noise == "norm_gamma":
             return Guarantee(task.problems * self.sensitivity / self.noise_scale, 0.0, task.neighbours)
         epsilon = self.guarantee.epsilon
-        delta = float(GaussianCurve(self.ratio).delta(epsilon * (1.0 - MARGIN))) / (1.0 - MARGIN)
+        delta = gaussian_delta(self.ratio, epsilon)
         return Guarantee(epsilon, delta, task.neighbours)
 
     def renyi(self, order: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privlearn.accounting import MARGIN, GaussianCurve, gaussian_ratio
+from privlearn.accounting import MARGIN, gaussian_delta, gaussian_ratio
 from privlearn.accounting.conversions import gaussian_epsilon
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
@@ -132,7 +132,7 @@ class NoisyDescent(SummedMechanism):
         if not self.guarantee.is_private:
             return Guarantee(math.inf, 0.0, self.task.neighbours)
         epsilon = self.guarantee.epsilon
-        delta = float(GaussianCurve(self.ratio).delta(epsilon * (1.0 - MARGIN))) / (1.0 - MARGIN)
+        delta = gaussian_delta(self.ratio, epsilon)
         return Guarantee(epsilon, delta, self.task.neighbours)
 
     def renyi(self, order: float) -> float:

@@ -16,8 +16,7 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
-from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.mechanism import Mechanism
+from privlearn.mechanisms.mechanism import CoefficientMechanism
 from privlearn.mechanisms.release.answers import whole_number
 from privlearn.mechanisms.task import Task
 
@@ -110,7 +109,7 @@ class NoisySums(Protocol):
 
 
 @dataclass(frozen=True)
-class SummedMechanism(Mechanism):
+class SummedMechanism(CoefficientMechanism):
     """A mechanism over a secure sum of several holders' answers.
 
     Parameters
@@ -127,10 +126,6 @@ class SummedMechanism(Mechanism):
         Number of questions asked with fresh noise, curvature not counted.
     """
 
-    task: Task
-    guarantee: Guarantee
-    noise: str
-    calibration: str
     parties: int
     shares: int
     rounds: int

@@ -10,19 +10,8 @@ import numpy as np
 
 from privlearn.errors import ProtocolError, TooFewParties
 from privlearn.mechanisms.summed.summed import NoisySum, NoisySums, Question
-from privlearn.multiparty.run.conversation import (
-    QUESTION_NUMBER,
-    RUN_BYTES,
-    Parts,
-    Stage,
-    Tell,
-    check_can_be_summed,
-    identity_of,
-    noise_share,
-    places,
-    sign_off,
-    sum_sessions,
-)
+from privlearn.multiparty.run import conversation
+from privlearn.multiparty.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Stage, Tell
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.training import coordinate
@@ -47,8 +36,8 @@ class CoordinatorRun(NoisySums):
     """
 
     def __init__(self, plan: MultipartyPlan, identity: Identity, exchange: Exchange, tell: Tell) -> None:
-        check_can_be_summed(plan)
-        if identity_of(plan, COORDINATOR_NAME) != identity.public:
+        conversation.check_can_be_summed(plan)
+        if conversation.identity_of(plan, COORDINATOR_NAME) != identity.public:
             raise ProtocolError("the plan has another key for the coordinator than the identity file")
         self._plan = plan
         self._names = list(plan.parties)
@@ -56,8 +45,8 @@ class CoordinatorRun(NoisySums):
         self._exchange = exchange
         self._tell = tell
         self._run = secrets.token_bytes(RUN_BYTES)
-        self._places = places(plan)
-        self._sessions = sum_sessions(plan, self._run)
+        self._places = conversation.places(plan)
+        self._sessions = conversation.sum_sessions(plan, self._run)
         self._sums = [MaskingCoordinator(session, identity.key) for session in self._sessions]
 
     def train(self) -> Release:
@@ -82,7 +71,7 @@ class CoordinatorRun(NoisySums):
         survivors = total.survivors()
         self._accept([total], self._send_all(Stage.SURVIVORS, [number, survivors]))
         words = total.total()
-        encoding = noise_share(self._plan, question.number).encoding(question.bound)
+        encoding = conversation.noise_share(self._plan, question.number).encoding(question.bound)
         arrived = [self._names[party] for party in total.arrived]
         self._tell(self._progress(question, arrived))
         records = sum(self._plan.parties[name] for name in arrived)
@@ -105,8 +94,8 @@ class CoordinatorRun(NoisySums):
         signed = {}
         for party, parts in replies.items():
             name = self._names[party]
-            content = sign_off(self._plan, self._run, name)
-            if len(parts) == 1 and identity_of(self._plan, name).has_signed(parts[0], content):
+            content = conversation.sign_off(self._plan, self._run, name)
+            if len(parts) == 1 and conversation.identity_of(self._plan, name).has_signed(parts[0], content):
                 signed[name] = parts[0]
         missing = [name for name in self._names if name not in signed]
         if missing:

@@ -17,20 +17,8 @@ import numpy as np
 from privlearn.errors import PrivlearnError, ProtocolError
 from privlearn.ledger.charge import Reservation
 from privlearn.mechanisms.summed.summed import Question
-from privlearn.multiparty.run.conversation import (
-    QUESTION_NUMBER,
-    RUN_BYTES,
-    Parts,
-    Place,
-    Stage,
-    Tell,
-    check_can_be_summed,
-    identity_of,
-    noise_share,
-    places,
-    sign_off,
-    sum_sessions,
-)
+from privlearn.multiparty.run import conversation
+from privlearn.multiparty.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Place, Stage, Tell
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.training import Party
@@ -64,8 +52,8 @@ class PartyRun:
     def __init__(
         self, plan: MultipartyPlan, name: str, identity: Identity, party: Party, reserve: Reserve, tell: Tell
     ) -> None:
-        check_can_be_summed(plan)
-        if identity_of(plan, name) != identity.public:
+        conversation.check_can_be_summed(plan)
+        if conversation.identity_of(plan, name) != identity.public:
             raise ProtocolError(f"the plan has another key for {name!r} than the identity file")
         self.release: Release | None = None
         self.stopped: str | None = None
@@ -79,7 +67,7 @@ class PartyRun:
         self._spent = False
         self._run = b""
         self._next_question = 0
-        self._places: list[Place] = places(plan)
+        self._places: list[Place] = conversation.places(plan)
         # what does not wait for coefficients is computed before the sign-off: should it fail, it fails on this screen
         self._prepared = {
             number: self._encoded(plan.mechanism.question(number))
@@ -137,18 +125,20 @@ class PartyRun:
             raise ProtocolError("the coordinator's plan is not the one that this party agreed to")
         if len(run) != RUN_BYTES:
             raise ProtocolError("the coordinator's name for the run is not in order")
-        sessions = sum_sessions(self._plan, run)
+        sessions = conversation.sum_sessions(self._plan, run)
         number = list(self._plan.parties).index(self._name)
         sums = [MaskingParty(session, number, self._identity.key) for session in sessions]
         self._reservation = self._reserve()
         self._run, self._sessions, self._sums = run, sessions, sums
         self._tell(f"Signed the plan {self._plan.digest[:16]}: {self._plan.guarantee}.")
-        return [self._identity.key.sign(sign_off(self._plan, run, self._name))]
+        return [self._identity.key.sign(conversation.sign_off(self._plan, run, self._name))]
 
     def _advertise(self, parts: Parts) -> Parts:
         names = list(self._plan.parties)
         for name, signature in zip(names, _expect(parts, len(names)), strict=True):
-            if not identity_of(self._plan, name).has_signed(signature, sign_off(self._plan, self._run, name)):
+            if not conversation.identity_of(self._plan, name).has_signed(
+                signature, conversation.sign_off(self._plan, self._run, name)
+            ):
                 raise ProtocolError(f"the sign-off of {name!r} is not in order: no key leaves")
         return [party.advertise() for party in self._sums]
 
@@ -184,11 +174,13 @@ class PartyRun:
 
     def _noisy(self, question: Question) -> Words:
         words = self._prepared.pop(question.number, None)
-        noise = noise_share(self._plan, question.number).draw(question.length, SecureRandomness())
+        noise = conversation.noise_share(self._plan, question.number).draw(
+            question.length, SecureRandomness()
+        )
         return (self._encoded(question) if words is None else words) + noise
 
     def _encoded(self, question: Question) -> Words:
-        encoding = noise_share(self._plan, question.number).encoding(question.bound)
+        encoding = conversation.noise_share(self._plan, question.number).encoding(question.bound)
         return encoding.encode(self._party.answer(question))
 
     def _reveal(self, parts: Parts) -> Parts:
@@ -200,7 +192,7 @@ class PartyRun:
         release = Release.from_bytes(content)
         if release.certificate.guarantee != self._plan.guarantee:
             raise ProtocolError("the release does not state the plan's guarantee")
-        signer = identity_of(self._plan, COORDINATOR_NAME).signing.hex()
+        signer = conversation.identity_of(self._plan, COORDINATOR_NAME).signing.hex()
         if release.signature is None or release.signature["public_key"] != signer:
             raise ProtocolError("the release is not signed by the coordinator")
         self.release = release

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Row, and_, func, or_, select, update
 
 from privlearn.guarantee import Guarantee
 from privlearn.service.job_kinds.job_kind import job_kind
-from privlearn.service.jobs.requests import Job, JobRequest
+from privlearn.service.jobs.requests import Job, JobRequest, accepted_in
 from privlearn.service.refusals import Conflict, NotFound, TooMany
 from privlearn.service.store.tables import jobs
 from privlearn.service.timing import as_text, from_text, now
@@ -190,13 +190,7 @@ def _lease() -> str:
 
 def _as_job(row: Row[Any]) -> Job:
     return Job(
-        id=row.id,
-        analyst=row.analyst,
-        dataset=row.dataset,
-        kind=row.kind,
-        fields=row.fields,
-        guarantee=Guarantee(row.epsilon, row.delta, row.neighbours),
-        trial=bool(row.trial),
+        **accepted_in(row),
         state=row.state,
         created=row.created,
         started=row.started,

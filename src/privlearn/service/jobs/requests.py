@@ -80,6 +80,19 @@ class Accepted:
         return str(self.fields.get("mechanism", ""))
 
 
+def accepted_in(row: Any) -> dict[str, Any]:
+    """The attributes of `Accepted`, from a row that has a job's columns."""
+    return {
+        "id": row.id,
+        "analyst": row.analyst,
+        "dataset": row.dataset,
+        "kind": row.kind,
+        "fields": row.fields,
+        "guarantee": Guarantee(row.epsilon, row.delta, row.neighbours),
+        "trial": bool(row.trial),
+    }
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job(Accepted):
     """A request on its way."""

@@ -11,9 +11,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, func, insert, select, update
 
-from privlearn.guarantee import Guarantee
 from privlearn.service.job_kinds.job_kind import Result
-from privlearn.service.jobs.requests import Job, ResultInfo
+from privlearn.service.jobs.requests import Job, ResultInfo, accepted_in
 from privlearn.service.refusals import Conflict, NotFound
 from privlearn.service.store.tables import jobs, results
 from privlearn.storage import excluding, reading
@@ -82,13 +81,7 @@ def _one(store: str, result_id: str, kind: str | None, *columns: ColumnElement[A
 
 def _as_result(row: Row[Any]) -> ResultInfo:
     return ResultInfo(
-        id=row.id,
-        analyst=row.analyst,
-        dataset=row.dataset,
-        kind=row.kind,
-        fields=row.fields,
-        guarantee=Guarantee(row.epsilon, row.delta, row.neighbours),
-        trial=bool(row.trial),
+        **accepted_in(row),
         created=row.finished,
         size=row.size,
         media_type=row.media_type,
