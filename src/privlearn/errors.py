@@ -21,6 +21,7 @@ UserWarning
 from __future__ import annotations
 
 import math
+from typing import Any
 
 ON_DROPPING = (
     "dropping rows changes the number of records, which is public: do it only if that number may be known"
@@ -39,6 +40,13 @@ def check_positive(**numbers: float) -> None:
     for name, number in numbers.items():
         if not 0 < number < math.inf:
             raise InvalidParameter(f"{name} must be a finite number above 0, not {shown(number)}")
+
+
+def whole_number(value: Any, name: str) -> int:
+    """As an integer of at least 1; a certificate's reader passes it as a float."""
+    if isinstance(value, bool) or not 1 <= value < math.inf or value != int(value):
+        raise InvalidParameter(f"{name} must be a whole number of at least 1, not {shown(value)}")
+    return int(value)
 
 
 class NothingRecorded(UserWarning):

@@ -23,7 +23,6 @@ from privlearn.mechanisms import TestDataDependentLearner as Tddl
 from privlearn.mechanisms.oracle import Solved
 from privlearn.mechanisms.release.answers import (
     answer_sensitivity,
-    ball_radius,
     check_probes,
     least_squares_in_ball,
 )
@@ -106,7 +105,7 @@ def test_renyi_divergence_covers_the_laplace_answers(order: float) -> None:
 
 def released_answers(mechanism: Tddl, w: Array, seed: int) -> Array:
     """With as many orthogonal probes as dimensions and a wide ball, least squares give the answers back."""
-    assert ball_radius(mechanism.task) > 50 * mechanism.noise_scale + np.max(np.abs(w))
+    assert mechanism.task.ball_radius > 50 * mechanism.noise_scale + np.max(np.abs(w))
     return mechanism.run(Solved(w, np.eye(w.shape[1])), SeededRandomness(seed))
 
 
@@ -190,7 +189,7 @@ def test_every_minimiser_is_in_the_ball(loss: Any, regularization: float) -> Non
     signs = np.where(rows[:, 0] > 0, 1.0, -1.0)
     weights = np.where(signs > 0, 4.0, 0.5)
     problem = Problem(rows, signs, loss, regularization, 60, weights, None)
-    radius = ball_radius(task(loss=loss, regularization=regularization, weight_bound=4.0))
+    radius = task(loss=loss, regularization=regularization, weight_bound=4.0).ball_radius
     assert np.linalg.norm(minimise(problem, tolerance=1e-8).coefficients) <= radius
 
 
@@ -202,9 +201,9 @@ def test_every_regression_is_in_the_ball(loss: Any, regularization: float) -> No
     problem = Problem(rows, signs, loss, regularization, 20, None, None, offsets=-np.ones(20))
     facts = task(loss=loss, regularization=regularization)
     found = np.linalg.norm(minimise(problem, tolerance=1e-8).coefficients)
-    assert found <= ball_radius(facts) * (1 + 1e-6)
+    assert found <= facts.ball_radius * (1 + 1e-6)
     steepest, at_zero = (1.0, 0.9) if loss.name == "huber" else (0.5, 0.375)
-    assert ball_radius(facts) == pytest.approx(
+    assert facts.ball_radius == pytest.approx(
         min(steepest / regularization, (at_zero / regularization) ** 0.5)
     )
 
@@ -214,10 +213,10 @@ def test_the_ball_is_as_small_as_it_can_be() -> None:
     rows, signs = np.tile([[0.6, 0.8]], (20, 1)), np.ones(20)
     for regularization in (1.0, 2.0):
         problem = Problem(rows, signs, Hinge(), regularization, 20, None, None)
-        radius = ball_radius(task(loss=Hinge(), regularization=regularization))
+        radius = task(loss=Hinge(), regularization=regularization).ball_radius
         assert radius == 1.0 / regularization
         assert np.linalg.norm(minimise(problem).coefficients) == pytest.approx(radius, rel=1e-6)
-    assert ball_radius(task(loss=Hinge(), regularization=0.02)) == pytest.approx(math.sqrt(50.0))
+    assert task(loss=Hinge(), regularization=0.02).ball_radius == pytest.approx(math.sqrt(50.0))
 
 
 def test_the_arithmetic_of_an_answer_is_paid_for() -> None:
@@ -226,7 +225,7 @@ def test_the_arithmetic_of_an_answer_is_paid_for() -> None:
     rounding = answer_sensitivity(facts) - facts.minimiser_sensitivity
     rng = np.random.default_rng(0)
     w = np.sort(rng.normal(size=1000))
-    w *= ball_radius(facts) / np.linalg.norm(w)
+    w *= facts.ball_radius / np.linalg.norm(w)
     z = rng.normal(size=1000)
     z /= np.linalg.norm(z) * (1 + 1e-12)
     orders = [rng.permutation(1000) for _ in range(200)]

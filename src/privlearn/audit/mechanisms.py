@@ -24,7 +24,6 @@ from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
 from privlearn.mechanisms.noise import GAMMA_GRID_BITS, GRID_BITS, grid_step
 from privlearn.mechanisms.oracle import Minimises, Solved
-from privlearn.mechanisms.release.answers import ball_radius
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness, SeededRandomness
 from privlearn.release.artifact import Release
@@ -277,7 +276,7 @@ def _on_grid(mechanism: Any, vectors: Array) -> Finding:
 def _plausible_size(mechanism: Any, vectors: Array) -> Finding:
     """No minimiser is longer than its ball, and noise beyond a rare quantile is not noise of this scale."""
     task, strength = mechanism.task, mechanism.effective_regularization
-    allowed = ball_radius(task) + mechanism.solver_distance + _noise_norm(mechanism, mechanism.noise_scale)
+    allowed = task.ball_radius + mechanism.solver_distance + _noise_norm(mechanism, mechanism.noise_scale)
     if mechanism.perturbs == "objective":
         pull = task.loss.lipschitz * task.mass_bound
         pull += _noise_norm(mechanism, mechanism.noise_scale) / task.total

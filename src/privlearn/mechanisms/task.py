@@ -13,6 +13,7 @@ from privlearn.erm.certifiable import (
     check_dimension,
     least_gap,
     least_tolerance,
+    longest_minimiser,
 )
 from privlearn.erm.losses import LossFacts
 from privlearn.errors import InvalidParameter, check_positive, shown
@@ -150,6 +151,13 @@ class Task:
     def minimiser_sensitivity(self) -> float:
         """How far one person moves the exact minimiser of one problem (CMS11 Corollary 1): gradient / (N Lambda)."""
         return self.gradient_sensitivity / (self.total * self.regularization)
+
+    @property
+    def ball_radius(self) -> float:
+        """C: no exact minimiser w, on any data, is longer."""
+        return longest_minimiser(
+            self.loss, self.regularization, dimension=self.dimension, weight_bound=self.mass_bound
+        )
 
     def curvature_ratio(self, regularization: float) -> float:
         """q = c / (N Lambda): the most one record can add to a Jacobian eigenvalue, relative to the smallest."""

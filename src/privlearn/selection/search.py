@@ -11,14 +11,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from privlearn.data.schema.schema import Schema
-from privlearn.errors import InvalidParameter, shown
+from privlearn.errors import InvalidParameter, shown, whole_number
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.callers import check_callers
 from privlearn.estimators.fitting import charge_of
 from privlearn.estimators.scikit_learn import BaseEstimator, MetaEstimatorMixin
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Budget, Charge
-from privlearn.mechanisms.release.answers import whole_number
 from privlearn.mechanisms.search.search import Searched
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.artifact import Release

@@ -5,15 +5,13 @@ JT13's learners never release w itself, only answers about it. Arguments: docs/t
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
 
 from privlearn.arrays import Array, shorten
-from privlearn.erm.certifiable import longest_minimiser
-from privlearn.errors import DataError, InvalidParameter, shown
+from privlearn.errors import DataError
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.task import Task
 
@@ -25,20 +23,6 @@ def refuse_joint(task: Task) -> str | None:
     return f"it has no proof for the {task.loss.name} loss" if task.loss.sees == "classes" else None
 
 
-def whole_number(value: Any, name: str) -> int:
-    """As an integer of at least 1; a certificate's reader passes it as a float."""
-    if isinstance(value, bool) or not 1 <= value < math.inf or value != int(value):
-        raise InvalidParameter(f"{name} must be a whole number of at least 1, not {shown(value)}")
-    return int(value)
-
-
-def ball_radius(task: Task) -> float:
-    """C: no exact minimiser w, on any data, is longer."""
-    return longest_minimiser(
-        task.loss, task.regularization, dimension=task.dimension, weight_bound=task.mass_bound
-    )
-
-
 def answer_sensitivity(task: Task) -> float:
     """S: how far one person moves an answer at a point of norm at most 1, as computed in floating point.
 
@@ -46,7 +30,7 @@ def answer_sensitivity(task: Task) -> float:
     product, at most 2 (C + t), whatever the order of summation.
     """
     distance = task.solver_distance
-    rounding = (task.dimension + 2) * 2.0**-52 * (ball_radius(task) + distance)
+    rounding = (task.dimension + 2) * 2.0**-52 * (task.ball_radius + distance)
     return task.minimiser_sensitivity + 2.0 * (distance + rounding)
 
 

@@ -11,17 +11,15 @@ from scipy.optimize import brentq
 from privlearn.accounting import MARGIN
 from privlearn.accounting.compose import pure_renyi
 from privlearn.arrays import Array
-from privlearn.errors import DataError, InvalidParameter
+from privlearn.errors import DataError, InvalidParameter, whole_number
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_laplace
 from privlearn.mechanisms.oracle import Minimises
 from privlearn.mechanisms.release.answers import (
     AnsweringMechanism,
-    ball_radius,
     check_probes,
     least_squares_in_ball,
-    whole_number,
 )
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
@@ -111,7 +109,7 @@ class TestDataDependentLearner(AnsweringMechanism):
             return minimisers
         points = self._check(oracle.points)
         answers = add_laplace(minimisers @ points.T, self.noise_scale, randomness)
-        return least_squares_in_ball(points, answers, ball_radius(self.task))
+        return least_squares_in_ball(points, answers, self.task.ball_radius)
 
     def constants(self) -> dict[str, Any]:
         """Every number the theorem speaks of, for the certificate."""
@@ -119,7 +117,7 @@ class TestDataDependentLearner(AnsweringMechanism):
             "minimiser_sensitivity": self.task.minimiser_sensitivity,
             "solver_distance": self.task.solver_distance,
             "sensitivity": self.sensitivity,
-            "ball_radius": ball_radius(self.task),
+            "ball_radius": self.task.ball_radius,
             "probes_count": self.probes_count,
             "answers_count": self.answers_count,
             "answer_epsilon": self.answer_epsilon if self.guarantee.is_private else 0.0,

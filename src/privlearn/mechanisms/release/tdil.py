@@ -10,7 +10,7 @@ import numpy as np
 
 from privlearn.accounting import MARGIN, zcdp_budget, zcdp_delta
 from privlearn.arrays import Array
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, whole_number
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian
@@ -18,9 +18,7 @@ from privlearn.mechanisms.oracle import Minimises
 from privlearn.mechanisms.release.answers import (
     AnsweringMechanism,
     answer_sensitivity,
-    ball_radius,
     check_probes,
-    whole_number,
 )
 from privlearn.mechanisms.search.selection import SELECTION_ROUNDING, choose_in_ball, choose_row
 from privlearn.mechanisms.task import Task
@@ -155,7 +153,7 @@ class TestDataIndependentLearner(AnsweringMechanism):
 
         Post-processing: it sees what has left already.
         """
-        radius, variance = ball_radius(self.task), self.noise_scale**2
+        radius, variance = self.task.ball_radius, self.noise_scale**2
         eigenvalues, axes = np.linalg.eigh(points @ points.T)
         pulls = axes.T @ answers
         scales = (_PRIOR_SCALES * radius)[:, np.newaxis] ** 2
@@ -170,7 +168,7 @@ class TestDataIndependentLearner(AnsweringMechanism):
             "minimiser_sensitivity": self.task.minimiser_sensitivity,
             "solver_distance": self.task.solver_distance,
             "sensitivity": self.sensitivity,
-            "ball_radius": ball_radius(self.task),
+            "ball_radius": self.task.ball_radius,
             "rounds": self.rounds,
             "selection_epsilon": self.selection_epsilon,
             "noise_scale": self.noise_scale,
@@ -185,5 +183,5 @@ class TestDataIndependentLearner(AnsweringMechanism):
 
 def _sensible_rounds(task: Task, budget: float) -> int:
     """As many rounds as keep an answer's noise, S sqrt(rounds / (2 rho)), below the signal aimed at."""
-    signal = SIGNAL * ball_radius(task) / answer_sensitivity(task)
+    signal = SIGNAL * task.ball_radius / answer_sensitivity(task)
     return max(1, min(MOST_ROUNDS, int(2.0 * (1.0 - SELECTION_SHARE) * budget * signal**2)))

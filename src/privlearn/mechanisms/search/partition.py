@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.accounting import MARGIN
-from privlearn.errors import DataError, InvalidParameter
+from privlearn.errors import DataError, InvalidParameter, whole_number
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
-from privlearn.mechanisms.release.answers import whole_number
 from privlearn.mechanisms.search.search import Plan, Search
 from privlearn.mechanisms.search.selection import SELECTION_ROUNDING, choose_row
 from privlearn.randomness import Randomness

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from privlearn.errors import whole_number
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
-from privlearn.mechanisms.release.answers import whole_number
 from privlearn.mechanisms.search.search import Plan, Search
 
 

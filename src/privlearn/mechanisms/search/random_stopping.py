@@ -9,10 +9,9 @@ from typing import Any, ClassVar, TypeVar
 
 from privlearn.accounting import MARGIN, STOPPED_PURE, stopped_renyi, stopping_plan
 from privlearn.accounting.compose import pure_renyi
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, whole_number
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
-from privlearn.mechanisms.release.answers import whole_number
 from privlearn.mechanisms.search.search import SCORE_SHARE, Best, Plan, ScoredSearch, calibrated, score_scale
 from privlearn.mechanisms.search.selection import draw_below
 from privlearn.randomness import Randomness

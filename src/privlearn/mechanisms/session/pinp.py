@@ -10,11 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privlearn.accounting import MARGIN, zcdp_budget, zcdp_delta
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, whole_number
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian, add_laplace, grid_step
-from privlearn.mechanisms.release.answers import whole_number
 from privlearn.mechanisms.session.task import KernelTask, SessionMechanism
 from privlearn.randomness import Randomness
 

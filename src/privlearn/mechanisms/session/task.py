@@ -11,7 +11,6 @@ from privlearn.errors import InvalidParameter, shown
 from privlearn.features.kernel import KERNEL_ROUNDING, Kernel
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import Mechanism, mechanisms_of
-from privlearn.mechanisms.release.answers import ball_radius
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 from privlearn.relation import Relation
@@ -72,7 +71,7 @@ class KernelTask:
     @property
     def norm_bound(self) -> float:
         """C: bound on the norm of the solver's function, hence also on its values."""
-        return ball_radius(self.task) + self.solver_distance
+        return self.task.ball_radius + self.solver_distance
 
     def constants(self) -> dict[str, Any]:
         """Every number the theorems speak of, for the certificate."""

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from privlearn.accounting import MARGIN, gaussian_delta, gaussian_ratio
 from privlearn.accounting.compose import pure_renyi
 from privlearn.arrays import Array
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, whole_number
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
-from privlearn.mechanisms.release.answers import ball_radius, refuse_joint, whole_number
+from privlearn.mechanisms.release.answers import refuse_joint
 from privlearn.mechanisms.summed.summed import Noise, NoisySums, SummedMechanism, grid_ratio
 from privlearn.mechanisms.task import Task
 
@@ -119,7 +119,7 @@ class LocalAggregation(SummedMechanism):
 
     def _asked(self, kind: str) -> tuple[int, float, tuple[Noise, ...]]:
         noise = (Noise(self.noise, self.noise_scale),) if self.guarantee.is_private else ()
-        return self._length, ball_radius(self.task) + self.task.solver_distance, noise
+        return self._length, self.task.ball_radius + self.task.solver_distance, noise
 
     def epsilon_after(self, questions: int) -> float:
         return self.guarantee.epsilon if questions else 0.0

@@ -15,9 +15,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, whole_number
 from privlearn.mechanisms.mechanism import CoefficientMechanism
-from privlearn.mechanisms.release.answers import whole_number
 from privlearn.mechanisms.task import Task
 
 SHARE_GRID_BITS = 32
