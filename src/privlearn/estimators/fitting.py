@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
+
+import numpy as np
 
 from privlearn.arrays import Array
+from privlearn.data.encode.arrays import ArrayEncoder
+from privlearn.data.encode.centred import CentredEncoder
+from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema, with_purchases
+from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.goal import Places, TrainingRows
 from privlearn.estimators.learner import ReleasingLearner
 from privlearn.estimators.memory_oracle import MemoryOracle
@@ -17,11 +23,12 @@ from privlearn.ledger.charge import Budget, Charge
 from privlearn.ledger.composition import Cost
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.search.search import Search
+from privlearn.mechanisms.statistics.centring import Centring, centring_that_pays
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
-from privlearn.release.model import Model, describe_encoding
+from privlearn.release.model import Model, RawEncoder, describe_encoding
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +64,22 @@ class Fitting:
             calibration=estimator.calibration,
             regularization=estimator.regularization,
             points=None if points is None else len(points),
+            centring=self._affordable_centring(guarantee),
+        )
+
+    def _affordable_centring(self, guarantee: Guarantee) -> Centring | None:
+        """By public facts: what the estimator asks for, where the rows have a mean that could be taken off."""
+        encoder, asked = self.rows.encoder, self.estimator.centre
+        if asked not in ("auto", True, False):
+            raise InvalidParameter(f"centre must be 'auto', True or False, not {shown(asked)}")
+        dense = isinstance(encoder, ArrayEncoder | SchemaEncoder) and isinstance(
+            self.rows.features, np.ndarray
+        )
+        if asked is False or not dense:
+            return None
+        features = self.rows.dimension - encoder.fit_intercept
+        return centring_that_pays(
+            features, encoder.row_bound, self.rows.total, guarantee, always=asked is True
         )
 
     def oracle(self, task: Task) -> MemoryOracle:
@@ -71,9 +94,19 @@ class Fitting:
         """What is released."""
         return self.rows.model(coefficients, self.estimator.chosen_loss())
 
+    def centred(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Fitting:
+        """Touch the data: the same work on the rows that the mechanism learns from, with their centre released."""
+        task, rows = mechanism.task, self.rows
+        if task.centring is None:
+            return self
+        centre = task.centring.run(self.oracle(task), task.total, randomness)
+        encoder = CentredEncoder(cast(RawEncoder, rows.encoder), centre.mean, centre.radius)
+        return self.on(dataclasses.replace(rows, encoder=encoder, features=encoder.lift(rows.features)))
+
     def release(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Release:
         """Touch the data: what may leave, once it is paid for."""
-        model = self.model(self.run(mechanism, randomness))
+        work = self.centred(mechanism, randomness)
+        model = work.model(work.run(mechanism, randomness))
         return Release(model, Certificate.issue(mechanism, randomness, describe_encoding(model.encoder)))
 
     def mistakes(self, coefficients: Array) -> float:

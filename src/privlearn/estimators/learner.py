@@ -133,6 +133,7 @@ class ReleasingLearner(Learner):
     mechanism: str
     noise: str
     calibration: str
+    centre: str | bool = False
     tolerance: float
     ledger: Budget | None
     accept_weak_privacy: bool

@@ -9,6 +9,8 @@ from typing import cast
 import numpy as np
 
 from privlearn.arrays import Array
+from privlearn.data.encode.arrays import blocks
+from privlearn.data.encode.centred import distances
 from privlearn.erm.losses import Loss
 from privlearn.erm.multinomial import minimise_multinomial
 from privlearn.erm.problem import Features, Problem, Rows
@@ -16,12 +18,12 @@ from privlearn.erm.solve import minimise
 from privlearn.estimators.goal import ClassGoal, Progress, TrainingRows
 from privlearn.features.kernel import as_matrix
 from privlearn.mechanisms.oracle import DataOracle
+from privlearn.mechanisms.statistics.centring import UNIT, Centre, Centres
 from privlearn.mechanisms.task import Task
+from privlearn.release.model import RawEncoder
 
-_UNIT = 2.0**20
 
-
-class MemoryOracle(DataOracle):
+class MemoryOracle(DataOracle, Centres):
     """Rows in this process, under a task.
 
     Parameters
@@ -73,7 +75,20 @@ class MemoryOracle(DataOracle):
         parts = self._rows.goal.errors(_scores(self._rows.features, coefficients))
         if self._rows.person_weights is not None:
             parts = parts * self._rows.person_weights
-        return float(np.floor(parts * _UNIT).astype(np.int64).sum()) / _UNIT
+        return float(np.floor(parts * UNIT).astype(np.int64).sum()) / UNIT
+
+    def sum_of_rows(self) -> Array:
+        features = self._without_constant
+        sums = [np.rint(features[part] * UNIT).astype(np.int64).sum(axis=0) for part in blocks(len(features))]
+        return np.asarray(sum(sums, np.zeros(features.shape[1], np.int64)) / UNIT)
+
+    def rows_within(self, centre: Centre) -> int:
+        return int(np.count_nonzero(distances(self._without_constant, centre.mean) <= centre.radius))
+
+    @property
+    def _without_constant(self) -> Array:
+        features, encoder = cast(Array, self._rows.features), cast(RawEncoder, self._rows.encoder)
+        return features[:, : encoder.dimension - encoder.fit_intercept]
 
     @cached_property
     def _blocks(self) -> Rows:

@@ -11,8 +11,9 @@ from scipy.optimize import brentq
 from privlearn.accounting import gaussian_ratio
 from privlearn.errors import InvalidParameter, shown
 from privlearn.guarantee import Guarantee, check_guarantee
-from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
+from privlearn.mechanisms.mechanism import ReleaseMechanism, may_follow_centring, mechanisms_of
 from privlearn.mechanisms.release.output import OutputPerturbation
+from privlearn.mechanisms.statistics.centring import Centring
 from privlearn.mechanisms.task import Task
 
 _FLAT = 0.1  # objective perturbation where the data's curvature does not hold the noise down
@@ -128,13 +129,14 @@ def plan_mechanism(
     calibration: str,
     regularization: str | float,
     points: int | None = None,
+    centring: Centring | None = None,
 ) -> ReleaseMechanism:
     """Choose what was left to ``"auto"``, refuse what no theorem covers, and calibrate.
 
     ``mechanism="auto"`` is objective perturbation where its theorem holds, output perturbation elsewhere;
     ``noise="auto"`` is Gaussian when delta is above 0, else the calibration's pure noise.
     The task's regularization is a placeholder until it is chosen here. JT13's mechanisms, which ask a model questions,
-    need the number of public points they may ask about.
+    need the number of public points they may ask about. A centring is taken where a theorem covers what follows it.
     """
     kind = _choose_mechanism(task, guarantee, mechanism, noise, calibration)
     if kind.answers_questions:
@@ -145,6 +147,8 @@ def plan_mechanism(
         raise InvalidParameter(f"{kind.title} does not fit: {reason}. Take mechanism='output'")
     if noise != "gaussian" and not kind.answers_questions:
         guarantee = Guarantee(guarantee.epsilon, 0.0, guarantee.neighbours)
+    if centring is not None and may_follow_centring(task, kind, noise, calibration):
+        task = dataclasses.replace(task, centring=centring)
     chosen = _choose_regularization(task, guarantee, kind, noise, regularization)
     task = dataclasses.replace(task, regularization=chosen)
     calibrated: ReleaseMechanism = kind.calibrate(task, guarantee, noise, calibration, points=points)

@@ -90,6 +90,7 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         regularization: str | float = "auto",
         class_weight: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
+        centre: str | bool = "auto",
         tolerance: float = 1e-10,
         ledger: Budget | None = None,
         accept_weak_privacy: bool = False,

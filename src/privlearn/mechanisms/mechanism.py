@@ -58,10 +58,15 @@ class Mechanism(ABC):
     def covers(self) -> str:
         """What the guarantee is about."""
         return (
-            "Everything in this file that depends on the records: the coefficients. "
+            f"Everything in this file that depends on the records: {self._depending}. "
             f"{self.guarantee.relation.counted}, schema, class labels, parameters and the solver's tolerance are "
             f"public and enter as such.{self.guarantee.relation.on_count}"
         )
+
+    @property
+    def _depending(self) -> str:
+        """What is released."""
+        return "the coefficients"
 
     @property
     @abstractmethod
@@ -119,6 +124,8 @@ class ReleaseMechanism(CoefficientMechanism):
         Whether ``mechanism="auto"`` may take it; the first in the list whose theorem holds is taken.
     answers_questions : bool
         Whether it asks the minimiser about points, public ones or its own choice, and releases noisy answers.
+    takes_centring : bool
+        Whether its Gaussian noise, calibrated tightly, can follow a centring and compose with it.
     perturbs : {"objective", "minimiser", "answers", "choices"}
         Where the noise enters: an audit knows the law of what leaves by it.
     """
@@ -127,6 +134,7 @@ class ReleaseMechanism(CoefficientMechanism):
     effective_regularization: Any  # a field where calibration may raise it
     is_default: ClassVar[bool] = False
     answers_questions: ClassVar[bool] = False
+    takes_centring: ClassVar[bool] = False
     perturbs: ClassVar[Literal["objective", "minimiser", "answers", "choices"]]
 
     @classmethod
@@ -140,6 +148,11 @@ class ReleaseMechanism(CoefficientMechanism):
     @abstractmethod
     def explain_refusal(cls, task: Task, noise: str) -> str | None:
         """Why the theorem does not cover this task; ``None`` if it does."""
+
+    @property
+    def _depending(self) -> str:
+        centred = self.task.centring is not None
+        return "the coefficients, and the mean and the radius of the rows" if centred else super()._depending
 
     @property
     def floating_point(self) -> str:
@@ -168,6 +181,13 @@ class ReleaseMechanism(CoefficientMechanism):
     @abstractmethod
     def run(self, oracle: Minimises, randomness: Randomness) -> Array:
         """Touch the data. What is returned may leave."""
+
+
+def may_follow_centring(task: Task, kind: type[Mechanism], noise: str, calibration: str) -> bool:
+    """Whether a theorem covers such a mechanism on rows that were centred before."""
+    if not (issubclass(kind, ReleaseMechanism) and kind.takes_centring):
+        return False
+    return (noise, calibration) == ("gaussian", "tight") and task.free_directions == 0
 
 
 MECHANISMS: dict[str, type[Mechanism]] = {}

@@ -17,6 +17,7 @@ from privlearn.erm.certifiable import (
 )
 from privlearn.erm.losses import LossFacts
 from privlearn.errors import InvalidParameter, check_positive, shown
+from privlearn.mechanisms.statistics.centring import Centring
 from privlearn.relation import Relation, relation_named
 
 ANYTHING = 1e300
@@ -54,6 +55,8 @@ class Task:
         True if each person's rows are averaged into one record of weight 1.
     gap : float
         The same as ``tolerance`` for the hinge, which has no gradient: its duality gap.
+    centring : Centring, optional
+        What was bought of the same records before, to move and scale the rows.
     """
 
     loss: LossFacts
@@ -67,6 +70,7 @@ class Task:
     rows_per_person: int = 1
     averaged: bool = False
     gap: float = GAP_TOLERANCE
+    centring: Centring | None = None
 
     def __post_init__(self) -> None:
         relation_named(self.neighbours)
@@ -136,6 +140,11 @@ class Task:
     def relation(self) -> Relation:
         """What neighbours are, with the facts that theorems take from it."""
         return relation_named(self.neighbours)
+
+    @property
+    def centring_ratio(self) -> float:
+        """Ratio of the Gaussian mechanism that dominates the centring; 0 without one."""
+        return 0.0 if self.centring is None else self.centring.ratio(self.relation)
 
     @property
     def mass_bound(self) -> float:

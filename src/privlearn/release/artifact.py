@@ -3,7 +3,8 @@
     manifest.json       format, versions, SHA-256 of every other member
     certificate.json    what is promised, with every constant
     model.json          encoder, with labels and link or with the bounds of a regression
-    coefficients.npy    the only thing that depends on the records
+    coefficients.npy    this depends on the records, and so do the next and the radius in model.json, if they are there
+    mean.npy            of centred rows
     public_points.npy   the landmarks of a kernel model, if it has any
     signature.json      optional: Ed25519 signature of the manifest by the data's holder
 
@@ -27,14 +28,16 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from numpy.typing import NDArray
 
+from privlearn.data.encode.centred import CentredEncoder
 from privlearn.errors import InvalidParameter, ReleaseError, SchemaError, VerificationError
+from privlearn.mechanisms.statistics.centring import Centring
 from privlearn.release.certificate import Certificate, read_certificate
 from privlearn.release.files import read_whole, write_atomically
-from privlearn.release.model import KernelEncoder, Model, describe_encoding, model_from_dict
+from privlearn.release.model import Encoder, KernelEncoder, Model, describe_encoding, model_from_dict
 
 FORMAT = "privlearn release 1"
 _JSON_MEMBERS = ("certificate.json", "model.json")
-_ARRAYS = ("coefficients", "public_points")
+_ARRAYS = ("coefficients", "mean", "public_points")
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,10 +143,18 @@ def _check_agreement(model: Model, certificate: Certificate) -> None:
         and (task.problems == len(model.coefficients) or task.loss.sees == "classes")
         and model.is_learnt_by(task.loss)
         and certificate.encoding == describe_encoding(model.encoder)
+        and _is_centred_by(model.encoder, task.centring)
         and np.isfinite(model.coefficients).all()
     )
     if not agree:
         raise VerificationError("the certificate belongs to another model")
+
+
+def _is_centred_by(encoder: Encoder, centring: Centring | None) -> bool:
+    """Whether the model's mean is the one that the certificate pays for."""
+    if not isinstance(encoder, CentredEncoder) or centring is None:
+        return not isinstance(encoder, CentredEncoder) and centring is None
+    return centring.features == len(encoder.mean) and centring.bound == encoder.base.row_bound
 
 
 def _pack(members: dict[str, bytes], comment: str) -> bytes:

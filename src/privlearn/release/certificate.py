@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from privlearn.errors import VerificationError
-from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
+from privlearn.mechanisms.mechanism import ReleaseMechanism, may_follow_centring, mechanisms_of
 from privlearn.mechanisms.search.search import Search, Searched
 from privlearn.mechanisms.summed.summed import SummedMechanism
 from privlearn.mechanisms.task import Task
@@ -61,6 +61,10 @@ class Certificate(Certified):
         reason = kind.explain_refusal(task, theorem["noise"])
         if reason or theorem["noise"] not in kind.combinations[theorem["calibration"]]:
             raise VerificationError(f"no theorem covers this combination{': ' + reason if reason else ''}")
+        if task.centring is not None and not may_follow_centring(
+            task, kind, theorem["noise"], theorem["calibration"]
+        ):
+            raise VerificationError("no theorem covers this mechanism on centred rows")
         chosen = read_chosen(record["constants"], kind.chosen_constants, guarantee)
         return kind(task, guarantee, theorem["noise"], theorem["calibration"], **chosen)  # type: ignore[no-any-return]
 

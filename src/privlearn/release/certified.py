@@ -17,6 +17,7 @@ from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
 from privlearn.guarantee import Guarantee, weakness
 from privlearn.mechanisms.mechanism import Mechanism, ReleaseMechanism
+from privlearn.mechanisms.statistics.centring import centring_from_dict
 from privlearn.mechanisms.statistics.discovery import Discovery
 from privlearn.mechanisms.summed.summed import SummedMechanism
 from privlearn.mechanisms.task import Task
@@ -166,6 +167,7 @@ class Certified(ABC):
             "covers": self._covered(),
             "theorem": self._theorem(),
             "task": {"loss": task.loss.to_dict()} | {name: getattr(task, name) for name in self._task_fields},
+            **({} if task.centring is None else {"centring": task.centring.to_dict()}),
             "constants": self.mechanism.constants(),
             **self._solver(),
             "floating_point": self._floating_point(),
@@ -254,6 +256,7 @@ class Certified(ABC):
             **self._counted(),
             **self._described(),
             "regularization": in_words(task.regularization),
+            **({} if task.centring is None else {"centring": in_words(task.centring.to_dict())}),
             **{_spaced(name): in_words(value) for name, value in self.mechanism.constants().items()},
             **{name: in_words(value) for name, value in self._solver().items()},
             "randomness": self.randomness,
@@ -296,6 +299,8 @@ def read_task(record: Mapping[str, Any], guarantee: Guarantee, **fixed: Any) -> 
     """The public facts of a record; ``fixed`` are those that it does not hold."""
     facts = dict(record["task"])
     loss = loss_from_dict(facts.pop("loss"))
+    if "centring" in record:
+        fixed["centring"] = centring_from_dict(record["centring"])
     return Task(loss=loss, neighbours=guarantee.neighbours, **fixed, **facts)
 
 

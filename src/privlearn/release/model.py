@@ -13,6 +13,7 @@ from scipy.special import expit, softmax
 
 from privlearn.arrays import Array
 from privlearn.data.encode.arrays import ArrayEncoder
+from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.encode.encoder import Bounds, SchemaEncoder, from_unit
 from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LOSSES, LossFacts
@@ -64,24 +65,29 @@ class KernelEncoder:
         return self.kernel(rows, self.public_points)
 
 
-Encoder = RawEncoder | FourierEncoder | KernelEncoder
+Lifting = FourierEncoder | KernelEncoder | CentredEncoder
+"""What turns encoded rows into other features."""
+
+Encoder = RawEncoder | Lifting
 
 
 def base_of(encoder: Encoder) -> RawEncoder | None:
     """What reads the raw rows."""
-    return encoder.base if isinstance(encoder, FourierEncoder | KernelEncoder) else encoder
+    return encoder.base if isinstance(encoder, Lifting) else encoder
 
 
 def encoded(encoder: Encoder, data: Any) -> Iterator[Any]:
     """The features of rows, block by block; of objects that only a kernel can read, at once."""
     base = base_of(encoder)
     rows = iter([data]) if base is None else base.encoded(data).blocks()
-    return map(encoder.lift, rows) if isinstance(encoder, FourierEncoder | KernelEncoder) else rows
+    return map(encoder.lift, rows) if isinstance(encoder, Lifting) else rows
 
 
 def feature_names(encoder: Encoder) -> list[str]:
     """A name for each coefficient."""
     match encoder:
+        case CentredEncoder():
+            return feature_names(encoder.base)
         case SchemaEncoder():
             return encoder.feature_names
         case ArrayEncoder():
@@ -106,6 +112,8 @@ def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
             }
         case FourierEncoder():
             return {"base": encoder_to_dict(encoder.base), "fourier": encoder.features.to_dict()}
+        case CentredEncoder():
+            return {"base": encoder_to_dict(encoder.base), "centred": {"radius": encoder.radius}}
         case KernelEncoder():
             objects = None if points_array(encoder) is not None else list(encoder.public_points)
             described = {"base": encoder_to_dict(encoder.base), "landmarks": encoder.kernel.to_dict()}
@@ -113,16 +121,42 @@ def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
     return None
 
 
-def encoder_from_dict(record: Mapping[str, Any], points: Array | None, function: Function | None) -> Encoder:
+def encoder_from_dict(
+    record: Mapping[str, Any], arrays: Mapping[str, Array], function: Function | None
+) -> Encoder:
     """Inverse of `encoder_to_dict`; a kernel that is the user's own code has to be given again."""
     if "schema" in record:
         return SchemaEncoder(Schema.from_dict(record["schema"]), fit_intercept=record["fit_intercept"])
     if "norm_bound" in record:
         return ArrayEncoder(record["norm_bound"], record["n_features"], fit_intercept=record["fit_intercept"])
-    base: Any = None if record["base"] is None else encoder_from_dict(record["base"], None, None)
+    base: Any = None if record["base"] is None else encoder_from_dict(record["base"], {}, None)
     if "fourier" in record:
         return FourierEncoder(base, FourierFeatures.from_dict(record["fourier"]))
-    return KernelEncoder(base, _kernel(record["landmarks"], function), record.get("public_points", points))
+    if "centred" in record:
+        return CentredEncoder(base, _checked_mean(arrays["mean"], base), _checked_radius(record["centred"]))
+    points = record.get("public_points", arrays.get("public_points"))
+    return KernelEncoder(base, _kernel(record["landmarks"], function), points)
+
+
+def _checked_mean(mean: Array, base: RawEncoder) -> Array:
+    if mean.shape != (base.dimension - base.fit_intercept,) or not np.isfinite(mean).all():
+        raise ReleaseError("the model's arrays do not fit its description")
+    return mean
+
+
+def _checked_radius(record: Mapping[str, Any]) -> float:
+    radius = float(record["radius"])
+    if not 0.0 < radius < np.inf:
+        raise ReleaseError("the radius of a centred model must be a finite number above 0")
+    return radius
+
+
+def encoder_arrays(encoder: Encoder) -> dict[str, Array]:
+    """What of an encoder travels as arrays: public points that are numbers, or a released mean."""
+    if isinstance(encoder, CentredEncoder):
+        return {"mean": encoder.mean}
+    points = points_array(encoder)
+    return {} if points is None else {"public_points": points}
 
 
 def points_array(encoder: Encoder) -> Array | None:
@@ -147,6 +181,8 @@ def describe_encoding(encoder: Encoder) -> dict[str, Any]:
         described = {"norm_bound": base.clip_bound, "features": base.n_features}
     if isinstance(encoder, FourierEncoder):
         described["fourier"] = encoder.features.to_dict()
+    if isinstance(encoder, CentredEncoder):
+        described["centred"] = "rows less a released mean, divided by a released radius"
     if isinstance(encoder, KernelEncoder):
         described["landmarks"] = encoder.kernel.to_dict()
         described["public_points"] = encoder.dimension
@@ -181,8 +217,7 @@ class ScoredFeatures:
 
     def arrays(self) -> dict[str, Array]:
         """What travels as arrays."""
-        points = points_array(self.encoder)
-        return {"coefficients": self.coefficients} | ({} if points is None else {"public_points": points})
+        return {"coefficients": self.coefficients} | encoder_arrays(self.encoder)
 
     def _scores(self, data: Any) -> Array:
         """One column a row of coefficients; block by block, since encoded rows need far more memory than a table."""
@@ -252,7 +287,7 @@ class LinearModel(ScoredFeatures):
         cls, record: Mapping[str, Any], arrays: Mapping[str, Array], kernel: Callable[..., Any] | None = None
     ) -> LinearModel:
         """Inverse of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
-        encoder = encoder_from_dict(record["encoder"], arrays.get("public_points"), kernel)
+        encoder = encoder_from_dict(record["encoder"], arrays, kernel)
         model = cls(encoder, arrays["coefficients"], np.array(record["classes"]), record["link"])
         rows = 1 if len(model.classes) == 2 and model.link != "softmax" else len(model.classes)
         known = {loss.link for loss in LOSSES.values()}
@@ -291,7 +326,7 @@ class RegressionModel(ScoredFeatures):
         cls, record: Mapping[str, Any], arrays: Mapping[str, Array], kernel: Callable[..., Any] | None = None
     ) -> RegressionModel:
         """Inverse of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
-        encoder = encoder_from_dict(record["encoder"], arrays.get("public_points"), kernel)
+        encoder = encoder_from_dict(record["encoder"], arrays, kernel)
         lower, upper = map(float, record["target_bounds"])
         schema = getattr(base_of(encoder), "schema", None)
         stated = schema is None or (schema.target is not None and schema.target.bounds == (lower, upper))

@@ -209,7 +209,10 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
     def _candidate(self, parameters: Parameters) -> PrivateLinearModel:
         """An estimator with a candidate's parameters; objects are shared, since estimators only store them."""
         promise = {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
-        return type(self.estimator)(**self.estimator.get_params(deep=False) | promise | parameters)
+        settings = self.estimator.get_params(deep=False)
+        if "centre" in settings:  # what is chosen among is learnt from the same rows
+            promise["centre"] = False
+        return type(self.estimator)(**settings | promise | parameters)
 
     def _way(
         self, shop: Candidates, parameters: list[Parameters], guarantee: Guarantee, randomness: Randomness

@@ -45,6 +45,8 @@ class ArrayEncoder:
         Number of features, intercept included.
     norm_bound : float
         1.0: the bound of the encoded rows, in exact arithmetic.
+    row_bound : float
+        The bound of the encoded rows without the constant feature.
     clip_bound : float
         The bound of the raw rows, as given.
     """
@@ -58,6 +60,7 @@ class ArrayEncoder:
         self.n_features = n_features
         self.fit_intercept = fit_intercept
         self.dimension = n_features + fit_intercept
+        self.row_bound = math.sqrt(0.5) if fit_intercept else 1.0
         self._factor = margin(self.dimension) / (math.sqrt(2.0) if fit_intercept else 1.0)
 
     def encode(self, X: Any, *, may_be_empty: bool = False) -> Matrix:
@@ -77,10 +80,15 @@ class ArrayEncoder:
 
     def unscale(self, coefficients: NDArray[np.float64]) -> tuple[NDArray[np.float64], Any]:
         """Coefficients and intercept in the units of X (for rows that need no clipping)."""
-        scaled = np.asarray(coefficients, dtype=np.float64) * self._factor
+        scaled = np.asarray(coefficients, dtype=np.float64)
         if not self.fit_intercept:
-            return scaled / self.clip_bound, np.zeros(scaled.shape[:-1])[()]
-        return scaled[..., :-1] / self.clip_bound, scaled[..., -1]
+            return scaled * self.per_unit, np.zeros(scaled.shape[:-1])[()]
+        return scaled[..., :-1] * self.per_unit, scaled[..., -1] * self._factor
+
+    @property
+    def per_unit(self) -> float:
+        """What a unit of X becomes, in a row that needs no clipping."""
+        return self._factor / self.clip_bound
 
     def _encode_dense(self, X: NDArray[Any]) -> NDArray[np.float64]:
         rows = np.empty((len(X), self.dimension))

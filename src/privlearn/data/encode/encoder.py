@@ -58,6 +58,8 @@ class SchemaEncoder:
         One name per feature.
     norm_bound : float
         1.0: no row is longer, in exact arithmetic.
+    row_bound : float
+        1.0: nor is a row without the constant feature.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class SchemaEncoder:
     """
 
     norm_bound = 1.0
+    row_bound = 1.0
 
     def __init__(self, schema: Schema, *, fit_intercept: bool = True) -> None:
         self.schema = schema

@@ -50,6 +50,9 @@ class ObjectivePerturbation(ReleaseMechanism):
       residuals leaves a gradient's sign open: E max(0, 1 - exp(epsilon - s - m^2/2 - m X)) with m = S / scale and X the
       norm of a standard normal vector in 1 (zero_out) or 2 (replace_one) dimensions.
 
+    A centring of ratio r before it, for a monotone loss, makes m the root of m^2 + r^2 / K in each problem's curve
+    (docs/theory/centring.md).
+
     The solver returns a point within t = (tolerance + rounding of b) / Lam of the exact minimiser: noise calibrated to
     2 t at a hundredth of epsilon and delta covers it (Iyengar et al. 2019).
 
@@ -66,6 +69,7 @@ class ObjectivePerturbation(ReleaseMechanism):
     title: ClassVar[str] = "objective perturbation"
     page: ClassVar[str] = "objective"
     is_default: ClassVar[bool] = True
+    takes_centring: ClassVar[bool] = True
     perturbs = "objective"
     chosen_constants: ClassVar[tuple[str, ...]] = (
         "effective_regularization",
@@ -187,7 +191,10 @@ class ObjectivePerturbation(ReleaseMechanism):
 
     @property
     def _curve(self) -> GaussianObjectiveCurve:
-        return GaussianObjectiveCurve(self._ratio, self.slack, self.task.free_directions or 0)
+        centring = self.task.centring_ratio / math.sqrt(self.task.problems)
+        return GaussianObjectiveCurve(
+            math.hypot(self._ratio, centring), self.slack, self.task.free_directions or 0
+        )
 
     @property
     def _ratio(self) -> float:
@@ -236,7 +243,8 @@ class ObjectivePerturbation(ReleaseMechanism):
             times=task.problems,
             free_directions=task.free_directions or 0,
         )
-        return sensitivity / (ratio * (1.0 - MARGIN))
+        whole = (ratio * (1.0 - MARGIN)) ** 2
+        return sensitivity / math.sqrt(whole - task.centring_ratio**2 / task.problems)
 
     def _least_tolerance_scale(self) -> float:
         epsilon, delta = (TOLERANCE_SHARE * value for value in (self.guarantee.epsilon, self.guarantee.delta))

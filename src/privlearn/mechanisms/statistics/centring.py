@@ -1,0 +1,157 @@
+"""Private centring: a noisy mean of the rows and a noisy radius around it, bought before a model is learnt.
+
+Rows share a large common part, of which a model learns nothing but which takes up their norm; what varies is the
+signal. The argument, and when it pays: docs/theory/centring.md.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from privlearn.accounting import gaussian_ratio
+from privlearn.arrays import Array
+from privlearn.errors import check_positive
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.noise import GRID_BITS, add_gaussian
+from privlearn.randomness import Randomness
+from privlearn.relation import Relation
+
+UNIT = 2.0**20
+"""Sums are made of whole multiples of 1 / UNIT, so that they are exact in any order, for fewer than 2^33 rows."""
+
+_COUNTS = 4
+_RADII = tuple(2.0 ** (1.0 - step / 2.0) for step in range(2**_COUNTS))
+"""From 2, which holds all rows whatever the mean, down to 0.011; each question halves what is left of them."""
+
+_CLOSE = 0.05  # noise in the mean, relative to a row's bound, that hardly costs a row any norm
+_USELESS = 1.0 / 3.0  # and with which the mean is not worth having
+_LEAST_SHARE, _LARGEST_SHARE = 0.01, 0.1  # of the squared ratio: the noise of the fit grows by half of them
+_COUNTS_SHARE = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Centre:
+    """Public, once it is released: rows are moved by the mean and measured by the radius."""
+
+    mean: Array
+    radius: float
+
+
+class Centres(Protocol):
+    """What can be asked for a centre."""
+
+    @abstractmethod
+    def sum_of_rows(self) -> Array:
+        """PRIVATE: the sum of all rows, the constant feature left out, each rounded to multiples of 1 / UNIT."""
+
+    @abstractmethod
+    def rows_within(self, centre: Centre) -> int:
+        """PRIVATE: how many rows are no farther from the mean than the radius."""
+
+
+@dataclass(frozen=True)
+class Centring:
+    """A mean and a radius, with Gaussian noise.
+
+    **Theorem** (docs/theory/centring.md). Rows have d features and norm at most B. One person moves the sum of the
+    rows, each rounded to multiples of 2^-20, by at most S = 2 (B + sqrt(d) 2^-21), or half of that if none is replaced,
+    and each of the 4 counts, whatever was asked before, by at most 1. So together they are dominated by one Gaussian
+    mechanism of
+
+        ratio^2 = (S / mean_noise_scale + sqrt(d) 2^-44)^2 + 4 / count_noise_scale^2,
+
+    where the 2^-44 pays for rounding to the noise's grid; counts lie on theirs. What follows on the centred rows
+    composes with it: ratios add up in squares.
+
+    Parameters
+    ----------
+    features : int
+        d, the constant feature left out.
+    bound : float
+        B.
+    mean_noise_scale, count_noise_scale : float
+        Standard deviations of the noise in each coordinate of the sum, and in each count.
+    """
+
+    features: int
+    bound: float
+    mean_noise_scale: float
+    count_noise_scale: float
+
+    def __post_init__(self) -> None:
+        check_positive(
+            features=self.features,
+            bound=self.bound,
+            mean_noise_scale=self.mean_noise_scale,
+            count_noise_scale=self.count_noise_scale,
+        )
+
+    def ratio(self, relation: Relation) -> float:
+        """What it costs: the ratio of the Gaussian mechanism that dominates it."""
+        mean = _moved(relation, self.features, self.bound) / self.mean_noise_scale
+        mean += math.sqrt(self.features) * 2.0**-GRID_BITS
+        return math.hypot(mean, math.sqrt(_COUNTS) / self.count_noise_scale)
+
+    def run(self, oracle: Centres, total: int, randomness: Randomness) -> Centre:
+        """Touch the data: the mean, then the radius of about half of the rows. What is returned may leave."""
+        noisy = add_gaussian(oracle.sum_of_rows(), self.mean_noise_scale, randomness)
+        mean = noisy / total
+        low, high = 0, len(_RADII)  # the last radius that holds half of the rows is among low to high - 1
+        for _ in range(_COUNTS):
+            middle = (low + high) // 2
+            count = oracle.rows_within(Centre(mean, _RADII[middle] * self.bound))
+            found = add_gaussian(np.array([float(count)]), self.count_noise_scale, randomness)[0]
+            low, high = (middle, high) if found >= total / 2.0 else (low, middle)
+        return Centre(mean, _RADII[low] * self.bound)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For a certificate."""
+        return {
+            "features": self.features,
+            "bound": self.bound,
+            "mean_noise_scale": self.mean_noise_scale,
+            "counts": _COUNTS,
+            "count_noise_scale": self.count_noise_scale,
+        }
+
+
+def centring_from_dict(record: Mapping[str, Any]) -> Centring:
+    """Inverse of `Centring.to_dict`."""
+    names = ("features", "bound", "mean_noise_scale", "count_noise_scale")
+    return Centring(**{name: record[name] for name in names})
+
+
+def centring_that_pays(
+    features: int, bound: float, total: int, guarantee: Guarantee, *, always: bool = False
+) -> Centring | None:
+    """From public numbers: the centring that a promise can afford; ``None`` if its noise would be worse than no centre.
+
+    With ratio r for everything, a share f of r^2 leaves noise of norm S sqrt(d) / (N r sqrt(f)) in the mean. The share
+    is the one at which that is a twentieth of the rows' bound, between 1 % and 10 %; the fit's noise grows by half of
+    the share. Where 10 % leave more than a third of the bound, the rows are better left where they are.
+    """
+    if not guarantee.is_private or guarantee.delta == 0:
+        return None
+    whole = gaussian_ratio(guarantee.epsilon, guarantee.delta)
+    moved = _moved(guarantee.relation, features, bound)
+    noise = moved * math.sqrt(features) / (total * whole * bound)  # of the mean, if it got everything
+    if noise > _USELESS * math.sqrt(_LARGEST_SHARE) and not always:
+        return None
+    share = min(max((noise / _CLOSE) ** 2, _LEAST_SHARE), _LARGEST_SHARE)
+    return Centring(
+        features=features,
+        bound=bound,
+        mean_noise_scale=moved / (whole * math.sqrt(share)),
+        count_noise_scale=math.sqrt(_COUNTS / _COUNTS_SHARE) / whole,
+    )
+
+
+def _moved(relation: Relation, features: int, bound: float) -> float:
+    """S: how far one person moves the sum of the rows."""
+    return relation.gradients * (bound + math.sqrt(features) / (2.0 * UNIT))
