@@ -72,11 +72,10 @@ class Fitting:
         encoder, asked = self.rows.encoder, self.estimator.centre
         if asked not in ("auto", True, False):
             raise InvalidParameter(f"centre must be 'auto', True or False, not {shown(asked)}")
-        dense = isinstance(encoder, ArrayEncoder | SchemaEncoder) and isinstance(
-            self.rows.features, np.ndarray
-        )
-        if asked is False or not dense:
+        if asked is False or not isinstance(encoder, ArrayEncoder | SchemaEncoder):
             return None
+        if not isinstance(self.rows.features, np.ndarray):
+            return None  # sparse rows would not be sparse around a mean
         features = self.rows.dimension - encoder.fit_intercept
         return centring_that_pays(
             features, encoder.row_bound, self.rows.total, guarantee, always=asked is True
