@@ -16,8 +16,7 @@ from privlearn.mechanisms.release.output import OutputPerturbation
 from privlearn.mechanisms.statistics.centring import Centring
 from privlearn.mechanisms.task import Task
 
-_FLAT = 0.1  # objective perturbation where the data's curvature does not hold the noise down
-_CURVED = 0.3  # and where it does
+_SEPARATOR = 10.0  # norm of a weight vector that decides: log-odds of 10 along it
 _OUTPUT_FLAT, _OUTPUT_CURVED = 0.08, 0.1  # output perturbation: many directions, each flat; few, each curved
 _SLACK_SHARE = 0.45  # of epsilon; objective perturbation itself stops at a half
 _PLAIN = 0.25  # N Lambda without noise
@@ -32,12 +31,12 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
 
     Let sigma be the deviation of the noise in one coordinate of the sum of gradients, and k = N Lambda.
 
-    Objective perturbation: the noise reaches a coefficient as sigma / (N h + k), h the data's curvature along it. Since
-    the h add up to at most c, it counts in at most D = min(d, 4 c N / k) directions, where its norm is typically
-    B = sigma sqrt(D). Where h is small, noise and shrinkage balance at k proportional to B, where h dominates, at
-    B^2 / N; data has directions of both kinds, and the rule takes the geometric mean, 0.3 B sqrt(B / N), or
-    0.1 sigma sqrt(d) if that is less. sigma belongs to the epsilon that the Jacobian's slack, which falls as k grows,
-    leaves over, so k solves an equation; and the slack never takes more than 45 % of epsilon.
+    Objective perturbation: noise and shrinkage reach a direction of curvature h as sigma^2 h / (N h + k)^2 and
+    k^2 v^2 h / (N h + k)^2. Data has directions of all magnitudes of curvature; over such a spectrum the first adds up
+    to a multiple of d sigma^2 / k, the second of k |v|^2, and they balance at k = sigma sqrt(d) / |v|. The norm |v| of
+    what is to be learnt is taken as 10, or as sqrt(d), one unit per direction, if that is more: beyond 100 features
+    k is sigma itself. sigma belongs to the epsilon that the Jacobian's slack, which falls as k grows, leaves over, so
+    k solves an equation; and the slack never takes more than 45 % of epsilon.
 
     Output perturbation: the noise in a prediction is sigma / k whatever the dimension: k = (0.08 sigma sqrt(N))^(2/3),
     or, where few directions share the curvature and shrinkage costs less, sqrt(0.1 sigma N / d).
@@ -88,10 +87,8 @@ def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
     def wanted(strength: float) -> float:
         slack = task.problems * task.jacobian_slack(strength / task.total)
         deviation = _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise)
-        directions = min(task.dimension, 4.0 * task.curvature_ratio(strength / task.total) * task.total)
-        norm = deviation * math.sqrt(directions)
-        flat = _FLAT * deviation * math.sqrt(task.dimension)
-        return min(flat, _CURVED * norm * math.sqrt(norm / task.total))
+        directions = math.sqrt(task.dimension)
+        return deviation * directions / max(_SEPARATOR, directions)
 
     least = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon / task.problems)
     most = wanted(least)  # what is wanted falls as the strength grows

@@ -1,0 +1,269 @@
+"""Private centring: what one person moves, how much noise there is, and what centre and fit cost together."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from privlearn import Guarantee, PrivateLogisticRegression, PrivateSVC
+from privlearn.accounting import gaussian_ratio
+from privlearn.arrays import Array
+from privlearn.data.encode.arrays import ArrayEncoder
+from privlearn.data.encode.centred import CentredEncoder
+from privlearn.erm import Logistic
+from privlearn.estimators.goal import ClassGoal, TrainingRows
+from privlearn.estimators.memory_oracle import MemoryOracle
+from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
+from privlearn.mechanisms.statistics.centring import Centre, Centring, centring_that_pays
+from privlearn.randomness import SeededRandomness
+from privlearn.relation import RELATIONS
+
+ALARM = 1e-6
+
+
+def task_of(neighbours: str = "zero_out", **facts: Any) -> Task:
+    return Task(Logistic(), **{"total": 50, "dimension": 2, "problems": 1, "regularization": 0.1} | facts,
+                tolerance=1e-9, neighbours=neighbours)  # fmt: skip
+
+
+def oracle_of(rows: Array) -> MemoryOracle:
+    encoder = ArrayEncoder(1.0, rows.shape[1], fit_intercept=False)
+    goal = ClassGoal(np.zeros(len(rows), np.int64), np.array([0, 1]))
+    return MemoryOracle(TrainingRows(encoder.encode(rows), encoder, goal, len(rows)), task_of())
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_one_person_moves_sum_and_counts_by_no_more_than_is_declared(
+    seed: int, features: int, replaced: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(6, features)) * rng.choice([1e-3, 1.0, 50.0], size=(6, 1))
+    other = rows.copy()
+    other[0] = -50.0 * rows[0] if replaced else 0.0
+    one, two = oracle_of(rows), oracle_of(other)
+    relation = RELATIONS["replace_one" if replaced else "zero_out"]
+    centring = Centring(features, 1.0, mean_noise_scale=1.0, count_noise_scale=1e12)
+    apart = np.linalg.norm(one.sum_of_rows() - two.sum_of_rows())
+    assert apart <= centring.ratio(relation) - math.sqrt(features) * 2.0**-44
+    centre = Centre(one.sum_of_rows() / 6, float(rng.uniform(0.01, 2.0)))
+    assert abs(one.rows_within(centre) - two.rows_within(centre)) <= 1
+    if replaced and features > 1:
+        assert apart > 0.0
+
+
+def test_the_bound_on_the_sum_is_reached() -> None:
+    direction = np.full((1, 9), 1.0 / 3.0)
+    moved = np.linalg.norm(oracle_of(direction).sum_of_rows() - oracle_of(-direction).sum_of_rows())
+    declared = Centring(9, 1.0, 1.0, 1e12).ratio(RELATIONS["replace_one"])
+    assert 0.999 * declared < moved < declared
+
+
+@dataclass(frozen=True)
+class Told:
+    """An oracle that answers what it is told to. Implements `Centres`."""
+
+    rows: Array
+    within: int
+
+    def sum_of_rows(self) -> Array:
+        return self.rows
+
+    def rows_within(self, centre: Centre) -> int:
+        return self.within
+
+
+def test_noise_in_the_mean_is_as_declared() -> None:
+    """Fails if it is halved or doubled."""
+    centring = Centring(3000, 1.0, mean_noise_scale=5.0, count_noise_scale=1.0)
+    centre = centring.run(Told(np.full(3000, 7.0), 0), 10, SeededRandomness(np.random.default_rng(1)))
+    drawn = (10.0 * centre.mean - 7.0) / 5.0
+    assert stats.kstest(drawn, "norm").pvalue > ALARM
+
+
+def test_noise_in_the_counts_is_as_declared() -> None:
+    """A count that is one deviation too high is taken for high enough in 84 of 100 cases, each of four times."""
+    centring = Centring(1, 1.0, mean_noise_scale=1.0, count_noise_scale=20.0)
+    randomness = SeededRandomness(np.random.default_rng(2))
+    runs = [centring.run(Told(np.zeros(1), 70), 100, randomness).radius for _ in range(600)]
+    smallest = sum(radius < 0.012 for radius in runs)  # high enough all four times
+    assert stats.binomtest(smallest, 600, stats.norm.cdf(1.0) ** 4).pvalue > ALARM
+
+
+def test_the_radius_holds_half_of_the_rows() -> None:
+    rng = np.random.default_rng(0)
+    rows = 0.3 + 0.02 * rng.normal(size=(20_000, 4))
+    centring = Centring(4, 1.0, mean_noise_scale=20.0, count_noise_scale=20.0)
+    centre = centring.run(oracle_of(rows), 20_000, SeededRandomness(rng))
+    share = np.mean(np.linalg.norm(rows - centre.mean, axis=1) <= centre.radius)
+    assert 0.5 <= share < 0.9
+    assert np.linalg.norm(centre.mean - 0.3) < 0.01
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("problems", [1, 3])
+def test_ratios_add_up_in_squares(neighbours: str, problems: int) -> None:
+    """The scales, by the theorem written out anew."""
+    promise = Guarantee(1.3, 1e-4, neighbours)
+    bought = Centring(4, 1.0, mean_noise_scale=30.0, count_noise_scale=40.0)
+    facts = task_of(neighbours, total=100_000, dimension=4, problems=problems, centring=bought)
+    moved = 2.0 if neighbours == "replace_one" else 1.0
+    spent = (moved * (1.0 + 2.0 * 2.0**-21) / 30.0) ** 2 + 4.0 / 40.0**2
+    output = OutputPerturbation.calibrate(facts, promise, "gaussian", "tight")
+    whole = gaussian_ratio(1.3, 1e-4)
+    ratio = math.sqrt(problems) * output.sensitivity / output.noise_scale
+    assert ratio == pytest.approx(math.sqrt(whole**2 - spent), rel=1e-6)
+    objective = ObjectivePerturbation.calibrate(facts, promise, "gaussian", "tight")
+    without = ObjectivePerturbation.calibrate(
+        dataclasses.replace(facts, centring=None), promise, "gaussian", "tight"
+    )
+    assert (moved / objective.noise_scale) ** 2 == pytest.approx(
+        (moved / without.noise_scale) ** 2 - spent / problems, rel=1e-6
+    )
+    for mechanism in (output, objective):
+        assert 0.99 * 1e-4 < mechanism.spends().delta <= 1e-4
+        assert not dataclasses.replace(mechanism, noise_scale=0.9 * mechanism.noise_scale).spends() <= promise
+
+
+@dataclass(frozen=True)
+class Line:
+    """Whole runs on a line: centre, then the fit, each step with the exact log-ratio of what it gave on both tables."""
+
+    mechanism: ObjectivePerturbation
+    tables: tuple[tuple[Array, Array], tuple[Array, Array]]
+    """Rows and signs of either."""
+
+    def losses(self, side: int, runs: int, rng: np.random.Generator) -> Array:
+        return np.array([self._loss(side, rng) for _ in range(runs)])
+
+    def _loss(self, side: int, rng: np.random.Generator) -> float:
+        bought, total = self.mechanism.task.centring, self.mechanism.task.total
+        assert bought is not None
+        told, loss = self._noisy([rows.sum() for rows, _ in self.tables], side, bought.mean_noise_scale, rng)
+        mean, low, high = told / total, 0, 16
+        for _ in range(4):
+            middle = (low + high) // 2
+            counts = [np.sum(np.abs(rows - mean) <= 2.0 ** (1.0 - middle / 2.0)) for rows, _ in self.tables]
+            told, more = self._noisy(counts, side, bought.count_noise_scale, rng)
+            loss += more
+            low, high = (middle, high) if told >= total / 2.0 else (low, middle)
+        return loss + self._fit(side, mean, 2.0 ** (1.0 - low / 2.0), rng)
+
+    @staticmethod
+    def _noisy(exact: list[Any], side: int, scale: float, rng: np.random.Generator) -> tuple[float, float]:
+        told = exact[side] + scale * rng.normal()
+        here, there = (stats.norm.logpdf(told, exact[place], scale) for place in (side, 1 - side))
+        return float(told), float(here - there)
+
+    def _fit(self, side: int, mean: float, radius: float, rng: np.random.Generator) -> float:
+        encoder = CentredEncoder(ArrayEncoder(1.0, 1, fit_intercept=False), np.array([mean]), radius)
+        margins = [encoder.lift(rows[:, np.newaxis])[:, 0] * signs for rows, signs in self.tables]
+        strength = self.mechanism.task.total * self.mechanism.effective_regularization
+
+        def noise_for(place: int, w: float) -> tuple[float, float]:
+            """The perturbation that makes w the minimiser, and how fast it changes with w."""
+            chance = expit(-margins[place] * w)
+            slope = strength + margins[place] ** 2 @ (chance * (1.0 - chance))
+            return float(margins[place] @ chance - strength * w), float(slope)
+
+        drawn = self.mechanism.noise_scale * rng.normal()
+        w = brentq(lambda w: noise_for(side, w)[0] - drawn, -1e3, 1e3)
+        here, there = (
+            stats.norm.logpdf(noise, scale=self.mechanism.noise_scale) + math.log(slope)
+            for noise, slope in (noise_for(side, w), noise_for(1 - side, w))
+        )
+        return float(here - there)
+
+
+def test_centre_and_fit_together_keep_the_promise_on_a_line() -> None:
+    """Their hockey-stick divergence is below delta, and above it if the noise of all parts is halved."""
+    epsilon, delta = 1.0, 0.05
+    bought = Centring(1, 1.0, mean_noise_scale=2.5, count_noise_scale=8.0)
+    facts = task_of(total=3, dimension=1, regularization=20.0, centring=bought)
+    promise = Guarantee(epsilon, delta, "zero_out")
+    mechanism = ObjectivePerturbation.calibrate(facts, promise, "gaussian", "tight")
+    with_record = np.array([1.0, -0.9, 0.9]), np.array([1.0, 1.0, 1.0])
+    without = with_record[0][1:], with_record[1][1:]
+    half = dataclasses.replace(bought, mean_noise_scale=1.25, count_noise_scale=4.0)
+    halved = dataclasses.replace(
+        mechanism,
+        task=dataclasses.replace(mechanism.task, centring=half),
+        noise_scale=mechanism.noise_scale / 2.0,
+    )
+
+    def divergence(plan: ObjectivePerturbation, side: int) -> tuple[float, float]:
+        losses = Line(plan, (with_record, without)).losses(side, 2000, np.random.default_rng(side))
+        hockey = np.maximum(0.0, 1.0 - np.exp(epsilon - losses))
+        return float(hockey.mean()), 4.0 * float(hockey.std()) / math.sqrt(len(hockey))
+
+    for side in (0, 1):
+        found, error = divergence(mechanism, side)
+        assert found - error <= delta
+    found, error = divergence(halved, 0)
+    assert found - error > delta
+
+
+def test_when_it_pays() -> None:
+    def rule(total: int, epsilon: float, features: int = 100, delta: float = 1e-5) -> Centring | None:
+        return centring_that_pays(features, 1.0, total, Guarantee(epsilon, delta, "zero_out"))
+
+    assert rule(455, 0.1) is None
+    assert rule(30_000, 1.0, delta=0.0) is None
+    whole = gaussian_ratio(1.0, 1e-5)
+    for total, share in ((10**6, 0.01), (2_000, 0.1)):
+        found = rule(total, 1.0)
+        assert found is not None
+        mean = (1.0 / found.mean_noise_scale) ** 2 / whole**2
+        assert mean == pytest.approx(share, rel=1e-3)
+        assert found.ratio(RELATIONS["zero_out"]) ** 2 == pytest.approx((share + 0.02) * whole**2, rel=1e-3)
+    assert centring_that_pays(100, 1.0, 455, Guarantee(0.1, 1e-5, "zero_out"), always=True) is not None
+
+
+@pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateSVC])
+def test_rows_that_share_a_mean_are_learnt_from(kind: Any) -> None:
+    """All of the signal is in a twentieth of the rows' length."""
+    rng = np.random.default_rng(4)
+    X = 1.0 + 0.05 * rng.normal(size=(4000, 4))
+    y = (X[:, 0] > 1.0).astype(int)
+    settings = {"epsilon": 0.5, "delta": 1e-5, "norm_bound": 2.5, "classes": [0, 1], "random_state": 0}
+    centred, plain = (kind(**settings, centre=centre).fit(X, y) for centre in ("auto", False))
+    assert centred.score(X, y) > 0.9 > plain.score(X, y)
+    assert centred.certificate_.task.centring is not None
+    assert plain.certificate_.task.centring is None
+    near = np.linalg.norm(X / 2.5 / math.sqrt(2.0) - centred.release_.model.encoder.mean, axis=1)
+    inside = X[near <= centred.release_.model.encoder.radius]
+    expected = inside @ centred.coef_.T + centred.intercept_
+    assert centred.decision_function(inside) == pytest.approx(expected[:, 0], rel=1e-9)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_centred_rows_are_short_and_depend_on_themselves(fit_intercept: bool) -> None:
+    rng = np.random.default_rng(5)
+    base = ArrayEncoder(1.0, 7, fit_intercept=fit_intercept)
+    encoder = CentredEncoder(base, rng.normal(size=7), 0.01)
+    rows = base.encode(rng.normal(size=(3000, 7)))
+    lifted = encoder.lift(rows)
+    assert np.max(np.linalg.norm(lifted.astype(np.longdouble), axis=1)) <= 1.0
+    assert np.min(np.linalg.norm(lifted, axis=1)) > 0.99
+    assert np.array_equal(lifted[1234:1237], encoder.lift(rows[1234:1237]))
+
+
+def test_what_is_not_centred() -> None:
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(500, 3)), rng.integers(0, 2, 500)
+    settings: dict[str, Any] = {"epsilon": 1.0, "norm_bound": 3.0, "classes": [0, 1], "random_state": 0}
+    assert PrivateSVC(**settings).fit(X, y).certificate_.task.centring is None  # pure
+    gaussian = settings | {"delta": 1e-4}
+    assert PrivateSVC(**gaussian, kernel="rbf").fit(X, y).certificate_.task.centring is None
+    assert PrivateSVC(**gaussian, calibration="ra12").fit(X, y).certificate_.task.centring is None
+    assert PrivateSVC(**gaussian, loss="hinge").fit(X, y).certificate_.task.centring is not None
