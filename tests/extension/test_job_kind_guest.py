@@ -265,7 +265,7 @@ def test_its_cost_is_reserved_before_a_row_is_read(
     assert "missing cells" in run_next(store, catalog)
     assert balances == [(0.0, 1.0)]
     assert queue.find(store, job).failure == (
-        "the training failed on the holder's side, who finds the reason in the log; its cost stands"
+        "the job failed on the holder's side, who finds the reason in the log; its cost stands"
     )
 
 
@@ -281,7 +281,7 @@ def test_what_its_run_says_of_the_rows_is_for_the_holder(
     monkeypatch.setattr(Count, "run", refuse)
     assert "17" in run_next(store, catalog)
     assert queue.find(store, job).failure == (
-        "the training failed on the holder's side, who finds the reason in the log; its cost stands"
+        "the job failed on the holder's side, who finds the reason in the log; its cost stands"
     )
 
 

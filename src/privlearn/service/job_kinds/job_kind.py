@@ -151,10 +151,6 @@ class JobKind(ABC, Generic[Fields, Planned]):
         """With what the data set says where a request says nothing."""
         return fields
 
-    def check(self, asked: Asked[Fields]) -> None:
-        """Public: refuse what cannot be done, before anything is charged."""
-        self.plan(asked)
-
     def estimate(self, asked: Asked[Fields]) -> dict[str, Any]:
         """Public: what it would cost, as plain JSON values; a kind that knows more says more."""
         plan = self.plan(asked)

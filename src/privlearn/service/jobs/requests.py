@@ -89,6 +89,7 @@ class Job(Accepted):
     started: str
     finished: str
     failure: str
+    attempts: int
 
 
 @dataclass(frozen=True, kw_only=True)
