@@ -37,7 +37,7 @@ def test_everything_shown_is_what_is_expected(tmp_path: Path) -> None:
             claimed = queue.claim(service.store)
             assert claimed is not None
             assert training.run_job(service.store, service.catalog, claimed) == ""
-        found = [results.find(service.store, each.id).certificate for each in (job, trial)]
+        found = [results.find(service.store, None, each.id).certificate for each in (job, trial)]
         recipe, promise = offered.learners["logistic"], Guarantee(1.0, 1e-6, "add_remove")
         told = estimate(offered, recipe, promise), rehearsed_errors(offered, recipe, 1e-6)
         shown.append((DataSetAnswer.of(offered).model_dump(), found, told))

@@ -51,7 +51,7 @@ MUTANTS = [
     Mutant("service: a refusal after rows were read", "service/jobs/training.py", "failure = _FAILED + _STANDS if _is_charged(store, job) else", "failure =", GUEST_KINDS),
     Mutant("service: a plan that costs more than was asked for", "service/jobs/pricing.py", "if not plan.guarantee <= asked.guarantee:", "if False:", GUEST_KINDS),
     Mutant("service: a session's model is given out", "service/service.py", "if not found.media_type:", "if False:", GUEST_KINDS),
-    Mutant("service: results of others", "service/service.py", 'return self._own(caller, results.find(self.store, result_id, kind), kind or "result")', "return results.find(self.store, result_id, kind)", GUEST_KINDS),
+    Mutant("service: results of others", "service/service.py", 'found = results.find(self.store, _analyst(caller), result_id, kind)\n        return self._own(caller, found, kind or "result")', "return results.find(self.store, None, result_id, kind)", GUEST_KINDS),
     Mutant("service: a result's clock tells", "service/jobs/results.py", "created=row.finished,", "created=row.started,", TRAININGS),
     Mutant("service: a retried request pays again", "service/jobs/queue.py", "return _submitted_before(connection, analyst, request, key) or _insert(", "return _insert(", TRAININGS),
     Mutant("service: a key for another request", "service/jobs/queue.py", "row.request_digest != job_kind(request.kind).digest(request)", "False", TRAININGS),

@@ -131,7 +131,8 @@ class Service:
         return [result for result in found if self._may_see(caller, result.dataset)]
 
     def result(self, caller: Caller, result_id: str, kind: str | None = None) -> ResultInfo:
-        return self._own(caller, results.find(self.store, result_id, kind), kind or "result")
+        found = results.find(self.store, _analyst(caller), result_id, kind)
+        return self._own(caller, found, kind or "result")
 
     def fetch(self, caller: Caller, result_id: str, kind: str | None = None) -> tuple[ResultInfo, bytes]:
         """A result with its content."""
@@ -146,7 +147,7 @@ class Service:
     def session(self, caller: Caller, session_id: str) -> ResultInfo:
         """One session; that another process closed it is noticed within a second."""
         kind = OPEN_SESSION.name
-        found = self._known_sessions.get(session_id, lambda: results.find(self.store, session_id, kind))
+        found = self._known_sessions.get(session_id, lambda: results.find(self.store, None, session_id, kind))
         assert found is not None  # `results.find` raises instead
         return self._own(caller, found, kind)
 
