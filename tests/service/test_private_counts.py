@@ -48,6 +48,28 @@ def test_everything_shown_is_what_is_expected(tmp_path: Path) -> None:
     assert shown[0] == shown[1]
 
 
+@pytest.mark.parametrize("trial", [False, True])
+@pytest.mark.parametrize("learner", ["logistic", "kernel"])
+@pytest.mark.parametrize("with_points", [False, True])
+def test_every_estimate_is_of_what_is_expected(
+    tmp_path: Path, trial: bool, learner: str, with_points: bool
+) -> None:
+    if with_points and learner == "logistic":
+        pytest.skip("a linear model has no landmarks")
+    told = []
+    for rows in (300, 301):
+        folder = tmp_path / str(rows)
+        folder.mkdir()
+        service = Service(load_clinic(folder, rows=rows, dataset=PRIVATE))
+        points = service.catalog.named("clinic").synthetic(20).drop_columns(["outcome"])
+        wanted = changed(MODEL, trial=trial, learner=learner, points=points if with_points else None)
+        told.append([service.estimate(ALICE, changed(wanted, kind=kind)) for kind in ("release", "session")])
+        assert service._lock is not None
+        service._lock.close()
+    assert told[0] == told[1]
+    assert [each["rows"] for each in told[0]] == [400, 400]
+
+
 def test_a_session_may_answer_from_a_model(tmp_path: Path) -> None:
     service = Service(load_clinic(tmp_path, dataset=PRIVATE))
     service.ask(ALICE, changed(SESSION, mechanism="model"))
