@@ -186,9 +186,9 @@ def test_in_the_shell(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             for command in ("verify", "inspect"):
                 told = run(command, out)
                 assert told.code == 1
-                words = " ".join(told.stderr.split())
-                assert f"the {name} {guest!r} is not known here" in words
-                assert "privlearn --extension MODULE" in words
+                said = " ".join(told.stderr.split())
+                assert f"the {name} {guest!r} is not known here" in said
+                assert "privlearn --extension MODULE" in said
     assert run("audit", "cautious", "--runs", 200).code == 0
 
 

@@ -209,7 +209,9 @@ def test_errors_stand_at_their_field_and_nothing_is_spent(
 def test_what_has_no_id_is_not_found(served: Served, page: str, id: str) -> None:
     """A database would refuse some of these itself, as if it were out of order."""
     with browsing(served, "alice") as client:
-        assert client.get(f"/{page.format(id)}").status_code == 404
+        answer = client.get(f"/{page.format(id)}")
+    assert answer.status_code == 404
+    assert ("nothing under this id" in answer.text) == (id != "0" * 16)
     with browsing(served) as stranger:
         assert stranger.get(f"/{page.format(id)}").status_code == 303
 
