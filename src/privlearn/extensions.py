@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, shown
+
+Listed = TypeVar("Listed")
 
 
 def load_extensions(modules: Iterable[str]) -> None:
@@ -23,6 +25,20 @@ def load_extensions(modules: Iterable[str]) -> None:
                 f"the extension {name} cannot be imported ({error}): name a module in this folder, or put its folder "
                 "on PYTHONPATH"
             ) from None
+        except Exception as error:  # it is another's code, and may raise anything
+            raise InvalidParameter(
+                f"the extension {name} fails while it is imported ({type(error).__name__}: {error}): mend it"
+            ) from None
+
+
+def listed(known: Mapping[str, Listed], name: object, what: str) -> Listed:
+    """What a file means by a name; one that an extension registers is known only where its module is loaded."""
+    if not isinstance(name, str) or name not in known:
+        raise InvalidParameter(
+            f"the {what} {shown(name)} is not known here: load the module that registers it, as in `privlearn "
+            "--extension MODULE verify ...`, or import it in Python"
+        )
+    return known[name]
 
 
 def enlist(known: dict[str, Any], name: str, kind: type, what: str, facts: Iterable[str] = ()) -> None:

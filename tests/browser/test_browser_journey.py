@@ -48,7 +48,7 @@ def test_an_analyst_goes_all_the_way_and_a_killed_server_goes_on(
         # kill -9 while another training is on its way
         page.goto(f"{own_demo.url}/desk/census/train?face=release&learner=svm&epsilon=0.25&delta=1e-6")
         page.get_by_role("button", name="Train: spend epsilon 0.25").click()
-        expect(page.get_by_text("Training on the holder's side")).to_be_visible()
+        expect(page.get_by_text("Under way on the holder's side")).to_be_visible()
         own_demo.kill()
         own_demo.start()
         # The page that was open follows the training to its end, and nobody has to sign in again.

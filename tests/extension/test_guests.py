@@ -158,7 +158,7 @@ def test_a_relation(tmp_path: Path) -> None:
     assert certificate.task.gradient_sensitivity == alone.task.gradient_sensitivity / 2.0
 
 
-def test_in_the_shell(run: Run, tmp_path: Path) -> None:
+def test_in_the_shell(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from privlearn.data import write_table
 
     write_table(simulated_census(1000, seed=1), tmp_path / "census.csv")
@@ -180,7 +180,24 @@ def test_in_the_shell(run: Run, tmp_path: Path) -> None:
         assert "consistent and private" in run("verify", out).stdout
         assert json.loads(run("inspect", out, "--json").stdout)
         assert run("audit", out).code == 0
+        known: dict[str, Any] = REGISTERS[name]
+        with monkeypatch.context() as without:
+            without.delitem(known, (guest := list(known)[-1]))
+            for command in ("verify", "inspect"):
+                told = run(command, out)
+                assert told.code == 1
+                said = " ".join(told.stderr.split())
+                assert f"the {name} {guest!r} is not known here" in said
+                assert "privlearn --extension MODULE" in said
     assert run("audit", "cautious", "--runs", 200).code == 0
+
+
+REGISTERS: dict[str, Any] = {
+    "loss": LOSSES,
+    "mechanism": MECHANISMS,
+    "kernel": KERNELS,
+    "relation": RELATIONS,
+}
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
 from privlearn.mechanisms.noise import add_laplace
 from privlearn.randomness import SecureRandomness
+from privlearn.service.api import requests
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet
 from privlearn.service.holder.settings import Owner
 from privlearn.service.job_kinds import (
@@ -171,6 +173,87 @@ def test_what_is_refused_costs_nothing(served: Served, changes: dict[str, Any], 
     assert served.spent() == (0.0, 0.0)
 
 
+def test_its_price_has_a_least_epsilon_too(served: Served) -> None:
+    for address in ("/v1/jobs", "/v1/estimates"):
+        answer = served.alice.post(address, json=body(epsilon=1e-7))
+        assert answer.status_code == 422
+        assert "leaves nothing but noise" in answer.json()["detail"]
+
+
+def test_its_fields_have_a_size(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Long(CountFields):
+        value: str = Field(description="Of any length.")
+
+    monkeypatch.setattr(Count, "fields", Long)
+    monkeypatch.setattr(requests, "named_body_of", requests.named_body_of.__wrapped__)
+    monkeypatch.setattr(requests, "body_of", requests.body_of.__wrapped__)
+    for address in ("/v1/jobs", "/v1/estimates"):
+        answer = served.alice.post(address, json=body(value="x" * 20_000))
+        assert answer.status_code == 413
+        assert "more than 16384 bytes" in answer.json()["detail"]
+    assert served.alice.get("/v1/jobs").json() == []
+
+
+@pytest.mark.parametrize("trial", [False, True])
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"name": "n" * 200}, "1 to 200 printable characters"),
+        ({"guarantee": Guarantee(2.0)}, "more than was asked for"),
+        ({"guarantee": Guarantee(1.0, 0.0, "zero_out")}, ""),
+    ],
+    ids=["long purpose", "too dear", "other neighbours"],
+)
+def test_a_plan_that_cannot_be_paid_for_is_refused_when_asked_for(
+    served: Served, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any], reason: str, trial: bool
+) -> None:
+    """A trial too: it is there to find out."""
+    sound = Count.plan
+    changed = type("Changed", (LaplaceCount,), {"name": wrong.get("name", "laplace_count")})
+
+    def plan(self: Count, asked: Asked[CountFields]) -> LaplaceCount:
+        facts = vars(sound(self, asked)) | {k: v for k, v in wrong.items() if k != "name"}
+        return changed(**facts)
+
+    monkeypatch.setattr(Count, "plan", plan)
+    answer = served.alice.post("/v1/jobs", json=body(trial=trial))
+    assert answer.status_code == 422
+    assert reason in answer.json()["detail"]
+    assert served.alice.get("/v1/jobs").json() == []
+
+
+def test_a_curve_without_a_value_is_refused_when_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_clinic(tmp_path, dataset='composition = "renyi"')
+    path.write_text(f'{path.read_text()}\n[extensions]\njob_kinds = ["{PLACE}"]\n')
+    monkeypatch.setattr(LaplaceCount, "renyi", lambda *_: math.nan)
+    with serving(Owner.load(path), training=False) as served:
+        answer = served.alice.post("/v1/jobs", json=body())
+    assert answer.status_code == 422
+    assert "Renyi curve must be positive and finite" in answer.json()["detail"]
+
+
+def test_a_defect_of_its_plan_is_one_sentence(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> LaplaceCount:
+        raise ValueError("a cell, perhaps")
+
+    monkeypatch.setattr(Count, "plan", broken)
+    for address in ("/v1/jobs", "/v1/estimates"):
+        caplog.clear()
+        answer = served.alice.post(address, json=body())
+        assert answer.status_code == 500
+        assert "tell the data's holder" in answer.json()["detail"]
+        assert "cell" not in answer.text
+        assert "Traceback" not in answer.text
+        assert [record.name for record in caplog.records if record.levelname == "ERROR"] == [
+            "privlearn.service.failures"
+        ]
+    assert served.alice.get("/v1/jobs").json() == []
+
+
 def test_the_interface_describes_it(served: Served) -> None:
     found = served.alice.get("/v1/openapi.json").json()
     members = found["components"]["schemas"]["CountJobRequest"]["properties"]
@@ -231,6 +314,28 @@ def test_on_its_page(served: Served) -> None:
         assert content.headers["content-disposition"].startswith("attachment")
 
 
+def test_its_job_is_shown_when_the_kind_is_gone(served: Served) -> None:
+    done = served.finished(served.alice.post("/v1/jobs", json=body()).json()["id"])
+    del JOB_KINDS[Count.name]
+    with httpx.Client(
+        base_url=served.url, headers={"Sec-Fetch-Site": "same-origin"}, trust_env=False
+    ) as browser:
+        browser.post("/sign-in", data={"key": key_of(served.alice)})
+        page = browser.get(f"/jobs/{done['id']}")
+        assert page.status_code == 200
+        assert "does not know the kind count any more" in page.text
+        assert f'href="/jobs/{done["id"]}/result"' in page.text
+        assert "count" in browser.get(f"/jobs/{done['id']}/result").json()
+
+
+def test_a_kind_finds_results_of_its_analyst_alone(submitted: tuple[str, Catalog, str]) -> None:
+    store, catalog, job = submitted
+    assert run_next(store, catalog) == ""
+    assert results.find(store, "alice", job).id == results.find(store, None, job).id == job
+    with pytest.raises(NotFound):
+        results.find(store, "bob", job)
+
+
 @pytest.fixture
 def submitted(owner: Owner) -> tuple[str, Catalog, str]:
     """Store, data sets, and a job that waits for this process to run it."""
@@ -265,7 +370,7 @@ def test_its_cost_is_reserved_before_a_row_is_read(
     assert "missing cells" in run_next(store, catalog)
     assert balances == [(0.0, 1.0)]
     assert queue.find(store, job).failure == (
-        "the training failed on the holder's side, who finds the reason in the log; its cost stands"
+        "the job failed on the holder's side, who finds the reason in the log; its cost stands"
     )
 
 
@@ -281,7 +386,7 @@ def test_what_its_run_says_of_the_rows_is_for_the_holder(
     monkeypatch.setattr(Count, "run", refuse)
     assert "17" in run_next(store, catalog)
     assert queue.find(store, job).failure == (
-        "the training failed on the holder's side, who finds the reason in the log; its cost stands"
+        "the job failed on the holder's side, who finds the reason in the log; its cost stands"
     )
 
 
@@ -330,11 +435,38 @@ def test_registering() -> None:
     taken = type("Taken", (CountFields,), {"__annotations__": {"epsilon": float}})
     with pytest.raises(InvalidParameter, match="every job has epsilon already"):
         register_job_kind(type("Other", (Count,), {"name": "other", "fields": taken})())
-    for place in ("nowhere:Count", f"{__name__}:Nothing"):
-        with pytest.raises(SchemaError, match="cannot be loaded"):
-            load_job_kinds([place])
-    with pytest.raises(SchemaError, match="no JobKind"):
-        load_job_kinds(["builtins:dict"])
+
+
+class Nameless(JobKind[CountFields, LaplaceCount]):
+    """One that does not say what it is."""
+
+    plan = Count.plan
+    run = Count.run
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("nowhere:Count", "No module named 'nowhere'"),
+        (f"{__name__}:Nothing", "has no attribute 'Nothing'"),
+        ("builtins:dict", "no JobKind"),
+        (f"{__name__}:Nameless", "Nameless does not state its name, title, about, fields"),
+        ("broken_kind:Count", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_kind_that_cannot_be_loaded_ends_the_server_with_a_sentence(
+    tmp_path: Path, run: Run, place: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_kind.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(SchemaError, match=rf"{place} cannot be loaded: .*{reason}"):
+        load_job_kinds([place])
+    path = write_clinic(tmp_path)
+    path.write_text(f'{path.read_text()}\n[extensions]\njob_kinds = ["{place}"]\n')
+    told = run("serve", path, "--port", 0)
+    assert told.code == 1
+    assert place in "".join(told.stderr.split())
+    assert "Traceback" not in told.stderr
 
 
 def test_results_of_a_job_that_failed_are_not_there(served: Served) -> None:

@@ -146,8 +146,8 @@ def test_an_old_backup_gives_nothing_a_second_time(holder: SQLiteHolder) -> None
     with pytest.raises(BudgetExceeded):
         after.ledger.reserve(Cost(Guarantee(1e-6)), "more")
     assert results.content_of(after.store, released) == file
-    assert results.find(after.store, model).state == "open"
-    assert results.find(after.store, noisy).state == "closed"
+    assert results.find(after.store, None, model).state == "open"
+    assert results.find(after.store, None, noisy).state == "closed"
     assert not any(key.is_valid for key in list_keys(after.store))
 
 

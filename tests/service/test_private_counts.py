@@ -37,7 +37,7 @@ def test_everything_shown_is_what_is_expected(tmp_path: Path) -> None:
             claimed = queue.claim(service.store)
             assert claimed is not None
             assert training.run_job(service.store, service.catalog, claimed) == ""
-        found = [results.find(service.store, each.id).certificate for each in (job, trial)]
+        found = [results.find(service.store, None, each.id).certificate for each in (job, trial)]
         recipe, promise = offered.learners["logistic"], Guarantee(1.0, 1e-6, "add_remove")
         told = estimate(offered, recipe, promise), rehearsed_errors(offered, recipe, 1e-6)
         shown.append((DataSetAnswer.of(offered).model_dump(), found, told))
@@ -46,6 +46,27 @@ def test_everything_shown_is_what_is_expected(tmp_path: Path) -> None:
         assert service._lock is not None
         service._lock.close()
     assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("trial", [False, True])
+@pytest.mark.parametrize(
+    ("learner", "with_points"), [("logistic", False), ("kernel", False), ("kernel", True)]
+)
+def test_every_estimate_is_of_what_is_expected(
+    tmp_path: Path, trial: bool, learner: str, with_points: bool
+) -> None:
+    told = []
+    for rows in (300, 301):
+        folder = tmp_path / str(rows)
+        folder.mkdir()
+        service = Service(load_clinic(folder, rows=rows, dataset=PRIVATE))
+        points = service.catalog.named("clinic").synthetic(20).drop_columns(["outcome"])
+        wanted = changed(MODEL, trial=trial, learner=learner, points=points if with_points else None)
+        told.append([service.estimate(ALICE, changed(wanted, kind=kind)) for kind in ("release", "session")])
+        assert service._lock is not None
+        service._lock.close()
+    assert told[0] == told[1]
+    assert [each["rows"] for each in told[0]] == [400, 400]
 
 
 def test_a_session_may_answer_from_a_model(tmp_path: Path) -> None:

@@ -87,4 +87,4 @@ def opened(owner: Owner) -> str:
 def ask(owner: Owner, session_id: str) -> Predictions:
     """As a server does that has just started."""
     store = owner.server.store
-    return OpenSessions(store, Catalog(owner)).predict(find(store, session_id), POINTS)
+    return OpenSessions(store, Catalog(owner)).predict(find(store, None, session_id), POINTS)

@@ -202,7 +202,7 @@ def test_an_error_tells_the_analyst_nothing(place: Place, broken: Any, error: Ex
     reason = place.run()
     assert CELL not in reason
     assert place.see(job).failure == (
-        "the training failed on the holder's side, who finds the reason in the log; its cost stands"
+        "the job failed on the holder's side, who finds the reason in the log; its cost stands"
     )
 
 
@@ -291,6 +291,27 @@ def test_a_training_ends_with_its_slot(place: Place, monkeypatch: pytest.MonkeyP
     assert len(slept) == 1
     assert 3500.0 < slept[0] <= 3600.0
     assert place.see(asked[0]).state == ("failed" if fails else "done")
+
+
+@pytest.mark.parametrize("dies", ["before the charge", "after the charge"])
+def test_a_job_that_keeps_dying_is_given_up_at_the_end_of_a_slot(
+    place: Place, monkeypatch: pytest.MonkeyPatch, dies: str
+) -> None:
+    """That its process dies may depend on the records, so it ends like every other failure, and says what it cost."""
+    job = place.submit()
+    for _ in range(queue.MOST_ATTEMPTS):
+        DEATHS[dies](monkeypatch)
+        with pytest.raises(Killed):
+            place.run()
+        queue.expire_leases(place.store)
+    waited: list[str] = []
+    monkeypatch.setattr(training, "wait_for_end_of_slot", lambda started, _: waited.append(started))
+    assert "ended 3 times" in place.run()
+    ended = place.see(job)
+    assert waited == [ended.started]
+    spent = "its cost stands" if dies == "after the charge" else "nothing was spent"
+    assert ended.failure == (f"the job failed on the holder's side, who finds the reason in the log; {spent}")
+    assert place.spent() == (0.0, 1.0 if dies == "after the charge" else 0.0)
 
 
 def test_no_time_that_is_shown_lies_inside_a_slot(

@@ -59,7 +59,7 @@ def test_only_the_holder_can_allow_it(service: Service, request_: JobRequest) ->
         return
     job = service.ask(ALICE, request_)
     assert run_next(service) == ""
-    assert "hardly private" in results.find(service.store, job.id).certificate["weakness"]
+    assert "hardly private" in results.find(service.store, None, job.id).certificate["weakness"]
 
 
 def test_a_promise_is_judged_by_the_number_of_records(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def _key(info: Any) -> dict[str, Any]:
 def _release(store: str, release_id: str) -> dict[str, Any]:
     content = results.content_of(store, release_id)
     return {
-        "info": results.find(store, release_id),
+        "info": results.find(store, None, release_id),
         "sha256": sha256(content).hexdigest(),
         "claimed": verify_bytes(content).claimed,
     }

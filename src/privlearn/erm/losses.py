@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, shown
-from privlearn.extensions import enlist
+from privlearn.extensions import enlist, listed
 
 DERIVATIVE_ROUNDING = 16 * 2.0**-53
 """Of every loss in this file."""
@@ -309,7 +309,7 @@ def choose_loss(asked: Any, takes: Callable[[type[LossFacts]], bool], default: s
 
 def loss_from_dict(record: Mapping[str, Any]) -> LossFacts:
     """Inverse of ``to_dict``."""
-    kind: Any = type(loss_from_name(record["name"]))
+    kind: Any = listed(LOSSES, record["name"], "loss")
     known = {field.name for field in fields(kind)}
     found: LossFacts = kind(**{name: value for name, value in record.items() if name in known})
     return found

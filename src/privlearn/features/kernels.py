@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter, shown
-from privlearn.extensions import enlist
+from privlearn.extensions import enlist, listed
 from privlearn.features.kernel import (
     UNIT_ROUNDOFF,
     CallableKernel,
@@ -262,6 +262,13 @@ def named_kernels(family: Any = Kernel) -> list[str]:
     ]
 
 
+def check_kernel_name(name: str) -> str:
+    """The name itself, if settings can name such a kernel: one that needs nothing but numbers."""
+    if name not in named_kernels():
+        raise InvalidParameter(f"must be one of {', '.join(named_kernels())}, not {shown(name)}")
+    return name
+
+
 def kernel_from_name(
     kernel: str | Kernel | Function,
     *,
@@ -321,7 +328,7 @@ def kernel_from_dict(content: Mapping[str, Any], function: Function | None = Non
         if function is None:
             raise InvalidParameter(f"the kernel {settings['name']!r} is a function: give function=...")
         return Kernel.from_callable(function, **settings)
-    kind = KERNELS.get(str(name))
+    kind = listed(KERNELS, name, "kernel") if isinstance(name, str) else None
     if kind is None or set(settings) != set(kind.settings):
         raise InvalidParameter("this does not describe a kernel: take what Kernel.to_dict() returns")
     made: Kernel = kind(**settings)

@@ -159,7 +159,7 @@ class Ledger:
     def open(cls, store: str | Path, dataset: str) -> Ledger:
         """The ledger of a data set that has a budget."""
         ledger = cls(locate(store), dataset)
-        ledger._composition()
+        ledger.rule()
         return ledger
 
     @classmethod
@@ -217,7 +217,7 @@ class Ledger:
         LedgerError
             If the id is taken: by another data set, account or cost, or by a reservation that is settled.
         """
-        _check_text("the purpose", purpose)
+        check_purpose(purpose)
         if schema_digest:
             _check_text("the schema's digest", schema_digest)
         if id is not None:
@@ -249,14 +249,15 @@ class Ledger:
         with stores.reading(self.store) as connection:
             return read_statement(connection, self.store, self.dataset, self.account, self.share)
 
-    def _composition(self) -> Composition:
+    def rule(self) -> Composition:
+        """The total, and how costs add up to it."""
         with stores.reading(self.store) as connection:
             return read_composition(connection, self.store, self.dataset)
 
     def _price(self, cost: Cost) -> Amount:
         if self.share is not None:
             BasicComposition(self.share).price(cost)  # refuses a cost that cannot be compared with the share
-        return self._composition().price(cost)
+        return self.rule().price(cost)
 
 
 def _new_composition(total: Guarantee, name: str) -> Composition:
@@ -280,6 +281,11 @@ def _budget_row(dataset: str, rule: Composition) -> dict[str, str | float | None
 
 def _datasets(connection: Connection) -> list[str]:
     return sorted(connection.scalars(select(budgets.c.dataset)))
+
+
+def check_purpose(purpose: str) -> None:
+    """Refuse what cannot be the ledger's line about a cost."""
+    _check_text("the purpose", purpose)
 
 
 def _check_text(what: str, text: str, longest: int = 200) -> None:

@@ -86,6 +86,8 @@ class Release:
         members = _unpack(raw)
         try:
             release = cls._parse(members, kernel)
+        except InvalidParameter as error:  # our own words, such as the name of an extension that is missing
+            raise VerificationError(f"the release cannot be read: {error}") from None
         except (KeyError, TypeError, ValueError, MemoryError, RecursionError, SchemaError) as error:
             raise VerificationError(f"the release is malformed ({type(error).__name__})") from None
         if release.to_bytes() != raw:

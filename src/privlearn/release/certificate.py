@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from privlearn.errors import VerificationError
+from privlearn.extensions import listed
 from privlearn.mechanisms.mechanism import ReleaseMechanism, may_follow_centring, mechanisms_of
 from privlearn.mechanisms.search.search import Search, Searched
 from privlearn.mechanisms.summed.summed import SummedMechanism
@@ -57,7 +58,7 @@ class Certificate(Certified):
         guarantee = read_guarantee(record["claim"])
         task = read_task(record, guarantee, **_stated_gap(record))
         known: dict[str, Any] = {**mechanisms_of(ReleaseMechanism), **mechanisms_of(SummedMechanism)}
-        kind = known[theorem["mechanism"]]
+        kind = listed(known, theorem["mechanism"], "mechanism")
         reason = kind.explain_refusal(task, theorem["noise"])
         if reason or theorem["noise"] not in kind.combinations[theorem["calibration"]]:
             raise VerificationError(f"no theorem covers this combination{': ' + reason if reason else ''}")
@@ -128,14 +129,14 @@ class SearchCertificate(Certificate):
 
     @classmethod
     def _read_mechanism(cls, record: Mapping[str, Any]) -> Searched:  # type: ignore[override]
-        listed, constants = record["search"], record["constants"]
-        kind: Any = mechanisms_of(Search)[record["theorem"]["mechanism"]]
+        searched, constants = record["search"], record["constants"]
+        kind: Any = listed(mechanisms_of(Search), record["theorem"]["mechanism"], "mechanism")
         guarantee = read_guarantee(record["claim"])
-        candidates = tuple(Certificate._read_mechanism(entry) for entry in listed["candidates"])
+        candidates = tuple(Certificate._read_mechanism(entry) for entry in searched["candidates"])
         stated = tuple(name for name in kind.chosen_constants if name in constants)
         search = kind(guarantee, candidates, **read_chosen(constants, stated, guarantee))
-        parameters = tuple(entry["parameters"] for entry in listed["candidates"])
-        return Searched(search, parameters, listed["chosen"], listed["error"])
+        parameters = tuple(entry["parameters"] for entry in searched["candidates"])
+        return Searched(search, parameters, searched["chosen"], searched["error"])
 
     @property
     def records(self) -> int:

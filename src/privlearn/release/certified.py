@@ -15,6 +15,7 @@ from privlearn._version import __version__
 from privlearn.data.schema.schema import Purchase, with_purchases
 from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
+from privlearn.extensions import listed
 from privlearn.guarantee import Guarantee, weakness
 from privlearn.mechanisms.mechanism import Mechanism, ReleaseMechanism
 from privlearn.mechanisms.statistics.centring import centring_from_dict
@@ -22,6 +23,7 @@ from privlearn.mechanisms.statistics.discovery import Discovery
 from privlearn.mechanisms.summed.summed import SummedMechanism
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness, SecureRandomness
+from privlearn.relation import RELATIONS
 
 FIRST_VERSION = "0.1.0"
 
@@ -292,7 +294,8 @@ def in_words(value: Any) -> str:
 
 def read_guarantee(claim: Mapping[str, Any]) -> Guarantee:
     """The promise that a record claims."""
-    return Guarantee(float(claim["epsilon"]), claim["delta"], claim["neighbours"])
+    neighbours = listed(RELATIONS, claim["neighbours"], "relation").name
+    return Guarantee(float(claim["epsilon"]), claim["delta"], neighbours)
 
 
 def read_task(record: Mapping[str, Any], guarantee: Guarantee, **fixed: Any) -> Task:

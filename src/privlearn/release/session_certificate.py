@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from privlearn.errors import VerificationError
+from privlearn.extensions import listed
+from privlearn.mechanisms.mechanism import mechanisms_of
 from privlearn.mechanisms.session.task import KernelTask, SessionMechanism, session_mechanism
 from privlearn.mechanisms.task import Task
 from privlearn.release.certified import Certified, in_words, read_chosen, read_guarantee, read_task
@@ -73,7 +75,9 @@ class SessionCertificate(Certified):
         theorem, constants = record["theorem"], record["constants"]
         guarantee = read_guarantee(record["claim"])
         task = read_task(record, guarantee, **_NOT_STATED)
-        kind = session_mechanism(theorem["mechanism"], theorem["mode"])
+        known = {kind.name: kind for kind in mechanisms_of(SessionMechanism).values()}
+        name = listed(known, theorem["mechanism"], "mechanism").name
+        kind = session_mechanism(name, theorem["mode"])
         chosen = read_chosen(constants, kind.chosen_constants, guarantee)
         return kind(KernelTask(task, float(constants["solver_distance"])), guarantee, **chosen)  # type: ignore[no-any-return]
 

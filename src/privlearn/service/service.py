@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import fcntl
+import json
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -22,6 +23,7 @@ from privlearn.service.job_kinds.job_kind import Asked, job_kind, load_job_kinds
 from privlearn.service.job_kinds.session import OPEN_SESSION
 from privlearn.service.jobs import queue, results
 from privlearn.service.jobs.answering import OpenSessions
+from privlearn.service.jobs.pricing import priced
 from privlearn.service.jobs.requests import Job, JobRequest, Predictions, ResultInfo
 from privlearn.service.jobs.workers import Worker
 from privlearn.service.refusals import Conflict, Forbidden, NotFound, TooLarge
@@ -30,6 +32,10 @@ from privlearn.service.store.store import open_store
 from privlearn.service.timing import TtlCache
 
 Found = TypeVar("Found", Job, ResultInfo)
+
+LEAST_EPSILON = 1e-6
+MOST_FIELD_BYTES = 16 * 1024
+"""Of all that a kind is asked with, as JSON: it is stored, logged and listed with every job."""
 
 
 class Service:
@@ -82,7 +88,9 @@ class Service:
 
     def estimate(self, caller: Caller, request: JobRequest) -> dict[str, Any]:
         """What a job would cost and what its kind can tell of it; reads no record and costs nothing."""
-        return job_kind(request.kind).estimate(self._asked(caller, request))
+        asked = self._asked(caller, request)
+        _check_promise(asked.guarantee)
+        return job_kind(request.kind).estimate(asked)
 
     def ask(self, caller: Caller, request: JobRequest, idempotency_key: str = "") -> Job:
         """Have a job done. Whatever can be refused is refused now, and costs nothing.
@@ -98,7 +106,7 @@ class Service:
         if before is not None:  # it is paid for, even if there is no room for another
             return before
         self._check(asked)
-        kind.check(asked)
+        priced(kind, asked, asked.offered.ledger_of(caller.name))
         if not request.trial:
             check_room(asked.offered, caller, asked.guarantee)
         job = queue.submit(self.store, caller.name, request, asked.guarantee, idempotency_key)
@@ -110,7 +118,7 @@ class Service:
         return job
 
     def job(self, caller: Caller, job_id: str) -> Job:
-        return self._own(caller, queue.find(self.store, job_id), "training")
+        return self._own(caller, queue.find(self.store, job_id), "job")
 
     def jobs(self, caller: Caller) -> list[Job]:
         return [
@@ -123,7 +131,8 @@ class Service:
         return [result for result in found if self._may_see(caller, result.dataset)]
 
     def result(self, caller: Caller, result_id: str, kind: str | None = None) -> ResultInfo:
-        return self._own(caller, results.find(self.store, result_id, kind), kind or "result")
+        found = results.find(self.store, _analyst(caller), result_id, kind)
+        return self._own(caller, found, kind or "result")
 
     def fetch(self, caller: Caller, result_id: str, kind: str | None = None) -> tuple[ResultInfo, bytes]:
         """A result with its content."""
@@ -138,7 +147,7 @@ class Service:
     def session(self, caller: Caller, session_id: str) -> ResultInfo:
         """One session; that another process closed it is noticed within a second."""
         kind = OPEN_SESSION.name
-        found = self._known_sessions.get(session_id, lambda: results.find(self.store, session_id, kind))
+        found = self._known_sessions.get(session_id, lambda: results.find(self.store, None, session_id, kind))
         assert found is not None  # `results.find` raises instead
         return self._own(caller, found, kind)
 
@@ -176,14 +185,15 @@ class Service:
         offered, kind = self.dataset(caller, request.dataset), job_kind(request.kind)
         if request.points is not None and not kind.takes_points:
             raise InvalidParameter(f"{kind.title} needs no public points: leave them out")
+        if len(json.dumps(dict(request.fields))) > MOST_FIELD_BYTES:
+            raise TooLarge(f"the fields are more than {MOST_FIELD_BYTES} bytes as JSON: ask with less")
         guarantee = Guarantee(request.epsilon, request.delta, offered.settings.neighbours)
         fields = kind.completed(kind.read(request.fields), offered)
         return Asked(self.store, caller.name, offered, guarantee, fields, request.points)
 
     def _check(self, asked: Asked[Any]) -> None:
         """Refuse promises that the holder does not let out, before anything is charged."""
-        if not asked.guarantee.is_private:
-            raise InvalidParameter("epsilon must be finite: the holder lets only private results out")
+        _check_promise(asked.guarantee)
         weak = asked.offered.weakness(asked.guarantee)
         if weak and not asked.offered.settings.accept_weak_privacy:
             raise InvalidParameter(
@@ -192,7 +202,7 @@ class Service:
 
     def _ended(self, job: Job, reason: str) -> None:
         told = {"reason": reason} if reason else {}
-        action = "training failed" if reason else f"{job.kind} is made"
+        action = f"{job.kind} {'failed' if reason else 'is made'}"
         events.record(self.store, job.analyst, action, job.dataset, job=job.id, **told)
 
     def _own(self, caller: Caller, found: Found, noun: str) -> Found:
@@ -205,6 +215,14 @@ class Service:
 
     def _may_see(self, caller: Caller, dataset: str) -> bool:
         return any(offered.name == dataset for offered in self.catalog.of(caller))
+
+
+def _check_promise(guarantee: Guarantee) -> None:
+    """Of every kind of job."""
+    if not guarantee.is_private:
+        raise InvalidParameter("epsilon must be finite: the holder lets only private results out")
+    if guarantee.epsilon < LEAST_EPSILON:
+        raise InvalidParameter(f"epsilon below {LEAST_EPSILON:g} leaves nothing but noise: ask for more")
 
 
 def _analyst(caller: Caller) -> str | None:

@@ -306,6 +306,8 @@ def test_idempotency_keys_that_cannot_be_kept(served: Served, key: Any) -> None:
         "/v1/jobs/0000000000000000?wait=nan",
         "/v1/jobs?dataset=" + "x" * 100,
         "/v1/releases/0000000000000000/file",
+        "/v1/results?kind=%00",
+        "/v1/results?kind=" + "x" * 21,
         "/v1/releases/0000000000000000/../../me/",
         "/v1/datasets/..%2f",
         "/v1/datasets/%00",

@@ -173,7 +173,11 @@ def test_what_was_typed_stays_and_is_not_read_as_markup(served: Served) -> None:
     ("change", "field", "reason"),
     [
         ({"epsilon": "-1"}, "epsilon", "above 0"),
-        ({"epsilon": "nan"}, "epsilon", "above 0"),
+        ({"epsilon": "nan"}, "epsilon", "not a number"),
+        ({"epsilon": "1_0"}, "epsilon", "not a number"),
+        ({"epsilon": "\uff11"}, "epsilon", "not a number"),
+        ({"once": "0\x00"}, "", "not made here"),
+        ({"once": "0" * 300}, "", "not made here"),
         ({"delta": "2"}, "delta", "in [0, 1)"),
         ({"face": "other"}, "face", "Choose one"),
         ({"epsilon": "9"}, "epsilon", "has no room"),
@@ -187,14 +191,29 @@ def test_errors_stand_at_their_field_and_nothing_is_spent(
 ) -> None:
     before = served.spent()
     with browsing(served, "alice") as client:
-        answer = client.post("/desk/clinic/train", data=ASKED | change | {"act": "pay", "once": "0" * 32})
+        answer = client.post("/desk/clinic/train", data=ASKED | {"act": "pay", "once": "0" * 32} | change)
     assert answer.status_code == 422
     found = re.search(rf'id="{field}-wrong">([^<]*)<', answer.text)
     general = re.search(r'role="alert">([^<]*)<', answer.text)
-    said = unescape(found.group(1) if found else general.group(1) if general and not reason else "")
+    anywhere = general and not (field and reason)
+    said = unescape(found.group(1) if found else general.group(1) if general and anywhere else "")
     assert said
     assert reason in said
     assert served.spent() == before
+
+
+@pytest.mark.parametrize("id", ["no-id", "0%00", "0" * 16, "0" * 300, "%ED%A0%80"])
+@pytest.mark.parametrize(
+    "page", ["jobs/{}", "jobs/{}/result", "releases/{}", "releases/{}/file", "sessions/{}"]
+)
+def test_what_has_no_id_is_not_found(served: Served, page: str, id: str) -> None:
+    """A database would refuse some of these itself, as if it were out of order."""
+    with browsing(served, "alice") as client:
+        answer = client.get(f"/{page.format(id)}")
+    assert answer.status_code == 404
+    assert ("nothing under this id" in answer.text) == (id != "0" * 16)
+    with browsing(served) as stranger:
+        assert stranger.get(f"/{page.format(id)}").status_code == 303
 
 
 @pytest.mark.parametrize("delta", ["0", "1e-6"])

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from privlearn.arrays import Array
 from privlearn.data.encode.encoder import SchemaEncoder
@@ -24,7 +24,7 @@ from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.estimators.plan import default_regularization
 from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import Kernel
-from privlearn.features.kernels import kernel_from_name
+from privlearn.features.kernels import check_kernel_name, kernel_from_name
 from privlearn.features.landmarks import LandmarkFeatures
 from privlearn.guarantee import Guarantee, check_strength, weakness
 from privlearn.mechanisms.summed.local_aggregation import LocalAggregation
@@ -104,16 +104,17 @@ class KernelSettings(PublicModel):
 
     Parameters
     ----------
-    name : {"rbf", "laplacian", "cauchy", "polynomial", "linear"}
+    name : {"rbf", "laplacian", "cauchy", "polynomial", "linear"}, or one that an extension registers
+        Every party loads that extension, and the coordinator too.
     gamma, degree, coef0
         As in scikit-learn, always numbers.
     fourier_pairs, seed : int
-        Random Fourier features of the first three kernels.
+        Random Fourier features of kernels that have them, such as the first three.
     public_rows : list of dict, optional
         Rows of public, unlabelled points, columns as in the schema: landmark features, for any kernel, instead.
     """
 
-    name: Literal["rbf", "laplacian", "cauchy", "polynomial", "linear"]
+    name: Annotated[StrictStr, AfterValidator(check_kernel_name)]
     gamma: Annotated[float, Field(gt=0)] = 1.0
     degree: Annotated[StrictInt, Field(ge=1)] = 3
     coef0: Annotated[float, Field(ge=0)] = 1.0

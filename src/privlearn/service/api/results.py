@@ -52,7 +52,8 @@ def list_results(
     service: Served,
     caller: KnownCaller,
     kind: Annotated[
-        str | None, Query(max_length=20, description="Only those of this kind.", examples=["release"])
+        str | None,
+        Query(pattern="^[a-z_]{1,20}$", description="Only those of this kind.", examples=["release"]),
     ] = None,
 ) -> list[ResultAnswer]:
     """What your jobs have made, newest first; those of all with the holder's key."""

@@ -8,10 +8,12 @@ from typing import Annotated, Any, Self
 from fastapi import Path
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from privlearn.service.http.callers import ID
+
 Id = Annotated[
     str,
     Path(
-        pattern=r"^[0-9a-f]{16}$",
+        pattern=ID,
         description="As the answer to the training said.",
         examples=["9f86d081884c7d65"],
     ),

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, fi
 from privlearn.data.schema.columns import Neighbours, PublicModel
 from privlearn.data.schema.schema import read_toml
 from privlearn.errors import InvalidParameter, LedgerError, SchemaError
+from privlearn.extensions import load_extensions
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import CompositionName
 from privlearn.service.access.keys import HOLDER
@@ -187,10 +188,13 @@ class Extensions(PublicModel):
 
     Parameters
     ----------
+    modules : tuple of str
+        Modules that register kernels, losses, relations or mechanisms when they are imported.
     job_kinds : tuple of str
         Kinds of job of the holder's own, each as ``module:class`` that Python can import.
     """
 
+    modules: tuple[Annotated[StrictStr, Field(pattern=r"^[\w.]+$")], ...] = ()
     job_kinds: tuple[Annotated[StrictStr, Field(pattern=r"^[\w.]+:\w+$")], ...] = ()
 
 
@@ -221,8 +225,9 @@ class Owner(PublicModel):
         content = read_toml(path)
         _resolve(content, path.absolute().parent)
         try:
+            load_extensions(_modules(content))  # first: what they register may be named anywhere in the file
             return cls(**content)
-        except SchemaError as error:
+        except (SchemaError, InvalidParameter) as error:
             raise SchemaError(f"{path}:\n{error}") from None
 
     @model_validator(mode="after")
@@ -257,6 +262,13 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _modules(content: dict[str, Any]) -> list[str]:
+    """The extensions that a file names; what has the wrong type is left for the checks."""
+    extensions = content.get("extensions")
+    named = extensions.get("modules") if isinstance(extensions, dict) else None
+    return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
 
 
 def _resolve(content: dict[str, Any], folder: Path) -> None:

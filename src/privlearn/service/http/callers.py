@@ -64,6 +64,8 @@ Holder = Annotated[Caller, Depends(holder_of)]
 Served = Annotated[Service, Depends(service_of)]
 
 
+ID = r"^[0-9a-f]{16}$"
+"""Of jobs, and of what they make: no database is asked for anything else."""
 REF = "#/components/schemas/{model}"
 
 

@@ -151,10 +151,6 @@ class JobKind(ABC, Generic[Fields, Planned]):
         """With what the data set says where a request says nothing."""
         return fields
 
-    def check(self, asked: Asked[Fields]) -> None:
-        """Public: refuse what cannot be done, before anything is charged."""
-        self.plan(asked)
-
     def estimate(self, asked: Asked[Fields]) -> dict[str, Any]:
         """Public: what it would cost, as plain JSON values; a kind that knows more says more."""
         plan = self.plan(asked)
@@ -188,12 +184,15 @@ class JobKind(ABC, Generic[Fields, Planned]):
 
     def page_part(self, result: ResultInfo, content: bytes) -> Markup:
         """What the job's page shows once it is done."""
-        if not result.media_type:
-            return Markup()
-        link = Markup(
-            '<p class="actions"><a class="button" href="/jobs/{}/result">Download the result</a></p>'
-        )
-        return link.format(result.id)
+        return download_link(result)
+
+
+def download_link(result: ResultInfo) -> Markup:
+    """For a page: where the content is, if it may leave."""
+    if not result.media_type:
+        return Markup()
+    link = Markup('<p class="actions"><a class="button" href="/jobs/{}/result">Download the result</a></p>')
+    return link.format(result.id)
 
 
 AnyJobKind = JobKind[Any, Any]
@@ -208,6 +207,11 @@ Kind = TypeVar("Kind", bound=AnyJobKind)
 
 def register_job_kind(kind: Kind) -> Kind:
     """Make a kind of job known by its name, everywhere at once."""
+    missing = [fact for fact in ("name", "title", "about", "fields") if not hasattr(kind, fact)]
+    if missing:
+        raise InvalidParameter(
+            f"{type(kind).__name__} does not state its {', '.join(missing)}: give them all"
+        )
     if not re.fullmatch("[a-z][a-z_]{0,19}", kind.name):
         raise InvalidParameter(
             f"the name {kind.name!r} is none for a kind of job: take up to 20 letters and _"
@@ -233,8 +237,10 @@ def load_job_kinds(places: Iterable[str]) -> None:
         module, _, name = place.partition(":")
         try:
             kind = getattr(importlib.import_module(module), name)()
-        except (ImportError, AttributeError, TypeError) as error:
-            raise SchemaError(f"extensions.job_kinds: {place} cannot be loaded: {error}") from None
-        if not isinstance(kind, JobKind):
-            raise SchemaError(f"extensions.job_kinds: {place} is no JobKind: name a class that extends it")
-        register_job_kind(kind)
+            if not isinstance(kind, JobKind):
+                raise InvalidParameter("it is no JobKind, name a class that extends it")
+            register_job_kind(kind)
+        except Exception as error:  # it is another's code, and may raise anything
+            raise SchemaError(
+                f"extensions.job_kinds: {place} cannot be loaded: {type(error).__name__}: {error}"
+            ) from None

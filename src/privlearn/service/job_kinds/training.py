@@ -33,7 +33,6 @@ from privlearn.service.refusals import TooLarge
 
 MOST_POINTS = 2000
 """Landmarks of a model; their kernel's square is held in memory and factorised."""
-LEAST_EPSILON = 1e-6
 _EPSILONS = np.geomspace(0.01, 10.0, 25)
 
 
@@ -67,19 +66,13 @@ def estimate(
     return _described(_foretold(offered, recipe, guarantee, mechanism, points))
 
 
-def check_request(
-    offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str, points: pa.Table | None
-) -> None:
-    """Refuse what no theorem covers, and points that do not fit the schema."""
-    if mechanism != "model" and points is not None:
-        raise InvalidParameter("a session on a kernel machine needs no public points: leave them out")
-    planned(offered, recipe, guarantee, mechanism, points)  # some promises cannot be kept
-
-
 def planned(
     offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str, points: pa.Table | None
 ) -> Any:
-    """The calibrated mechanism that a training runs, from public facts: what it costs is known before rows are read."""
+    """The calibrated mechanism that a training runs, from public facts: what it costs is known before rows are read.
+
+    Refuses what no theorem covers, and points that do not fit the schema.
+    """
     return _foretold(offered, recipe, guarantee, mechanism, points).mechanism
 
 
@@ -88,8 +81,9 @@ def _foretold(
 ) -> Forecast:
     if mechanism not in SESSION_MECHANISMS:
         raise InvalidParameter(f"mechanism must be one of {', '.join(SESSION_MECHANISMS)}")
-    _check_promise(guarantee)
     if points is not None:
+        if mechanism != "model":
+            raise InvalidParameter("a session on a kernel machine needs no public points: leave them out")
         _check_count(points)
         return plan(estimator(recipe, offered.schema, guarantee, public_points=points), offered.records)
     general = _general(offered, recipe, guarantee.delta, mechanism)
@@ -127,13 +121,6 @@ def _point(foretold: Forecast) -> dict[str, Any]:
     }
 
 
-def _check_promise(guarantee: Guarantee) -> None:
-    if not guarantee.is_private:
-        raise InvalidParameter("epsilon must be finite: the holder lets only private results out")
-    if guarantee.epsilon < LEAST_EPSILON:
-        raise InvalidParameter(f"epsilon below {LEAST_EPSILON:g} leaves nothing but noise: ask for more")
-
-
 def _check_count(points: pa.Table) -> None:
     if points.num_rows > MOST_POINTS:
         raise TooLarge(f"{points.num_rows} public points are more than the {MOST_POINTS} allowed: send fewer")
@@ -168,9 +155,6 @@ class TrainingKind(JobKind[Fields, Plan]):
         """With the first learner on offer where none is named."""
         first = next(iter(offered.learners))
         return fields if fields.learner else fields.model_copy(update={"learner": first})
-
-    def check(self, asked: Asked[Fields]) -> None:
-        check_request(*_asked_for(asked))
 
     def plan(self, asked: Asked[Fields]) -> Plan:
         plan: Plan = planned(*_asked_for(asked))

@@ -1,8 +1,8 @@
-"""Trainings on their way: a row each in the store, so that a restarted server, or another one, goes on with them.
+"""Jobs on their way: a row each in the store, so that a restarted server, or another one, goes on with them.
 
     waiting --claim--> running --finish--> done | failed
        ^                  |
-       +--- lease ends ---+   at most `MOST_ATTEMPTS` times
+       +--- lease ends ---+   after `MOST_ATTEMPTS` times `run_job` gives it up, at the end of a slot like every other
 
 Whoever runs a job holds its lease, which it extends; a process that dies lets it end. Two processes that run one job by
 mistake (one stood still for longer than its lease) do no harm: both pay under the job's one reservation, and one result
@@ -94,9 +94,6 @@ def claim(store: str) -> Job | None:
         row = connection.execute(oldest).one_or_none()
         if row is None:
             return None
-        if row.attempts >= MOST_ATTEMPTS:
-            _end(connection, row.id, _GAVE_UP)
-            return None
         connection.execute(
             _this(row.id).values(
                 state="running", attempts=row.attempts + 1, lease=_lease(), started=as_text(now())
@@ -150,7 +147,7 @@ def _submitted_before(connection: Connection, analyst: str, request: JobRequest,
 def _insert(connection: Connection, analyst: str, request: JobRequest, guarantee: Guarantee, key: str) -> Job:
     waiting = (jobs.c.analyst == analyst) & (jobs.c.state == "waiting")
     if len(connection.execute(select(jobs.c.id).where(waiting)).all()) >= MOST_WAITING:
-        raise TooMany(f"{MOST_WAITING} of your trainings are waiting: ask again when some of them are done")
+        raise TooMany(f"{MOST_WAITING} of your jobs are waiting: ask again when some of them are done")
     job_id = secrets.token_hex(8)
     connection.execute(
         jobs.insert().values(
@@ -176,7 +173,7 @@ def _insert(connection: Connection, analyst: str, request: JobRequest, guarantee
 def _row(connection: Connection, job_id: str) -> Row[Any]:
     row = connection.execute(select(*_SHOWN).where(jobs.c.id == job_id)).one_or_none()
     if row is None:
-        raise NotFound("there is no such training: list yours")
+        raise NotFound("there is no such job: list yours")
     return row
 
 
@@ -196,7 +193,5 @@ def _as_job(row: Row[Any]) -> Job:
         started=row.started,
         finished=row.finished,
         failure=row.failure,
+        attempts=row.attempts,
     )
-
-
-_GAVE_UP = "the training was interrupted several times: its cost, if it was charged, stands"

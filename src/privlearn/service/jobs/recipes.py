@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator
 
 from privlearn.data.schema.columns import PublicModel
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import SchemaError
+from privlearn.features.kernels import check_kernel_name
 from privlearn.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ class Recipe(PublicModel):
     loss : str, optional
         The model's default if left out.
     kernel : str, default="linear"
-        For ``svm`` and ``regression``: ``linear``, ``rbf``, ``laplacian``, ``cauchy``, ``polynomial``; the last needs
-        public points, or a session that answers from a kernel machine.
+        For ``svm`` and ``regression``: ``linear``, ``rbf``, ``laplacian``, ``cauchy``, ``polynomial``, or one that an
+        extension registers; those without Fourier features need public points, or a session that answers from a
+        kernel machine.
     gamma, degree, coef0
         Of the kernel, as in scikit-learn.
     regularization : float or "auto", default="auto"
@@ -40,7 +42,7 @@ class Recipe(PublicModel):
 
     model: Literal["logistic", "svm", "regression"]
     loss: StrictStr | None = None
-    kernel: Literal["linear", "rbf", "laplacian", "cauchy", "polynomial"] = "linear"
+    kernel: Annotated[StrictStr, AfterValidator(check_kernel_name)] = "linear"
     gamma: Positive = 1.0
     degree: Annotated[StrictInt, Field(ge=1)] = 3
     coef0: Annotated[float, Field(ge=0, strict=True)] = 1.0

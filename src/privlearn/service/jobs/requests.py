@@ -102,6 +102,7 @@ class Job(Accepted):
     started: str
     finished: str
     failure: str
+    attempts: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,20 +40,19 @@ def store_result(store: str, job: Job, made: Result) -> None:
 
 def find_all(store: str, analyst: str | None, kind: str | None = None) -> list[ResultInfo]:
     """Of an analyst or of all, of one kind or of all, newest first."""
-    query = _visible(*_SHOWN, kind=kind).order_by(jobs.c.finished.desc())
-    if analyst is not None:
-        query = query.where(jobs.c.analyst == analyst)
+    query = _visible(*_SHOWN, analyst=analyst, kind=kind).order_by(jobs.c.finished.desc())
     with reading(store) as connection:
         return [_as_result(row) for row in connection.execute(query)]
 
 
-def find(store: str, result_id: str, kind: str | None = None) -> ResultInfo:
-    return _as_result(_one(store, result_id, kind, *_SHOWN))
+def find(store: str, analyst: str | None, result_id: str, kind: str | None = None) -> ResultInfo:
+    """One of an analyst's, or of all: what is another's is not there."""
+    return _as_result(_one(store, analyst, result_id, kind, *_SHOWN))
 
 
 def content_of(store: str, result_id: str) -> bytes:
-    """What is fetched, or what a session answers from; empty if there is none."""
-    return bytes(_one(store, result_id, None, results.c.content)[0] or b"")
+    """What is fetched, or what a session answers from; empty if there is none. Whose it is, `find` has asked."""
+    return bytes(_one(store, None, result_id, None, results.c.content)[0] or b"")
 
 
 def close_session(store: str, session_id: str) -> None:
@@ -64,15 +63,19 @@ def close_session(store: str, session_id: str) -> None:
             raise Conflict("this session is closed already")
 
 
-def _visible(*columns: ColumnElement[Any], kind: str | None) -> Select[Any]:
+def _visible(*columns: ColumnElement[Any], analyst: str | None, kind: str | None) -> Select[Any]:
     """Results with their jobs, as far as they may be seen."""
     query = select(*columns).join_from(results, jobs).where(jobs.c.state == "done")
+    if analyst is not None:
+        query = query.where(jobs.c.analyst == analyst)
     return query if kind is None else query.where(jobs.c.kind == kind)
 
 
-def _one(store: str, result_id: str, kind: str | None, *columns: ColumnElement[Any]) -> Row[Any]:
+def _one(
+    store: str, analyst: str | None, result_id: str, kind: str | None, *columns: ColumnElement[Any]
+) -> Row[Any]:
     with reading(store) as connection:
-        query = _visible(*columns, kind=kind).where(results.c.id == result_id)
+        query = _visible(*columns, analyst=analyst, kind=kind).where(results.c.id == result_id)
         row: Row[Any] | None = connection.execute(query).one_or_none()
     if row is None:
         raise NotFound(f"there is no such {kind or 'result'}: list yours")

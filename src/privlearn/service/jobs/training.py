@@ -6,14 +6,14 @@ An error that says something about the records is for the holder's log: the anal
 from __future__ import annotations
 
 from privlearn.data.schema.schema import with_purchases
-from privlearn.errors import BudgetExceeded, InvalidParameter, PrivlearnError, StoreUnusable
+from privlearn.errors import BudgetExceeded, PrivlearnError, StoreUnusable
 from privlearn.guarantee import check_strength
 from privlearn.ledger.charge import Reservation
-from privlearn.ledger.composition import Cost
 from privlearn.ledger.ledger import Ledger
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet
-from privlearn.service.job_kinds.job_kind import Asked, Plan, job_kind
+from privlearn.service.job_kinds.job_kind import Asked, job_kind
 from privlearn.service.jobs import queue, results
+from privlearn.service.jobs.pricing import Priced, priced
 from privlearn.service.jobs.requests import Job, points_from_bytes
 from privlearn.service.refusals import Refusal
 from privlearn.service.timing import wait_for_end_of_slot
@@ -31,7 +31,7 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
     Returns
     -------
     str
-        Empty, or why the training failed: for the holder alone.
+        Empty, or why the job failed: for the holder alone.
 
     Raises
     ------
@@ -67,6 +67,8 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
 
 def _make(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> None:
     """What the job makes, stored and unseen."""
+    if job.attempts > queue.MOST_ATTEMPTS:
+        raise PrivlearnError(f"its process ended {queue.MOST_ATTEMPTS} times before it was done")
     kind = job_kind(job.kind)
     asked = Asked(
         store,
@@ -76,21 +78,18 @@ def _make(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> None
         kind.read(job.fields),
         points_from_bytes(queue.stored_points(store, job.id)),
     )
-    plan = kind.plan(asked)
-    if not job.trial:
-        _reserve(offered, ledger, job, plan, kind.purpose(asked.fields))
-    made = kind.run(asked, plan, asked.offered.read_rows(), job.id)
+    price = priced(kind, asked, ledger)
+    if not job.trial:  # made-up rows are about nobody, so a trial is priced, and pays nothing
+        _reserve(offered, ledger, job, price)
+    made = kind.run(asked, price.plan, asked.offered.read_rows(), job.id)
     results.store_result(store, job, made)
 
 
-def _reserve(offered: OfferedDataSet, ledger: Ledger, job: Job, plan: Plan, purpose: str) -> None:
+def _reserve(offered: OfferedDataSet, ledger: Ledger, job: Job, price: Priced) -> None:
     """Public: the cost of what public facts call for, which is no more than was asked for."""
-    if not plan.guarantee <= job.guarantee:
-        raise InvalidParameter(f"{plan.name} costs more than was asked for: nothing is run")
-    promise = with_purchases(plan.guarantee, offered.schema.bought)
+    promise = with_purchases(price.plan.guarantee, offered.schema.bought)
     check_strength(promise, offered.records, offered.settings.accept_weak_privacy)
-    told = f"{purpose} ({plan.name})"
-    ledger.reserve(Cost(plan.guarantee, plan.renyi), told, offered.schema.digest, id=job.id)
+    ledger.reserve(price.cost, price.purpose, offered.schema.digest, id=job.id)
 
 
 def reason_of(error: Exception) -> str:
@@ -107,4 +106,4 @@ def _is_charged(store: str, job: Job) -> bool:
 
 
 _STANDS, _UNSPENT = "its cost stands", "nothing was spent"
-_FAILED = "the training failed on the holder's side, who finds the reason in the log; "
+_FAILED = "the job failed on the holder's side, who finds the reason in the log; "

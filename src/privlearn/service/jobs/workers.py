@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 from privlearn.errors import LedgerError, StoreUnusable
+from privlearn.extensions import load_extensions
 from privlearn.service.holder.datasets import Catalog
 from privlearn.service.holder.settings import Owner
 from privlearn.service.job_kinds.job_kind import load_job_kinds
@@ -92,7 +93,7 @@ class Worker:
         if not trouble:
             self._ended(job, reason)
             return
-        _log.error("training %s was interrupted: %s", job.id, reason)
+        _log.error("job %s was interrupted: %s", job.id, reason)
         queue.give_back(self._store, job.id, count_attempt=trouble == "process")
         self._stopping.wait(LOOK_SECONDS)
 
@@ -111,7 +112,7 @@ class Worker:
         try:
             queue.extend(self._store, job.id)
         except LedgerError as error:  # the process may still reach the store when it is done
-            _log.error("the lease of training %s could not be extended: %s", job.id, error)
+            _log.error("the lease of job %s could not be extended: %s", job.id, error)
 
     def _start_process(self) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
@@ -131,6 +132,7 @@ class Worker:
 def train_for(owner: Owner, counted: Mapping[str, int], pipe: Connection) -> None:
     """A training process: does one job after another until its server is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
+    load_extensions(owner.extensions.modules)
     load_job_kinds(owner.extensions.job_kinds)
     store = owner.server.store
     catalog = Catalog(owner, counted)

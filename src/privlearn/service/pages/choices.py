@@ -66,6 +66,8 @@ FORMS_OF_RELEASE = {face.name: face for face in _ALL}
 
 FIELDS = ("face", "learner", "epsilon", "delta")
 _ONCE = re.compile("[0-9a-f]{32}")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+"""A price as people write it: `float` would take 1_0, and digits of other scripts, for another price."""
 _USUAL_EPSILON = 0.5
 _USUAL_DELTA = 1e-6
 
@@ -96,21 +98,17 @@ class Choices:
         }
         chosen = {name: typed.get(name) or usual[name] for name in FIELDS}
         once = typed.get("once", "")
-        return cls(**chosen, once=once if _ONCE.fullmatch(once) else fresh())
+        return cls(**chosen, once=once if is_once(once) else fresh())
 
     def meaning(self, neighbours: str) -> tuple[FormOfRelease | None, Guarantee | None, dict[str, str]]:
         """Which face and promise they are, and what is wrong, by field."""
-        errors = {}
-        numbers = {}
-        for name in ("epsilon", "delta"):
-            try:
-                numbers[name] = float(getattr(self, name))
-            except ValueError:
-                errors[name] = "This is not a number. Write it like 0.5 or 1e-6."
+        typed = {name: getattr(self, name) for name in ("epsilon", "delta")}
+        unreadable = [name for name, text in typed.items() if not _NUMBER.fullmatch(text)]
+        errors = dict.fromkeys(unreadable, "This is not a number. Write it like 0.5 or 1e-6.")
         guarantee = None
         if not errors:
             try:
-                guarantee = Guarantee(numbers["epsilon"], numbers["delta"], neighbours)
+                guarantee = Guarantee(float(self.epsilon), float(self.delta), neighbours)
             except InvalidParameter as error:
                 errors |= placed(error)
         if self.face not in FORMS_OF_RELEASE:
@@ -121,6 +119,11 @@ class Choices:
 def fresh() -> str:
     """A new ``once``."""
     return secrets.token_hex(16)
+
+
+def is_once(text: str) -> bool:
+    """Whether it can have been made by `fresh`: it is stored with the job, and whoever fills in a form can send any."""
+    return _ONCE.fullmatch(text) is not None
 
 
 def placed(error: Exception) -> dict[str, str]:

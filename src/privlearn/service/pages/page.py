@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -20,15 +21,26 @@ from starlette.exceptions import HTTPException
 from privlearn._version import __version__
 from privlearn.errors import PrivlearnError
 from privlearn.service.access.keys import Caller
+from privlearn.service.http.callers import ID
 from privlearn.service.http.problems import defect
 from privlearn.service.job_kinds.job_kind import JOB_KINDS
 from privlearn.service.pages import formatting
 from privlearn.service.pages.figures import meter
-from privlearn.service.refusals import Forbidden
+from privlearn.service.refusals import Forbidden, NotFound
 
 Item = TypeVar("Item")
 
 SIZE = 25
+
+
+def _known_form(id: str) -> str:
+    if not re.fullmatch(ID, id):
+        raise NotFound("there is nothing under this id: list yours")
+    return id
+
+
+PageId = Annotated[str, Depends(_known_form)]
+"""Of a job, or of what it made."""
 Skip = Annotated[int, Query(ge=0, le=10**9)]
 """How many of the newest a page leaves out."""
 

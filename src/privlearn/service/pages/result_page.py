@@ -9,13 +9,22 @@ from markupsafe import Markup
 from privlearn.errors import ReleaseError
 from privlearn.release.verification import verify_bytes
 from privlearn.service.http.callers import Served
-from privlearn.service.job_kinds.job_kind import job_kind
+from privlearn.service.job_kinds.job_kind import JOB_KINDS, download_link
 from privlearn.service.job_kinds.release import GIVE_OUT_RELEASE
 from privlearn.service.jobs import results
 from privlearn.service.jobs.requests import Job, ResultInfo
 from privlearn.service.pages.choices import sentence
 from privlearn.service.pages.commands import release_commands
-from privlearn.service.pages.page import Form, Skip, content_of, download, page_router, piece_of, render
+from privlearn.service.pages.page import (
+    Form,
+    PageId,
+    Skip,
+    content_of,
+    download,
+    page_router,
+    piece_of,
+    render,
+)
 from privlearn.service.pages.signing import Visitor
 from privlearn.service.service import Service
 
@@ -23,18 +32,17 @@ router = page_router()
 
 _HEADINGS = {
     "waiting": "Waiting for its turn",
-    "running": "Training",
+    "running": "Under way",
     "done": "Finished",
     "failed": "It did not work out",
 }
-_STAGES = {"waiting": "Waiting for its turn", "running": "Training on the holder's side"}
+_STAGES = {"waiting": "Waiting for its turn", "running": "Under way on the holder's side"}
 
 
 @router.get("/jobs/{id}")
-def job(request: Request, service: Served, caller: Visitor, id: str) -> Response:
+def job(request: Request, service: Served, caller: Visitor, id: PageId) -> Response:
     found = service.job(caller, id)
-    kind = job_kind(found.kind)
-    fields = kind.read(found.fields)
+    title, described = _told(found)
     return render(
         request,
         caller,
@@ -43,14 +51,14 @@ def job(request: Request, service: Served, caller: Visitor, id: str) -> Response
         heading=_HEADINGS[found.state],
         unfinished=found.state in _STAGES,
         stages=_stages(found),
-        title=kind.heading(fields),
-        described=kind.describe(fields),
+        title=title,
+        described=described,
         part=_part(service, found) if found.state == "done" else "",
     )
 
 
 @router.get("/jobs/{id}/result")
-def result(service: Served, caller: Visitor, id: str) -> Response:
+def result(service: Served, caller: Visitor, id: PageId) -> Response:
     found, content = service.fetch(caller, id)
     return download(content, found.media_type, f"{found.dataset}-{found.kind}-{found.id[:8]}")
 
@@ -66,7 +74,7 @@ def releases(request: Request, service: Served, caller: Visitor, skip: Skip = 0)
 
 
 @router.get("/releases/{id}")
-def release(request: Request, service: Served, caller: Visitor, id: str) -> Response:
+def release(request: Request, service: Served, caller: Visitor, id: PageId) -> Response:
     found = service.result(caller, id, GIVE_OUT_RELEASE.name)
     return render(
         request,
@@ -79,7 +87,7 @@ def release(request: Request, service: Served, caller: Visitor, id: str) -> Resp
 
 
 @router.get("/releases/{id}/file")
-def release_file(service: Served, caller: Visitor, id: str) -> Response:
+def release_file(service: Served, caller: Visitor, id: PageId) -> Response:
     found, content = service.fetch(caller, id, GIVE_OUT_RELEASE.name)
     return download(content, found.media_type, _file_name(found))
 
@@ -105,10 +113,25 @@ def _stages(found: Job) -> list[tuple[str, str]]:
     return list(zip(styles, _STAGES.values(), strict=True))
 
 
+def _told(found: Job) -> tuple[str, str]:
+    """Heading and description, by the job's kind if the server still has it."""
+    kind = JOB_KINDS.get(found.kind)
+    if kind is None:
+        return f"A job of kind {found.kind}", (
+            f"This server does not know the kind {found.kind} any more: its holder can put it back into owner.toml, "
+            "under extensions."
+        )
+    fields = kind.read(found.fields)
+    return kind.heading(fields), kind.describe(fields)
+
+
 def _part(service: Service, found: Job) -> Markup:
-    """What the job's kind shows of its result."""
-    made = results.find(service.store, found.id)
-    return job_kind(found.kind).page_part(made, results.content_of(service.store, found.id))
+    """What the job's kind shows of its result; without the kind, a way to fetch it."""
+    made = results.find(service.store, found.analyst, found.id)
+    kind = JOB_KINDS.get(found.kind)
+    if kind is None:
+        return download_link(made)
+    return kind.page_part(made, results.content_of(service.store, found.id))
 
 
 def _file_name(found: ResultInfo) -> str:

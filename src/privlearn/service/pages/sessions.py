@@ -27,7 +27,16 @@ from privlearn.service.jobs.requests import Predictions, ResultInfo
 from privlearn.service.pages.choices import sentence
 from privlearn.service.pages.columns import FieldView, field_views, point_of
 from privlearn.service.pages.commands import session_commands
-from privlearn.service.pages.page import Form, Skip, content_of, download, page_router, piece_of, render
+from privlearn.service.pages.page import (
+    Form,
+    PageId,
+    Skip,
+    content_of,
+    download,
+    page_router,
+    piece_of,
+    render,
+)
 from privlearn.service.pages.signing import Visitor
 from privlearn.service.refusals import Conflict, TooLarge
 from privlearn.service.service import Service
@@ -45,18 +54,18 @@ def sessions(request: Request, service: Served, caller: Visitor, skip: Skip = 0)
 
 
 @router.get("/sessions/{id}")
-def session(request: Request, service: Served, caller: Visitor, id: str) -> Response:
+def session(request: Request, service: Served, caller: Visitor, id: PageId) -> Response:
     return _page(request, service, caller, service.session(caller, id))
 
 
 @router.post("/sessions/{id}/file")
-async def ask_file(request: Request, service: Served, caller: Visitor, id: str, form: Form) -> Response:
+async def ask_file(request: Request, service: Served, caller: Visitor, id: PageId, form: Form) -> Response:
     """The rows of a CSV file with a prediction each."""
     return await aside(request, _ask_file, request, service, caller, id, form)
 
 
 @router.post("/sessions/{id}/point")
-async def ask_point(request: Request, service: Served, caller: Visitor, id: str, form: Form) -> Response:
+async def ask_point(request: Request, service: Served, caller: Visitor, id: PageId, form: Form) -> Response:
     return await aside(request, _ask_point, request, service, caller, id, form)
 
 
@@ -86,13 +95,13 @@ def _ask_point(request: Request, service: Service, caller: Caller, id: str, form
 
 
 @router.post("/sessions/{id}/close")
-def close(service: Served, caller: Visitor, id: str) -> Response:
+def close(service: Served, caller: Visitor, id: PageId) -> Response:
     service.close_session(caller, id)
     return RedirectResponse(f"/sessions/{id}", 303)
 
 
 @router.get("/sessions/{id}/certificate")
-def certificate(service: Served, caller: Visitor, id: str) -> Response:
+def certificate(service: Served, caller: Visitor, id: PageId) -> Response:
     content = json.dumps(service.session(caller, id).certificate, indent=1)
     return download(content.encode() + b"\n", JSON, f"session-{id[:8]}.json")
 

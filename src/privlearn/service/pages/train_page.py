@@ -21,7 +21,15 @@ from privlearn.service.http.limits import aside
 from privlearn.service.http.media_types import CSV, read_rows
 from privlearn.service.jobs.recipes import Recipe
 from privlearn.service.jobs.requests import JobRequest
-from privlearn.service.pages.choices import FIELDS, FORMS_OF_RELEASE, Choices, fresh, placed, sentence
+from privlearn.service.pages.choices import (
+    FIELDS,
+    FORMS_OF_RELEASE,
+    Choices,
+    fresh,
+    is_once,
+    placed,
+    sentence,
+)
 from privlearn.service.pages.estimate_view import EstimateView, error_figure, estimate_view
 from privlearn.service.pages.figures import Figure
 from privlearn.service.pages.formatting import number, number_below
@@ -52,6 +60,8 @@ def _train(request: Request, service: Service, caller: Caller, name: str, form: 
     typed = {field: text_of(form, field) for field in (*FIELDS, "once")}
     act = "pay" if text_of(form, "act") == "pay" else "try"
     try:
+        if not is_once(typed["once"]):
+            raise InvalidParameter("this form was not made here: look at it again, then press")
         wanted = _request(
             service, service.dataset(caller, name), typed, content_of(form, "points"), act == "try"
         )
