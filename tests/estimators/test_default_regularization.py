@@ -59,7 +59,7 @@ def test_the_slack_leaves_more_than_half_of_epsilon(
 
 @pytest.mark.parametrize("averaged", [True, False])
 def test_the_slack_of_persons_with_several_rows_is_bounded_too(averaged: bool) -> None:
-    task = replace(TASK, loss=HuberHinge(0.5), rows_per_person=3, averaged=averaged, total=10**6, dimension=3)
+    task = replace(TASK, loss=HuberHinge(0.5), rows_per_person=3, averaged=averaged, total=10**6, dimension=1)
     chosen = default_regularization(task, Guarantee(0.1, 0.0), "objective", "norm_gamma")
     assert task.jacobian_slack(chosen) == pytest.approx(0.045, rel=1e-6)
 

@@ -10,6 +10,7 @@ from tools.planted.mutant import (
     AUDIT,
     BOUGHT,
     CALLERS,
+    CENTRES,
     CHOICES,
     DEFECTS,
     EXACT,
@@ -56,6 +57,9 @@ SGD = "mechanisms/summed/psgd.py"
 AGGREGATION = "mechanisms/summed/local_aggregation.py"
 SUMMED = "mechanisms/summed/summed.py"
 TRUSTED = "multiparty/run/training.py"
+CENTRING = "mechanisms/statistics/centring.py"
+CENTRED = "data/encode/centred.py"
+MEMORY = "estimators/memory_oracle.py"
 SHARE = "multiparty/secure_sum/noise_share.py"
 
 
@@ -68,7 +72,9 @@ def _noise_scales() -> Iterator[Mutant]:
     )
     yield from scaled("output norm-Gamma scale", OUTPUT, "return @self.sensitivity / share@\n")
     yield from scaled(
-        "objective gaussian scale", OBJECTIVE, "return @sensitivity / (ratio@ * (1.0 - MARGIN))"
+        "objective gaussian scale",
+        OBJECTIVE,
+        "return @sensitivity / math.sqrt(@whole - task.centring_ratio**2",
     )
     yield from scaled("objective norm-Gamma scale", OBJECTIVE, "return @sensitivity / share@\n")
     yield from scaled("objective ra12 scale", OBJECTIVE, "return @ra12_noise_scale(@share")
@@ -77,6 +83,46 @@ def _noise_scales() -> Iterator[Mutant]:
     )
     yield from scaled(
         "tolerance norm-Gamma scale", OBJECTIVE, "return @2.0 * self.solver_distance * @self.task.problems"
+    )
+    yield from scaled(
+        "noise of the mean", CENTRING, "add_gaussian(oracle.sum_of_rows(), @self.mean_noise_scale@", CENTRES
+    )
+    yield from scaled("noise of the counts", CENTRING, "float(count)]), @self.count_noise_scale@", CENTRES)
+    yield Mutant("the mean is free", CENTRING, "math.hypot(mean,", "math.hypot(0.0,", CENTRES)
+    yield Mutant(
+        "three counts are free", CENTRING, "math.sqrt(_COUNTS) / self.count", "1.0 / self.count", CENTRES
+    )
+    yield Mutant(
+        "a replaced row moves the mean once", CENTRING, "return relation.gradients *", "return 1.0 *", CENTRES
+    )
+    yield Mutant(
+        "the fit forgets the centring",
+        OBJECTIVE,
+        "whole - task.centring_ratio**2 / task.problems",
+        "whole",
+        CENTRES,
+    )
+    yield Mutant(
+        "the curve forgets the centring",
+        OBJECTIVE,
+        "math.hypot(self._ratio, centring)",
+        "self._ratio",
+        CENTRES,
+    )
+    yield Mutant(
+        "the output forgets the centring",
+        OUTPUT,
+        "math.hypot(self._ratio, task.centring_ratio)",
+        "self._ratio",
+        CENTRES,
+    )
+    yield Mutant("centred rows are too long", CENTRED, "math.sqrt(1.0 - INTERCEPT)", "1.0", CENTRES)
+    yield Mutant(
+        "sums that depend on their order",
+        MEMORY,
+        "np.rint(features[part] * UNIT).astype(np.int64)",
+        "(features[part] * UNIT)",
+        CENTRES,
     )
     drawn = "@scale / step@, values.size))"
     yield from scaled("drawn gaussian noise", NOISES, f"randomness.discrete_gaussian({drawn}")

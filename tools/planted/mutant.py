@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 NOISE = ("privacy/test_calibrated_noise.py", "mechanisms/test_noise.py")
 EXACT = ("mechanisms/test_exact_noise.py",)
+CENTRES = ("mechanisms/test_centring.py",)
 CHOICES = ("mechanisms/test_selection.py",)
 LAWS = (
     "privacy/test_calibrated_noise.py",

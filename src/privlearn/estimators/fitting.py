@@ -17,13 +17,13 @@ from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.goal import Places, TrainingRows
 from privlearn.estimators.learner import ReleasingLearner
 from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.plan import plan_mechanism
+from privlearn.estimators.plan import centring_that_pays, plan_mechanism
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Budget, Charge
 from privlearn.ledger.composition import Cost
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.search.search import Search
-from privlearn.mechanisms.statistics.centring import Centring, centring_that_pays
+from privlearn.mechanisms.statistics.centring import Centring
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 from privlearn.release.artifact import Release

@@ -13,13 +13,16 @@ from privlearn.errors import InvalidParameter, shown
 from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, may_follow_centring, mechanisms_of
 from privlearn.mechanisms.release.output import OutputPerturbation
-from privlearn.mechanisms.statistics.centring import Centring
+from privlearn.mechanisms.statistics.centring import Centring, row_sum_sensitivity
 from privlearn.mechanisms.task import Task
 
 _SEPARATOR = 10.0  # norm of a weight vector that decides: log-odds of 10 along it
 _OUTPUT_FLAT, _OUTPUT_CURVED = 0.08, 0.1  # output perturbation: many directions, each flat; few, each curved
 _SLACK_SHARE = 0.45  # of epsilon; objective perturbation itself stops at a half
 _PLAIN = 0.25  # N Lambda without noise
+_CLOSE = 0.05  # noise in the mean, relative to a row's bound, that hardly takes up any norm
+_USELESS = 1.0 / 3.0  # and with which the mean is not worth having
+_LEAST_FOR_MEAN, _MOST_FOR_MEAN, _FOR_COUNTS = 0.01, 0.1, 0.02  # shares of the squared ratio
 _SESSION_CLASSES = 2.5  # best of 1 to 5 on Adult, epsilon 0.1 to 4
 _SESSION_NUMBERS = (
     0.4  # about the best of 0.02 to 1.6 on two simulated tables and Adult's hours, 1000 and 4000 rows
@@ -112,6 +115,33 @@ def _noise_deviation(task: Task, epsilon: float, delta: float, noise: str) -> fl
         return sensitivity * math.sqrt(problems) / gaussian_ratio(epsilon, delta)
     deviation = sensitivity * problems * math.sqrt(dimension) / epsilon
     return math.sqrt(2.0) * deviation if noise == "laplace" else deviation
+
+
+def centring_that_pays(
+    features: int, bound: float, total: int, guarantee: Guarantee, *, always: bool = False
+) -> Centring | None:
+    """From public numbers: the centring that a promise can afford; ``None`` if its noise would be worse than no centre.
+
+    With ratio r for everything, a share f of r^2 leaves noise of norm S sqrt(d) / (N r sqrt(f)) in the mean, S being
+    how far a person moves the sum of the rows. The share is the one at which that is a twentieth of the rows' bound,
+    between 1 % and 10 %; the fit's noise grows by half of the share. Where 10 % leave more than a third of the bound,
+    the rows are better left where they are (docs/theory/centring.md).
+    """
+    if not guarantee.is_private or guarantee.delta == 0:
+        return None
+    whole = gaussian_ratio(guarantee.epsilon, guarantee.delta)
+    moved = row_sum_sensitivity(guarantee.relation, features, bound)
+    noise = moved * math.sqrt(features) / (total * whole * bound)  # of the mean, if it got everything
+    if noise > _USELESS * math.sqrt(_MOST_FOR_MEAN) and not always:
+        return None
+    share = min(max((noise / _CLOSE) ** 2, _LEAST_FOR_MEAN), _MOST_FOR_MEAN)
+    return Centring.with_ratios(
+        features,
+        bound,
+        guarantee.relation,
+        mean=whole * math.sqrt(share),
+        counts=whole * math.sqrt(_FOR_COUNTS),
+    )
 
 
 Kind = type[ReleaseMechanism]

@@ -20,7 +20,6 @@ from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room, statement_for
 from privlearn.service.holder.settings import Owner
 from privlearn.service.job_kinds.job_kind import Asked, job_kind, load_job_kinds
-from privlearn.service.job_kinds.session import OPEN_SESSION
 from privlearn.service.jobs import queue, results
 from privlearn.service.jobs.answering import OpenSessions
 from privlearn.service.jobs.pricing import priced
@@ -146,7 +145,7 @@ class Service:
 
     def session(self, caller: Caller, session_id: str) -> ResultInfo:
         """One session; that another process closed it is noticed within a second."""
-        kind = OPEN_SESSION.name
+        kind = results.SESSION
         found = self._known_sessions.get(session_id, lambda: results.find(self.store, None, session_id, kind))
         assert found is not None  # `results.find` raises instead
         return self._own(caller, found, kind)

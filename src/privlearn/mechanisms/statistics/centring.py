@@ -14,10 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from privlearn.accounting import gaussian_ratio
 from privlearn.arrays import Array
 from privlearn.errors import check_positive
-from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian
 from privlearn.randomness import Randomness
 from privlearn.relation import Relation
@@ -28,11 +26,6 @@ UNIT = 2.0**20
 _COUNTS = 4
 _RADII = tuple(2.0 ** (1.0 - step / 2.0) for step in range(2**_COUNTS))
 """From 2, which holds all rows whatever the mean, down to 0.011; each question halves what is left of them."""
-
-_CLOSE = 0.05  # noise in the mean, relative to a row's bound, that hardly costs a row any norm
-_USELESS = 1.0 / 3.0  # and with which the mean is not worth having
-_LEAST_SHARE, _LARGEST_SHARE = 0.01, 0.1  # of the squared ratio: the noise of the fit grows by half of them
-_COUNTS_SHARE = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +85,21 @@ class Centring:
             count_noise_scale=self.count_noise_scale,
         )
 
+    @classmethod
+    def with_ratios(
+        cls, features: int, bound: float, relation: Relation, *, mean: float, counts: float
+    ) -> Centring:
+        """The one whose mean, and whose counts together, cost Gaussian mechanisms of these ratios."""
+        return cls(
+            features,
+            bound,
+            row_sum_sensitivity(relation, features, bound) / mean,
+            math.sqrt(_COUNTS) / counts,
+        )
+
     def ratio(self, relation: Relation) -> float:
         """What it costs: the ratio of the Gaussian mechanism that dominates it."""
-        mean = _moved(relation, self.features, self.bound) / self.mean_noise_scale
+        mean = row_sum_sensitivity(relation, self.features, self.bound) / self.mean_noise_scale
         mean += math.sqrt(self.features) * 2.0**-GRID_BITS
         return math.hypot(mean, math.sqrt(_COUNTS) / self.count_noise_scale)
 
@@ -127,31 +132,6 @@ def centring_from_dict(record: Mapping[str, Any]) -> Centring:
     return Centring(**{name: record[name] for name in names})
 
 
-def centring_that_pays(
-    features: int, bound: float, total: int, guarantee: Guarantee, *, always: bool = False
-) -> Centring | None:
-    """From public numbers: the centring that a promise can afford; ``None`` if its noise would be worse than no centre.
-
-    With ratio r for everything, a share f of r^2 leaves noise of norm S sqrt(d) / (N r sqrt(f)) in the mean. The share
-    is the one at which that is a twentieth of the rows' bound, between 1 % and 10 %; the fit's noise grows by half of
-    the share. Where 10 % leave more than a third of the bound, the rows are better left where they are.
-    """
-    if not guarantee.is_private or guarantee.delta == 0:
-        return None
-    whole = gaussian_ratio(guarantee.epsilon, guarantee.delta)
-    moved = _moved(guarantee.relation, features, bound)
-    noise = moved * math.sqrt(features) / (total * whole * bound)  # of the mean, if it got everything
-    if noise > _USELESS * math.sqrt(_LARGEST_SHARE) and not always:
-        return None
-    share = min(max((noise / _CLOSE) ** 2, _LEAST_SHARE), _LARGEST_SHARE)
-    return Centring(
-        features=features,
-        bound=bound,
-        mean_noise_scale=moved / (whole * math.sqrt(share)),
-        count_noise_scale=math.sqrt(_COUNTS / _COUNTS_SHARE) / whole,
-    )
-
-
-def _moved(relation: Relation, features: int, bound: float) -> float:
+def row_sum_sensitivity(relation: Relation, features: int, bound: float) -> float:
     """S: how far one person moves the sum of the rows."""
     return relation.gradients * (bound + math.sqrt(features) / (2.0 * UNIT))

@@ -19,6 +19,7 @@ from privlearn.service.job_kinds.training import (
     trained,
 )
 from privlearn.service.jobs.recipes import SessionMechanism, kernel_learner
+from privlearn.service.jobs.results import SESSION
 from privlearn.sessions import InteractivePredictor
 from privlearn.sessions.opening import calibrated
 from privlearn.sessions.shared import SharedStore
@@ -39,7 +40,7 @@ class SessionFields(TrainingFields):
 class OpenSession(TrainingKind[SessionFields]):
     """The model stays, and with it what a session of a kernel machine draws for each point."""
 
-    name: ClassVar[str] = "session"
+    name: ClassVar[str] = SESSION
     title: ClassVar[str] = "a session"
     about: ClassVar[str] = "A session: the model stays on this server and answers any number of points."
     fields = SessionFields

@@ -25,6 +25,10 @@ _SHOWN = (
 )
 
 
+SESSION = "session"
+"""The kind of result that answers questions until it is closed."""
+
+
 def is_stored(store: str, job: Job) -> bool:
     with reading(store) as connection:
         return connection.scalar(select(results.c.id).where(results.c.id == job.id)) is not None
