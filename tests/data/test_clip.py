@@ -30,7 +30,10 @@ def test_the_intercept_shares_the_norm() -> None:
     encoded = dense(encoder.encode(X))
     assert encoder.dimension == 3
     assert encoder.norm_bound == 1.0
-    assert_allclose(encoded[:, 2], 1 / math.sqrt(2), atol=1e-11)
+    assert_allclose(encoded[:, 2], math.sqrt(0.05), atol=1e-11)
+    assert_allclose(
+        dense(ArrayEncoder(5.0, 2, intercept_share=0.5).encode(X))[:, 2], math.sqrt(0.5), atol=1e-11
+    )
     assert_allclose(np.linalg.norm(encoded[0]), 1.0, atol=1e-11)
 
 

@@ -20,9 +20,7 @@ DEPLOY = ROOT / "deploy"
 PAGE = ROOT / "docs" / "how-to" / "serve.md"
 
 
-def test_the_example_is_accepted_and_names_every_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_example_is_accepted_and_names_every_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "clinic_kernels.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
     (example,) = [block.text for block in blocks(PAGE) if block.language == "toml"]

@@ -248,8 +248,8 @@ def test_rows_that_share_a_mean_are_learnt_from(kind: Any) -> None:
     assert centred.score(X, y) > 0.9 > plain.score(X, y)
     assert centred.certificate_.task.centring is not None
     assert plain.certificate_.task.centring is None
-    near = np.linalg.norm(X / 2.5 / math.sqrt(2.0) - centred.release_.model.encoder.mean, axis=1)
-    inside = X[near <= centred.release_.model.encoder.radius]
+    encoder = centred.release_.model.encoder
+    inside = X[np.linalg.norm(encoder.base.encode(X)[:, :-1] - encoder.mean, axis=1) <= encoder.radius]
     expected = inside @ centred.coef_.T + centred.intercept_
     assert centred.decision_function(inside) == pytest.approx(expected[:, 0], rel=1e-9)
 

@@ -79,7 +79,7 @@ def test_intercept_is_penalised_and_inside_the_norm_bound() -> None:
     rows = dense(encoder.encode(1e6 * X))
     assert rows.shape[1] == 4
     assert np.linalg.norm(rows, axis=1).max() <= 1.0
-    assert (rows[:, 3] > 0.7).all()
+    assert (rows[:, 3] > 0.2).all()
     # all labels alike: only the penalty keeps the intercept finite
     fit = model(epsilon=math.inf, classes=[0, 1], regularization=0.5).fit(np.zeros((60, 3)), np.ones(60, int))
     slope = 1.0 / (1.0 + math.exp(rows[0, 3] * fit.coefficients_[0, 3]))

@@ -72,7 +72,9 @@ def test_a_forged_certificate_is_refused(release: Release, forge: Any) -> None:
 
 
 def test_model_and_certificate_must_both_be_centred(release: Release) -> None:
-    plain = PrivateLogisticRegression(epsilon=1.0, delta=1e-5, schema=census_schema(), centre=False).fit(TABLE)
+    plain = PrivateLogisticRegression(epsilon=1.0, delta=1e-5, schema=census_schema(), centre=False).fit(
+        TABLE
+    )
     for one, other in ((release, plain.release_), (plain.release_, release)):
         forged = dataclasses.replace(one, certificate=other.certificate)
         with pytest.raises(VerificationError, match="another model"):

@@ -30,7 +30,7 @@ MUTANTS = [
     Mutant("classes from the data", "estimators/inputs.py", "if private and self.classes is None:", "if False:", DEFECTS),
     Mutant("norm bound from the data", "estimators/learner.py", "if private and self.norm_bound is None:", "if False:", DEFECTS),
     Mutant("clip removed", "data/encode/arrays.py", "self._factor / np.maximum(np.sqrt(squares), self.clip_bound / largest)", "self._factor / (self.clip_bound / largest)", DEFECTS),
-    Mutant("intercept outside the norm bound", "data/encode/arrays.py", "margin(self.dimension) / (math.sqrt(2.0) if fit_intercept else 1.0)", "margin(self.dimension)", DEFECTS),
+    Mutant("intercept outside the norm bound", "data/encode/arrays.py", "margin(self.dimension) * self.row_bound", "margin(self.dimension)", DEFECTS),
     Mutant("NaN rows accepted", "data/encode/arrays.py", "if not np.isfinite(entries).all():", "if False:", DEFECTS),
     Mutant("cell by cell: type of a column found by all of its cells", "data/sources/table.py", "        if not _is_uniform(values):\n            return mixed(values)\n", "", ROWS),
     Mutant("cell by cell: listed integers that floats cannot tell apart", "data/schema/columns.py", "abs(value) >= EXACT", "abs(value) >= 2**64", ROWS),

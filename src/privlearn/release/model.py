@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.special import expit, softmax
 
 from privlearn.arrays import Array
-from privlearn.data.encode.arrays import ArrayEncoder
+from privlearn.data.encode.arrays import FIRST_INTERCEPT, ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.encode.encoder import Bounds, SchemaEncoder, from_unit
 from privlearn.data.schema.schema import Schema
@@ -109,6 +109,7 @@ def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
                 "norm_bound": encoder.clip_bound,
                 "n_features": encoder.n_features,
                 "fit_intercept": encoder.fit_intercept,
+                **_beside_version_0_1(encoder),
             }
         case FourierEncoder():
             return {"base": encoder_to_dict(encoder.base), "fourier": encoder.features.to_dict()}
@@ -128,7 +129,12 @@ def encoder_from_dict(
     if "schema" in record:
         return SchemaEncoder(Schema.from_dict(record["schema"]), fit_intercept=record["fit_intercept"])
     if "norm_bound" in record:
-        return ArrayEncoder(record["norm_bound"], record["n_features"], fit_intercept=record["fit_intercept"])
+        return ArrayEncoder(
+            record["norm_bound"],
+            record["n_features"],
+            fit_intercept=record["fit_intercept"],
+            intercept_share=_checked_share(record.get("intercept_share", FIRST_INTERCEPT)),
+        )
     base: Any = None if record["base"] is None else encoder_from_dict(record["base"], {}, None)
     if "fourier" in record:
         return FourierEncoder(base, FourierFeatures.from_dict(record["fourier"]))
@@ -136,6 +142,18 @@ def encoder_from_dict(
         return CentredEncoder(base, _checked_mean(arrays["mean"], base), _checked_radius(record["centred"]))
     points = record.get("public_points", arrays.get("public_points"))
     return KernelEncoder(base, _kernel(record["landmarks"], function), points)
+
+
+def _beside_version_0_1(encoder: ArrayEncoder) -> dict[str, Any]:
+    """What its files do not state."""
+    first = not encoder.fit_intercept or encoder.intercept_share == FIRST_INTERCEPT
+    return {} if first else {"intercept_share": encoder.intercept_share}
+
+
+def _checked_share(share: float) -> float:
+    if not 0.0 < share < 1.0:
+        raise ReleaseError("the share of a constant feature must lie between 0 and 1")
+    return share
 
 
 def _checked_mean(mean: Array, base: RawEncoder) -> Array:

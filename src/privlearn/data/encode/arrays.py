@@ -25,10 +25,17 @@ def blocks(count: int) -> Iterator[slice]:
         yield slice(start, min(start + BLOCK, count))
 
 
+INTERCEPT = 0.05
+"""Share of a row's squared norm that the constant feature takes: it need not be large, for it is in every row."""
+
+FIRST_INTERCEPT = 0.5
+"""What version 0.1 gave to it."""
+
+
 class ArrayEncoder:
     """The map from arrays without a schema to vectors that the mechanisms take.
 
-    A row x becomes ``x / max(|x|, norm_bound)``; with an intercept, ``(that, 1) / sqrt(2)``.
+    A row x becomes ``x / max(|x|, norm_bound)``; with an intercept, ``(sqrt(1 - share) that, sqrt(share))``.
 
     Parameters
     ----------
@@ -38,6 +45,8 @@ class ArrayEncoder:
         Number of columns.
     fit_intercept : bool, default=True
         Whether to append the constant feature.
+    intercept_share : float, default=0.05
+        Of the squared norm, between 0 and 1.
 
     Attributes
     ----------
@@ -53,15 +62,23 @@ class ArrayEncoder:
 
     norm_bound = 1.0
 
-    def __init__(self, norm_bound: float, n_features: int, fit_intercept: bool = True) -> None:
+    def __init__(
+        self,
+        norm_bound: float,
+        n_features: int,
+        fit_intercept: bool = True,
+        intercept_share: float = INTERCEPT,
+    ) -> None:
         if not _is_positive(norm_bound):
             raise InvalidParameter(f"norm_bound must be a finite number above 0, not {shown(norm_bound)}")
         self.clip_bound = float(norm_bound)
         self.n_features = n_features
         self.fit_intercept = fit_intercept
         self.dimension = n_features + fit_intercept
-        self.row_bound = math.sqrt(0.5) if fit_intercept else 1.0
-        self._factor = margin(self.dimension) / (math.sqrt(2.0) if fit_intercept else 1.0)
+        self.intercept_share = intercept_share if fit_intercept else 0.0
+        self.row_bound = math.sqrt(1.0 - self.intercept_share)
+        self._factor = margin(self.dimension) * self.row_bound
+        self._constant = margin(self.dimension) * math.sqrt(self.intercept_share)
 
     def encode(self, X: Any, *, may_be_empty: bool = False) -> Matrix:
         """Clip and scale the rows of a dense or sparse matrix; sparse in, CSR out."""
@@ -83,7 +100,7 @@ class ArrayEncoder:
         scaled = np.asarray(coefficients, dtype=np.float64)
         if not self.fit_intercept:
             return scaled * self.per_unit, np.zeros(scaled.shape[:-1])[()]
-        return scaled[..., :-1] * self.per_unit, scaled[..., -1] * self._factor
+        return scaled[..., :-1] * self.per_unit, scaled[..., -1] * self._constant
 
     @property
     def per_unit(self) -> float:
@@ -92,7 +109,7 @@ class ArrayEncoder:
 
     def _encode_dense(self, X: NDArray[Any]) -> NDArray[np.float64]:
         rows = np.empty((len(X), self.dimension))
-        rows[:, self.n_features :] = self._factor
+        rows[:, self.n_features :] = self._constant
         for part in blocks(len(X)):
             block = rows[part, : self.n_features]
             with np.errstate(over="ignore"):  # numbers longer than a float; refused as what they become
@@ -110,7 +127,7 @@ class ArrayEncoder:
         X.data *= np.repeat(self._shrink(row_squares(X), largest), lengths)
         if not self.fit_intercept:
             return X
-        constant = sparse.csr_array(np.full((X.shape[0], 1), self._factor))
+        constant = sparse.csr_array(np.full((X.shape[0], 1), self._constant))
         return sparse.csr_array(sparse.hstack([X, constant], format="csr"))
 
     def _largest(self, entries: NDArray[np.float64]) -> NDArray[np.float64]:

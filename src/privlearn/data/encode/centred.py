@@ -8,11 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from privlearn.arrays import Array, margin
-from privlearn.data.encode.arrays import ArrayEncoder, blocks
+from privlearn.data.encode.arrays import INTERCEPT, ArrayEncoder, blocks
 from privlearn.data.encode.encoder import SchemaEncoder
-
-INTERCEPT = 0.05
-"""Share of a row's squared norm that the constant feature takes."""
 
 
 class CentredEncoder:
