@@ -11,7 +11,7 @@ from privlearn.data.schema.schema import Schema, with_purchases
 from privlearn.estimators.goal import Places, TrainingRows
 from privlearn.estimators.learner import ReleasingLearner
 from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.plan import plan_mechanism
+from privlearn.estimators.plan import asked_tolerance, plan_mechanism
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Budget, Charge
 from privlearn.ledger.composition import Cost
@@ -43,7 +43,8 @@ class Fitting:
     def task(self) -> Task:
         """Public facts; the regularization is still a placeholder."""
         estimator = self.estimator
-        return estimator.task_of(self.rows, self.rows.dimension, estimator.tolerance, estimator.neighbours)
+        tolerance = asked_tolerance(estimator.tolerance)
+        return estimator.task_of(self.rows, self.rows.dimension, tolerance, estimator.neighbours)
 
     def plan(self, guarantee: Guarantee) -> ReleaseMechanism:
         """The calibrated mechanism; it looks at public facts only."""
@@ -69,7 +70,7 @@ class Fitting:
 
     def model(self, coefficients: Array) -> Model:
         """What is released."""
-        return self.rows.model(coefficients, self.estimator.chosen_loss())
+        return self.rows.model(coefficients, self.estimator.loss_for(self.rows.goal))
 
     def release(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Release:
         """Touch the data: what may leave, once it is paid for."""

@@ -101,11 +101,7 @@ def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
 
 def _strength_of_slack(task: Task, slack: float) -> float:
     """The k at which the Jacobian of one problem costs this much epsilon."""
-    curvature = task.curvature_ratio(1.0 / task.total)
-    if task.averaged:
-        return curvature / slack
-    beyond_concern = 700.0  # and beyond what expm1 can hold
-    return curvature / math.expm1(min(slack / task.rows_per_person, beyond_concern))
+    return task.curvature_ratio(1.0 / task.total) / task.curvature_ratio_of(slack)
 
 
 def _noise_deviation(task: Task, epsilon: float, delta: float, noise: str) -> float:
@@ -148,7 +144,30 @@ def plan_mechanism(
     chosen = _choose_regularization(task, guarantee, kind, noise, regularization)
     task = dataclasses.replace(task, regularization=chosen)
     calibrated: ReleaseMechanism = kind.calibrate(task, guarantee, noise, calibration, points=points)
+    _refuse_felt_tolerance(task.tolerance, calibrated)
     return calibrated
+
+
+_FELT = 1 / 3  # of the mechanism's noise: with a third beside it, the whole is 5 % larger
+
+
+def asked_tolerance(asked: object) -> float:
+    """What a task takes: 0 leaves it to the mechanism."""
+    if isinstance(asked, str) and asked == "auto":
+        return 0.0
+    if not isinstance(asked, numbers.Real) or isinstance(asked, bool) or not 0 < float(asked) < float("inf"):
+        raise InvalidParameter(f"tolerance must be 'auto' or a finite number above 0, not {shown(asked)}")
+    return float(asked)
+
+
+def _refuse_felt_tolerance(asked: float, calibrated: ReleaseMechanism) -> None:
+    """A number that was asked for, not the least that rounding leaves, must not drown the model in its noise."""
+    share = calibrated.tolerance_share
+    if calibrated.task.tolerance == asked and share > _FELT:
+        raise InvalidParameter(
+            f"tolerance = {asked:g} is too loose: the noise that pays for it would be {share:.2g} times the "
+            f"mechanism's own. Take tolerance='auto', or at most {asked * _FELT / share:.1g}"
+        )
 
 
 def _own_noise(kind: Kind, noise: str, calibration: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ they say about it; none of them asks for its name.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -136,6 +137,12 @@ class ReleaseMechanism(Mechanism):
     def solver_distance(self) -> float:
         """How far the solver's point may lie from the exact minimiser that the theorem speaks of."""
         return self.task.solver_distance
+
+    @property
+    def tolerance_share(self) -> float:
+        """What the solver's distance costs beside the mechanism's own noise; here it adds to what a person moves."""
+        smooth = math.isfinite(self.task.loss.smoothness)  # the hinge's gap is not for anybody to choose
+        return 2.0 * self.solver_distance / self.task.minimiser_sensitivity if smooth else 0.0
 
     @property
     def noise_scales(self) -> tuple[float, ...]:

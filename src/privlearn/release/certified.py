@@ -296,7 +296,10 @@ def read_task(record: Mapping[str, Any], guarantee: Guarantee, **fixed: Any) -> 
     """The public facts of a record; ``fixed`` are those that it does not hold."""
     facts = dict(record["task"])
     loss = loss_from_dict(facts.pop("loss"))
-    return Task(loss=loss, neighbours=guarantee.neighbours, **fixed, **facts)
+    task = Task(loss=loss, neighbours=guarantee.neighbours, **fixed, **facts)
+    if not task.tolerance:
+        raise VerificationError("no solver reaches a tolerance of 0")
+    return task
 
 
 def read_chosen(
