@@ -206,7 +206,9 @@ def test_certificate_of_another_model_is_refused(release: Release) -> None:
         epsilon=1.0, delta=1e-6, norm_bound=3.0, classes=[0, 1], mechanism="output"
     ).fit(X, y)
     X, y = np.zeros((60, 2)), np.arange(60) % 3
-    other_loss = PrivateSVC(epsilon=1.0, delta=1e-6, norm_bound=3.0, classes=[0, 1, 2]).fit(X, y)
+    other_loss = PrivateSVC(
+        epsilon=1.0, delta=1e-6, norm_bound=3.0, classes=[0, 1, 2], loss="huber_hinge"
+    ).fit(X, y)
     for other in (one_problem.release_, other_loss.release_):
         foreign = members_of(other.to_bytes())["certificate.json"]
         content = json.loads(foreign)

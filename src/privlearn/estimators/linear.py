@@ -45,8 +45,8 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
     classes : sequence, optional
         Public list of the labels; of two, the second is the positive one.
     loss : str or Loss, optional
-        The classifier's first loss by default; ``"multinomial"`` (softmax) for three classes and more. A margin loss that
-        is named, or a paper's calibration, learns them one against the rest, with independent noise.
+        The classifier's first loss by default, ``"multinomial"`` (softmax) for three classes and more. A margin loss
+        that is named, or a paper's calibration, learns those one against the rest, with independent noise.
     mechanism : {"auto", "objective", "output"}, default="auto"
         Where the noise goes; ``"auto"`` is objective perturbation wherever its theorem holds.
     noise : {"auto", "gaussian", "norm_gamma", "laplace"}, default="auto"
@@ -59,9 +59,9 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
         Public weight of each class, by label; the largest multiplies the noise.
     fit_intercept : bool, default=True
     tolerance : "auto" or float, default="auto"
-        Gradient norm the solver must certify; it is inside the guarantee, which a little noise pays for. ``"auto"`` keeps
-        that below a few per cent of the mechanism's own; a number at which it would be felt is refused. Where some
-        table could not reach it, the least that every table can is taken instead, and the certificate says so.
+        Gradient norm the solver must certify; it is inside the guarantee, and a little noise pays for it. ``"auto"``
+        keeps that below a few per cent of the mechanism's own; a number at which it would be felt is refused. Where
+        some table could not reach it, the least that every table can is taken instead, and the certificate says so.
     ledger : Ledger, optional
         Budget to charge before the data is used. Without one nothing is recorded, and the first `fit` says so.
     accept_weak_privacy : bool, default=False

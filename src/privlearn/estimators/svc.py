@@ -22,8 +22,8 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
     Without ``public_points``: linear, or random Fourier features of the RBF, Laplacian or Cauchy kernel (the
     non-interactive way: the release works everywhere). With them: landmark features on those points, for any kernel
     (the semi-interactive way: the release works on points like them). The other parameters and the attributes are
-    those of `PrivateLinearClassifier`; ``loss`` is ``"huber_hinge"`` (default for two classes), ``"smoothed_hinge"`` or
-    ``"hinge"`` (output perturbation only), a `Loss` with another width, or ``"multinomial"`` (default for more classes).
+    those of `PrivateLinearClassifier`; ``loss`` is ``"huber_hinge"`` (default for two classes), ``"smoothed_hinge"``,
+    ``"hinge"`` (output perturbation only), a `Loss` with another width, or ``"multinomial"`` (default for more).
 
     Parameters
     ----------

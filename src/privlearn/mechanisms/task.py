@@ -25,6 +25,9 @@ FELT = 0.01
 LOOSEST = 1e-8
 """A tolerance that is left to the noise is no larger: it would save a step or two of the solver."""
 
+PLAIN_TOLERANCE = 1e-10
+"""Where there is no noise."""
+
 ANYTHING = 1e300
 """A tolerance that every point keeps."""
 

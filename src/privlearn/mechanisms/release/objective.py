@@ -25,7 +25,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, register_mechanism
 from privlearn.mechanisms.noise import ADD_NOISE, GRID_BITS
 from privlearn.mechanisms.oracle import Minimises
-from privlearn.mechanisms.task import Task
+from privlearn.mechanisms.task import PLAIN_TOLERANCE, Task
 from privlearn.randomness import Randomness
 
 ROUNDED_UP = 1.01  # covers the rounding of the perturbation to its grid
@@ -100,7 +100,7 @@ class ObjectivePerturbation(ReleaseMechanism):
         """The least noise that keeps the promise; looks at public facts only."""
         cls.check_combination(noise, calibration)
         if not guarantee.is_private:
-            task = task.certifiable()
+            task = task.certifiable(unfelt=PLAIN_TOLERANCE)
             return cls(task, guarantee, noise, calibration, task.regularization, 0.0, 0.0)
         regularization = _raised_regularization(task, guarantee.epsilon, calibration)
         draft = cls(task, guarantee, noise, calibration, regularization, math.nan, math.nan)
