@@ -181,9 +181,9 @@ def _tasks(kind: Any, neighbours: Any) -> Iterator[tuple[str, Task, Array | None
     """Tiny tasks: description, facts, public points, and whether to sample from them."""
 
     def task(
-        loss: Any, total: int, dimension: int, problems: int, regularization: float, **more: int
+        loss: Any, total: int, dimension: int, problems: int, regularization: float, classes: int = 0
     ) -> Task:
-        return Task(loss, total, dimension, problems, regularization, 1e-10, neighbours, **more)
+        return Task(loss, total, dimension, problems, regularization, 1e-10, neighbours, classes=classes)
 
     if kind.answers_questions:
         points = ANSWERED if kind.perturbs == "answers" else NET

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
+from functools import partial
 
 from scipy.optimize import brentq
 
-from privlearn.accounting import gaussian_ratio
+from privlearn.accounting import GaussianObjectiveCurve, gaussian_ratio
 from privlearn.errors import InvalidParameter, shown
 from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
@@ -20,6 +21,7 @@ _CURVED = 0.3  # and where it does
 _OUTPUT_FLAT, _OUTPUT_CURVED = 0.08, 0.1  # output perturbation: many directions, each flat; few, each curved
 _SLACK_SHARE = 0.45  # of epsilon; objective perturbation itself stops at a half
 _PLAIN = 0.25  # N Lambda without noise
+_LOG_ODDS = 2 / 3  # typical size of a coefficient, in log-odds, along each direction
 _SESSION_CLASSES = 2.5  # best of 1 to 5 on Adult, epsilon 0.1 to 4
 _SESSION_NUMBERS = (
     0.4  # about the best of 0.02 to 1.6 on two simulated tables and Adult's hours, 1000 and 4000 rows
@@ -38,6 +40,8 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
     0.1 sigma sqrt(d) if that is less. sigma belongs to the epsilon that the Jacobian's slack, which falls as k grows,
     leaves over, so k solves an equation; and the slack never takes more than 45 % of epsilon.
 
+    The same of the softmax loss: k = sqrt(2) sigma / (tau (1 + log(K - 1))), see `_softmax_balance`.
+
     Output perturbation: the noise in a prediction is sigma / k whatever the dimension: k = (0.08 sigma sqrt(N))^(2/3),
     or, where few directions share the curvature and shrinkage costs less, sqrt(0.1 sigma N / d).
     Without noise k is 0.25 (in scikit-learn's terms C = 4), below which held-out error hardly moves.
@@ -47,6 +51,8 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
     if not guarantee.is_private:
         return _PLAIN / task.total
     balance = _output_balance if mechanism == "output" else _objective_balance
+    if task.classes and mechanism != "output":
+        balance = _softmax_balance
     return max(balance(task, guarantee, noise), _PLAIN) / task.total
 
 
@@ -94,6 +100,30 @@ def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
 
     least = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon / task.problems)
     most = wanted(least)  # what is wanted falls as the strength grows
+    if most <= least:
+        return least
+    return float(brentq(lambda strength: strength - wanted(strength), least, most, rtol=1e-6))
+
+
+def _softmax_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
+    """Where noise and shrinkage of a coefficient are equal, k = sigma / size.
+
+    Of scores over directions whose curvatures fall like a power, the noise adds up to about sigma^2 / k and the
+    shrinkage to k size^2. Two classes that differ by log-odds of size tau have coefficients of size tau / sqrt(2)
+    each. With K classes the same odds against K - 1 rivals need scores that differ by log(K - 1) more.
+    """
+    size = _LOG_ODDS * (1.0 + math.log(task.classes - 1)) / math.sqrt(2.0)
+
+    def wanted(strength: float) -> float:
+        slack = task.jacobian_slack(strength / task.total)
+        if noise != "gaussian":
+            return _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise) / size
+        curve = partial(GaussianObjectiveCurve, slack=slack, corners=task.corners)
+        ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta, curve=curve)
+        return task.gradient_sensitivity / ratio / size
+
+    least = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon)
+    most = wanted(least)
     if most <= least:
         return least
     return float(brentq(lambda strength: strength - wanted(strength), least, most, rtol=1e-6))
