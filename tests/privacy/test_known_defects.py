@@ -243,7 +243,7 @@ def test_crash_while_solving_keeps_the_charge(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(memory_oracle, "minimise", crash)
     with pytest.raises(MemoryError):
-        model(epsilon=0.75, ledger=ledger).fit(X, Y)
+        model(epsilon=0.75, loss="logistic", ledger=ledger).fit(X, Y)
     assert ledger.statement().left.epsilon == 0.25
 
 
