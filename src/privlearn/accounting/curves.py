@@ -133,7 +133,10 @@ ONE_CORNER: Corners = ((1, 1.0),)
 
 @dataclass(frozen=True)
 class SummedCurve:
-    """The largest of several losses: deltas add up. A part is how many, their curve, and how far to the right it is."""
+    """The largest of several losses: deltas add up, to no more than 1. A part is how many, their curve, and its shift.
+
+    Cut at 1 it is a bound, but not convex there; composition needs no more.
+    """
 
     parts: tuple[tuple[int, GaussianCurve | FreeGaussianCurve, float], ...]
 
