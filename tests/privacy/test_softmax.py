@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from privlearn import PrivateLogisticRegression, PrivateSVC, Release
 from privlearn.accounting import GaussianObjectiveCurve
 from privlearn.arrays import Array
 from privlearn.audit.laws import Grid, gradient_sum, log_jacobian, objective_laws
@@ -165,3 +166,22 @@ def test_persons_with_several_rows_are_refused_gaussian_noise() -> None:
         mechanism = plan.calibrate(1.0)
         assert "one row per person" in str(mechanism.explain_refusal(several, "gaussian"))
         assert mechanism.explain_refusal(several, "norm_gamma") is None
+
+
+@pytest.mark.parametrize("features", ["linear", "fourier", "landmarks"])
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_three_classes_are_learnt_together_by_default(features: str, delta: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(400, 2))
+    y = (X[:, 0] > 0.0).astype(int) + (X[:, 1] > 0.3)
+    kernel: dict[str, Any] = {"linear": {}, "fourier": {"kernel": "rbf", "fourier_pairs": 10}}.get(
+        features, {"kernel": "rbf", "public_points": X[:20]}
+    )
+    kind = PrivateSVC if kernel else PrivateLogisticRegression
+    model = kind(epsilon=2.0, delta=delta, norm_bound=1.5, classes=[0, 1, 2], random_state=0, **kernel)
+    found = model.fit(X, y).certificate_
+    assert (found.mechanism.name, found.task.loss.name, found.task.classes) == ("objective", "multinomial", 3)
+    assert Release.from_bytes(model.release_.to_bytes()).certificate.mechanism.spends() <= found.guarantee
+    named = kind(epsilon=2.0, delta=delta, norm_bound=1.5, classes=[0, 1, 2], random_state=0, **kernel)
+    named.set_params(loss=kind._default_loss)
+    assert named.fit(X, y).certificate_.task.problems == 3
