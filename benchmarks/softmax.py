@@ -14,7 +14,7 @@ import gzip
 import os
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from tables import encoded, load
@@ -48,7 +48,8 @@ def _bytes(name: str, header: int) -> np.ndarray:
 
 def _pixels(name: str) -> np.ndarray:
     rows = _bytes(name, 16).reshape(-1, 784).astype(float)
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    scaled: np.ndarray = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    return scaled
 
 
 def covertype(seed: int) -> Split:
@@ -77,7 +78,7 @@ def measure(split: Split, epsilon: float, loss: str, seed: int) -> str:
     clock, processors = time.perf_counter(), time.process_time()
     model.fit(split.rows, split.labels)
     clock, processors = time.perf_counter() - clock, time.process_time() - processors
-    mechanism = model.certificate_.mechanism
+    mechanism: Any = model.certificate_.mechanism
     strength = mechanism.task.total * mechanism.effective_regularization
     return (
         f"error {1 - model.score(split.test_rows, split.test_labels):.4f}  N Lambda {strength:.3g}  "

@@ -96,7 +96,7 @@ def test_one_record_moves_gradients_and_jacobian_as_stated(
     others[0] = _rows(rng, 1, features)[0] if neighbours == "replace_one" else 0.0
     other_labels[0] = rng.integers(0, classes)
     points = rng.normal(size=(5, classes * features)) * np.array([[0.0], [0.3], [2.0], [10.0], [40.0]])
-    one, other = Records.of(rows, labels), Records.of(others, other_labels)
+    one, other = (Records.of(x, y.astype(float)) for x, y in ((rows, labels), (others, other_labels)))
     moved = gradient_sum(facts, one, points) - gradient_sum(facts, other, points)
     assert np.linalg.norm(moved, axis=1).max() <= facts.gradient_sensitivity
     strength = facts.regularization

@@ -226,7 +226,7 @@ def test_number_of_classes_of_model_and_certificate_must_agree() -> None:
     four = PrivateLogisticRegression(
         epsilon=1.0, delta=1e-6, norm_bound=3.0, classes=[0, 1, 2, 3], fit_intercept=False
     ).fit(X, y)
-    certificate = four.certificate_
+    certificate: Any = four.certificate_
     assert certificate.task.classes == 4
     fewer = dataclasses.replace(certificate.mechanism, task=dataclasses.replace(certificate.task, classes=2))
     forged = dataclasses.replace(certificate, mechanism=fewer)
