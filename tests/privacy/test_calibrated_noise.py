@@ -227,6 +227,12 @@ def test_multinomial_noise_is_one_vector_over_all_classes() -> None:
     released = mechanism.run(Solved(np.zeros((classes, d))), SeededRandomness(3))
     assert released.shape == (classes, d)
     check_scale("norm_gamma", released.reshape(1, -1), mechanism.noise_scale)
+    objective = Plan("objective", "norm_gamma", "tight", "replace_one").calibrate(
+        EPSILON, loss=Multinomial(), dimension=classes * d, classes=classes, tolerance=1e-3
+    )
+    released = objective.run(Solved(np.zeros((classes, d))), SeededRandomness(3))
+    assert released.shape == (classes, d)
+    check_scale("norm_gamma", released.reshape(1, -1), objective.tolerance_noise_scale)
 
 
 @every_plan

@@ -141,6 +141,19 @@ def test_corners_of_two_records_cost_no_more_than_stated(
         assert found >= 0.4 * min(claimed, 1.0)
 
 
+@pytest.mark.parametrize("classes", [3, 4, 10])
+def test_every_corner_is_counted_and_none_is_farther(classes: int) -> None:
+    """Opposite rows of one class: all corners of the two records, 0 left out, by their distance."""
+    ends = np.eye(classes)[1:] - np.eye(classes)[0]
+    apart = [np.linalg.norm(u + v) for u in ends for v in ends]
+    alone = [np.linalg.norm(u) for u in ends]
+    expected = sorted([*apart, *alone, *alone])
+    corners = task("replace_one", classes, 1).corners
+    stated = sorted(math.sqrt(8.0) * length for count, length in corners for _ in range(count))
+    assert stated == pytest.approx(expected)
+    assert task("zero_out", classes, 1).corners == ((len(alone), 1.0),)
+
+
 @pytest.mark.parametrize("classes", [3, 7])
 def test_corners_of_one_record_cost_about_what_is_stated(classes: int) -> None:
     rng, sigma, t = np.random.default_rng(4), 1.0, 3.0

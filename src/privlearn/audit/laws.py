@@ -148,7 +148,7 @@ def exact_laws(mechanism: Any, pair: Pair, points: Array | None = None) -> LawPa
     """
     pure = mechanism.noise != "gaussian"
     sizes = {1: (20_001, 40.0 if pure else 9.0), 2: (401, 16.0 if pure else 6.0)}
-    sizes[3] = (61, 10.0) if pure else (201, 6.0)  # three classes on a line
+    sizes[3] = (41, 10.0) if pure else (201, 6.0)  # three classes on a line
     count, deviations = sizes[
         len(points) if mechanism.perturbs == "answers" and points is not None else mechanism.task.dimension
     ]

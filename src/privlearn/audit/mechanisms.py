@@ -122,7 +122,8 @@ def audit_case(case: Case, *, runs: int, confidence: float, seed: int) -> Iterat
     mechanism, promise = case.mechanism, case.mechanism.guarantee
     yield judge_certificate(mechanism.spends(), promise)
     yield from check_replay(mechanism, points=case.points, seed=seed)
-    exact = mechanism.task.problems == 1 and mechanism.task.dimension <= 3
+    most = 3 if mechanism.perturbs == "objective" else 2
+    exact = mechanism.task.problems == 1 and mechanism.task.dimension <= most
     if exact:
         yield from check_curve(mechanism, case.points)
     randomness = SeededRandomness(seed + 1)
