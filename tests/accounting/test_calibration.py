@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import mpmath
 import pytest
 from hypothesis import given, settings
@@ -30,7 +32,7 @@ def test_gaussian_ratio_is_tight_from_the_safe_side(
     log_epsilon: float, log_delta: float, share: float
 ) -> None:
     epsilon, delta = 10.0**log_epsilon, 10.0**log_delta
-    ratio = gaussian_ratio(epsilon, delta, slack=share * epsilon)
+    ratio = gaussian_ratio(epsilon, delta, curve=partial(GaussianObjectiveCurve, slack=share * epsilon))
     left = epsilon - share * epsilon
     assert hockey_stick(left, ratio) <= delta
     assert hockey_stick(left, ratio * (1.0 + 1e-6)) > delta
@@ -50,7 +52,7 @@ def test_margin_is_left_for_the_sampler(log_epsilon: float, log_delta: float) ->
     ("epsilon", "delta", "slack"), [(0.1, 1e-6, 0.0), (1.0, 1e-8, 0.02), (5.0, 1e-3, 0.1)]
 )
 def test_ratio_of_several_runs(times: int, epsilon: float, delta: float, slack: float) -> None:
-    ratio = gaussian_ratio(epsilon, delta, slack=slack, times=times)
+    ratio = gaussian_ratio(epsilon, delta, times=times, curve=partial(GaussianObjectiveCurve, slack=slack))
     assert composed_delta(GaussianObjectiveCurve(ratio, slack), times, epsilon) <= delta
     assert composed_delta(GaussianObjectiveCurve(ratio * (1.0 + 1e-6), slack), times, epsilon) > delta
     if slack == 0.0:
@@ -79,4 +81,4 @@ def test_ra12_bounds_the_norm_of_the_noise(
 @pytest.mark.parametrize(("slack", "times"), [(1.1, 1), (2.0, 1), (0.6, 2)])
 def test_slack_that_takes_all_of_epsilon_is_refused(slack: float, times: int) -> None:
     with pytest.raises(InvalidParameter, match="no amount of Gaussian noise"):
-        gaussian_ratio(1.0, 1e-6, slack=slack, times=times)
+        gaussian_ratio(1.0, 1e-6, times=times, curve=partial(GaussianObjectiveCurve, slack=slack))

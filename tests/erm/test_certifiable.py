@@ -121,16 +121,26 @@ def _reachable(loss: Loss, regularization: float, columns: int, pull: float = 0.
     return max(1e-10, least), 1e-12
 
 
+@pytest.mark.parametrize("pull", [0.0, 0.3])
 @pytest.mark.parametrize("columns", [1, 6])
-def test_every_table_of_many_classes_is_solved_or_none(columns: int) -> None:
+def test_every_table_of_many_classes_is_solved_or_none(columns: int, pull: float) -> None:
+    linear = np.full((3, columns), pull / math.sqrt(3 * columns))
+    linear[0] *= -1.0
     for regularization in STRENGTHS:
-        tolerance = max(1e-10, least_tolerance(Multinomial(), regularization, dimension=3 * columns))
+        least = least_tolerance(Multinomial(), regularization, dimension=3 * columns, linear_norm=pull)
+        tolerance = max(1e-10, least)
         if math.isinf(tolerance):
             continue
         for rows, signs in tables(columns, seed=2):
             labels = (signs > 0).astype(int) + (np.arange(len(rows)) % 7 == 0)
             found = minimise_multinomial(
-                rows, labels, 3, regularization=regularization, total=len(rows), tolerance=tolerance
+                rows,
+                labels,
+                3,
+                regularization=regularization,
+                total=len(rows),
+                linear=linear,
+                tolerance=tolerance,
             )
             assert found.gradient_norm <= tolerance
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from privlearn.erm import Logistic, Problem, minimise, minimise_multinomial
+from privlearn.erm import Logistic, Problem, minimise, minimise_multinomial, multinomial
 from privlearn.errors import InvalidParameter, SolverError
 from tests.support.erm_problems import simulate
 
@@ -29,12 +29,13 @@ def exact_gradient_norm(
     lam: float,
     total: int,
     weights: NDArray[Any],
+    linear: NDArray[Any] | float = 0.0,
 ) -> float:
     x, w = features.astype(np.longdouble), w.astype(np.longdouble)
     powers = np.exp(x @ w.T)
     residuals = powers / powers.sum(axis=1, keepdims=True)
     residuals[np.arange(len(x)), labels] -= 1
-    gradient = (weights[:, np.newaxis] * residuals).T @ x / total + np.longdouble(lam) * w
+    gradient = (weights[:, np.newaxis] * residuals).T @ x / total + np.longdouble(lam) * w + linear
     return float(np.sqrt(np.sum(gradient**2)))
 
 
@@ -81,3 +82,16 @@ def test_refusals() -> None:
             minimise_multinomial(features, bad, 3, regularization=1e-3, total=20)
     with pytest.raises(InvalidParameter, match="n_classes"):
         minimise_multinomial(features, labels, 1, regularization=1e-3, total=20)
+
+
+@pytest.mark.parametrize("most_columns", [0, 3000])
+def test_linear_term_is_part_of_what_is_certified(most_columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With either preconditioner."""
+    monkeypatch.setattr(multinomial, "MOST_COLUMNS", most_columns)
+    features, labels = three_classes()
+    linear = np.random.default_rng(1).normal(size=(3, 5)) / 30.0
+    found = minimise_multinomial(features, labels, 3, regularization=1e-3, total=600, linear=linear)
+    exact = exact_gradient_norm(features, labels, found.coefficients, 1e-3, 600, np.ones(600), linear)
+    assert exact <= found.gradient_norm <= 1e-10
+    with pytest.raises(InvalidParameter, match="linear"):
+        minimise_multinomial(features, labels, 3, regularization=1e-3, total=600, linear=linear[:2])

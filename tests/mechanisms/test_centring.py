@@ -20,7 +20,7 @@ from privlearn.accounting import gaussian_ratio
 from privlearn.arrays import Array
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
-from privlearn.erm import Logistic
+from privlearn.erm import Logistic, Multinomial
 from privlearn.estimators.goal import ClassGoal, TrainingRows
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.estimators.plan import centring_that_pays
@@ -28,13 +28,20 @@ from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.mechanisms.statistics.centring import Centre, Centring
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS
+from tests.support.combinations import hockey_stick
 
 ALARM = 1e-6
 
 
 def task_of(neighbours: str = "zero_out", **facts: Any) -> Task:
-    return Task(Logistic(), **{"total": 50, "dimension": 2, "problems": 1, "regularization": 0.1} | facts,
-                tolerance=1e-9, neighbours=neighbours)  # fmt: skip
+    default: dict[str, Any] = {
+        "loss": Logistic(),
+        "total": 50,
+        "dimension": 2,
+        "problems": 1,
+        "regularization": 0.1,
+    }
+    return Task(**default | facts, tolerance=1e-9, neighbours=neighbours)
 
 
 def oracle_of(rows: Array) -> MemoryOracle:
@@ -119,27 +126,33 @@ def test_the_radius_holds_half_of_the_rows() -> None:
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS)
-@pytest.mark.parametrize("problems", [1, 3])
-def test_ratios_add_up_in_squares(neighbours: str, problems: int) -> None:
-    """The scales, by the theorem written out anew."""
-    promise = Guarantee(1.3, 1e-4, neighbours)
+@pytest.mark.parametrize("classes", [0, 3])
+def test_ratios_add_up_in_squares(neighbours: str, classes: int) -> None:
+    """The deltas, by the theorem written out anew."""
+    epsilon, delta = 1.3, 1e-4
+    promise = Guarantee(epsilon, delta, neighbours)
     bought = Centring(4, 1.0, mean_noise_scale=30.0, count_noise_scale=40.0)
-    facts = task_of(neighbours, total=100_000, dimension=4, problems=problems, centring=bought)
+    facts = task_of(neighbours, total=100_000, dimension=12, classes=classes, centring=bought,
+                    loss=Multinomial() if classes else Logistic())  # fmt: skip
     moved = 2.0 if neighbours == "replace_one" else 1.0
     spent = (moved * (1.0 + 2.0 * 2.0**-21) / 30.0) ** 2 + 4.0 / 40.0**2
     output = OutputPerturbation.calibrate(facts, promise, "gaussian", "tight")
-    whole = gaussian_ratio(1.3, 1e-4)
-    ratio = math.sqrt(problems) * output.sensitivity / output.noise_scale
-    assert ratio == pytest.approx(math.sqrt(whole**2 - spent), rel=1e-6)
+    ratio = output.sensitivity / output.noise_scale
+    assert hockey_stick(epsilon, math.hypot(ratio, math.sqrt(spent))) == pytest.approx(delta, rel=1e-4)
     objective = ObjectivePerturbation.calibrate(facts, promise, "gaussian", "tight")
+    beside = math.sqrt(spent + (2.0 * objective.solver_distance / objective.tolerance_noise_scale) ** 2)
+    left = epsilon - objective.slack
+    found = hockey_stick(left, beside)
+    for count, length in facts.corners:
+        share = length * facts.gradient_sensitivity / objective.noise_scale
+        found += count * hockey_stick(left, math.hypot(share, beside))
+    assert found == pytest.approx(delta, rel=2e-3)
     without = ObjectivePerturbation.calibrate(
         dataclasses.replace(facts, centring=None), promise, "gaussian", "tight"
     )
-    assert (moved / objective.noise_scale) ** 2 == pytest.approx(
-        (moved / without.noise_scale) ** 2 - spent / problems, rel=1e-6
-    )
+    assert objective.noise_scale > 1.001 * without.noise_scale
     for mechanism in (output, objective):
-        assert 0.99 * 1e-4 < mechanism.spends().delta <= 1e-4
+        assert 0.99 * delta < mechanism.spends().delta <= delta
         assert not dataclasses.replace(mechanism, noise_scale=0.9 * mechanism.noise_scale).spends() <= promise
 
 

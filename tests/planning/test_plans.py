@@ -88,7 +88,9 @@ class TestWhatFitWouldRun:
         assert plan(estimator, 45).mechanism == fitted.certificate_.mechanism
 
     def test_several_classes_are_several_problems(self) -> None:
-        planned = plan(PrivateLogisticRegression(epsilon=1.0, norm_bound=1.0, classes=[0, 1, 2]), 500, 4)
+        estimator = PrivateLogisticRegression(epsilon=1.0, norm_bound=1.0, classes=[0, 1, 2])
+        assert plan(estimator, 500, 4).mechanism.task.problems == 1
+        planned = plan(estimator.set_params(loss="logistic"), 500, 4)
         assert planned.mechanism.task.problems == 3
         assert "3 problems" in table(planned)
 

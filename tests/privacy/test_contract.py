@@ -13,10 +13,11 @@ from scipy.optimize import minimize
 from privlearn import PrivateLogisticRegression, PrivateSVC
 from privlearn.arrays import Array
 from privlearn.data import ArrayEncoder, Schema
-from privlearn.erm import LOSSES, HuberHinge, loss_from_name, losses_of
+from privlearn.erm import LOSSES, HuberHinge, Multinomial, loss_from_name, losses_of
 from privlearn.errors import InvalidParameter
 from privlearn.estimators import ESTIMATORS
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms import ObjectivePerturbation, Task
 from tests.support.combinations import PLANS, Plan, every_plan
 from tests.support.rows import dense
 
@@ -100,12 +101,12 @@ def test_infinite_epsilon_of_the_multinomial_loss() -> None:
 
 
 @every_plan
-def test_infinite_epsilon_promises_nothing_and_adds_nothing(plan: Plan) -> None:
+@pytest.mark.parametrize("loss", ["logistic", "multinomial"])
+def test_infinite_epsilon_promises_nothing_and_adds_nothing(plan: Plan, loss: str) -> None:
     parameters = plan.parameters(1.0, expected=len(X)) | {"epsilon": math.inf, "delta": 0.0}
-    model = fitted(PrivateLogisticRegression, **parameters, classes=[0, 1, 2], regularization=0.05).fit(X, Y)
-    plain = fitted(PrivateLogisticRegression, epsilon=math.inf, classes=[0, 1, 2], regularization=0.05).fit(
-        X, Y
-    )
+    settings: dict[str, Any] = {"classes": [0, 1, 2], "loss": loss, "regularization": 0.05}
+    model = fitted(PrivateLogisticRegression, **parameters, **settings).fit(X, Y)
+    plain = fitted(PrivateLogisticRegression, epsilon=math.inf, **settings).fit(X, Y)
     # where more records than expected must not stop it, the solver may be less precise
     exact = model.certificate_.task.tolerance == plain.certificate_.task.tolerance
     assert model.coefficients_ == pytest.approx(plain.coefficients_, abs=0.0 if exact else 2e-8)
@@ -115,14 +116,14 @@ def test_infinite_epsilon_promises_nothing_and_adds_nothing(plan: Plan) -> None:
 
 
 @every_plan
-def test_huge_epsilon_comes_near_the_plain_minimiser(plan: Plan) -> None:
+@pytest.mark.parametrize("loss", ["logistic", "multinomial"])
+def test_huge_epsilon_comes_near_the_plain_minimiser(plan: Plan, loss: str) -> None:
     """Continuity: nothing but noise stands between the private and the plain model."""
-    parameters = plan.parameters(1e4, 0.5, expected=len(X)) | {"classes": [0, 1, 2], "regularization": 0.05}
+    settings: dict[str, Any] = {"classes": [0, 1, 2], "loss": loss, "regularization": 0.05}
+    parameters = plan.parameters(1e4, 0.5, expected=len(X)) | settings
     parameters |= {"random_state": 0, "centre": False}  # the plain one is not centred
     model = fitted(PrivateLogisticRegression, **parameters).fit(X, Y)
-    plain = fitted(PrivateLogisticRegression, epsilon=math.inf, classes=[0, 1, 2], regularization=0.05).fit(
-        X, Y
-    )
+    plain = fitted(PrivateLogisticRegression, epsilon=math.inf, **settings).fit(X, Y)
     assert model.coefficients_ == pytest.approx(plain.coefficients_, abs=0.05)
 
 
@@ -160,10 +161,11 @@ def test_unknown_combination_is_refused(plan: Plan) -> None:
                 Plan(plan.mechanism, other.noise, other.calibration, plan.neighbours).calibrate(1.0)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "multinomial"])
-def test_objective_perturbation_refuses_what_it_has_no_proof_for(loss: str) -> None:
+def test_objective_perturbation_refuses_what_it_has_no_proof_for() -> None:
     with pytest.raises(InvalidParameter, match="output"):
-        fitted(OWNERS[loss], epsilon=1.0, classes=[0, 1, 2], loss=loss, mechanism="objective").fit(X, Y)
+        fitted(PrivateSVC, epsilon=1.0, classes=[0, 1, 2], loss="hinge", mechanism="objective").fit(X, Y)
+    unknown = Task(Multinomial(), 1000, 12, 1, 0.05, 1e-10, "zero_out")
+    assert "number of classes" in str(ObjectivePerturbation.explain_refusal(unknown, "norm_gamma"))
 
 
 def test_gaussian_objective_refuses_persons_with_several_rows() -> None:
@@ -183,7 +185,10 @@ def test_gaussian_noise_needs_a_delta() -> None:
 def test_class_weights_enter_the_sensitivity(mechanism: str) -> None:
     weights = {0: 0.5, 2: 4.0}
     model = fitted(PrivateSVC, epsilon=1.0, classes=[0, 1, 2], mechanism=mechanism, class_weight=weights)
-    task = model.fit(X, Y).certificate_.mechanism.task
+    together = model.fit(X, Y).certificate_.mechanism.task
+    assert together.gradient_sensitivity == 2.0 * 4.0 * math.sqrt(2.0)
+    assert together.curvature_ratio(1.0) == pytest.approx(4.0 * (2 / 3) / 80)
+    task = model.set_params(loss="huber_hinge").fit(X, Y).certificate_.mechanism.task
     assert task.gradient_sensitivity == 2.0 * 4.0
     assert task.curvature_ratio(1.0) == pytest.approx(4.0 * task.loss.smoothness / 80)
 
@@ -200,7 +205,7 @@ def test_rows_of_a_person_enter_the_sensitivity(mechanism: str) -> None:
         task = (
             PrivateSVC(epsilon=1.0, schema=schema, mechanism=mechanism).fit(table).certificate_.mechanism.task
         )
-        assert (task.total, task.gradient_sensitivity) == (total, sensitivity)
+        assert (task.total, task.gradient_sensitivity) == (total, sensitivity * math.sqrt(2.0))
         assert task.averaged == ("person" in more)
 
 

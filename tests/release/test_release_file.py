@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import pickle
@@ -206,7 +207,9 @@ def test_certificate_of_another_model_is_refused(release: Release) -> None:
         epsilon=1.0, delta=1e-6, norm_bound=3.0, classes=[0, 1], mechanism="output"
     ).fit(X, y)
     X, y = np.zeros((60, 2)), np.arange(60) % 3
-    other_loss = PrivateSVC(epsilon=1.0, delta=1e-6, norm_bound=3.0, classes=[0, 1, 2]).fit(X, y)
+    other_loss = PrivateSVC(
+        epsilon=1.0, delta=1e-6, norm_bound=3.0, classes=[0, 1, 2], loss="huber_hinge"
+    ).fit(X, y)
     for other in (one_problem.release_, other_loss.release_):
         foreign = members_of(other.to_bytes())["certificate.json"]
         content = json.loads(foreign)
@@ -215,6 +218,20 @@ def test_certificate_of_another_model_is_refused(release: Release) -> None:
             Release.from_bytes(
                 packed(members_of(release.to_bytes()) | {"certificate.json": _json_bytes(content)})
             )
+
+
+def test_number_of_classes_of_model_and_certificate_must_agree() -> None:
+    """Fewer corners and a smaller slack would speak for less noise."""
+    X, y = np.zeros((60, 2)), np.arange(60) % 4
+    four = PrivateLogisticRegression(
+        epsilon=1.0, delta=1e-6, norm_bound=3.0, classes=[0, 1, 2, 3], fit_intercept=False
+    ).fit(X, y)
+    certificate: Any = four.certificate_
+    assert certificate.task.classes == 4
+    fewer = dataclasses.replace(certificate.mechanism, task=dataclasses.replace(certificate.task, classes=2))
+    forged = dataclasses.replace(certificate, mechanism=fewer)
+    with pytest.raises(VerificationError, match="another model"):
+        Release.from_bytes(Release(four.release_.model, forged).to_bytes())
 
 
 def test_norm_bound_of_model_and_certificate_must_agree(release: Release) -> None:

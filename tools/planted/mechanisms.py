@@ -24,6 +24,7 @@ from tools.planted.mutant import (
     SEARCH,
     SESSIONS,
     SHARES,
+    SOFTMAX,
     WEAK,
     WHOLE_RUNS,
     Mutant,
@@ -61,6 +62,10 @@ CENTRING = "mechanisms/statistics/centring.py"
 CENTRED = "data/encode/centred.py"
 MEMORY = "estimators/memory_oracle.py"
 SHARE = "multiparty/secure_sum/noise_share.py"
+ORACLE = "estimators/memory_oracle.py"
+PLAN = "estimators/plan.py"
+MULTINOMIAL = "erm/multinomial.py"
+ARTIFACT = "release/artifact.py"
 
 
 def _noise_scales() -> Iterator[Mutant]:
@@ -74,16 +79,12 @@ def _noise_scales() -> Iterator[Mutant]:
     yield from scaled(
         "objective gaussian scale",
         OBJECTIVE,
-        "return @sensitivity / math.sqrt(@whole - task.centring_ratio**2",
+        "return @sensitivity / (ratio@ * (1.0 - MARGIN))",
     )
     yield from scaled("objective norm-Gamma scale", OBJECTIVE, "return @sensitivity / share@\n")
     yield from scaled("objective ra12 scale", OBJECTIVE, "return @ra12_noise_scale(@share")
-    yield from scaled(
-        "tolerance gaussian scale", OBJECTIVE, "return @self._joint_distance / (@gaussian_ratio"
-    )
-    yield from scaled(
-        "tolerance norm-Gamma scale", OBJECTIVE, "return @2.0 * self.solver_distance * @self.task.problems"
-    )
+    yield from scaled("tolerance gaussian scale", OBJECTIVE, "return @2.0@ / (ratio * (1.0 - MARGIN)")
+    yield from scaled("tolerance norm-Gamma scale", OBJECTIVE, "return @2.0 * self.task.problems@ / (share")
     yield from scaled(
         "noise of the mean", CENTRING, "add_gaussian(oracle.sum_of_rows(), @self.mean_noise_scale@", CENTRES
     )
@@ -96,17 +97,10 @@ def _noise_scales() -> Iterator[Mutant]:
         "a replaced row moves the mean once", CENTRING, "return relation.gradients *", "return 1.0 *", CENTRES
     )
     yield Mutant(
-        "the fit forgets the centring",
-        OBJECTIVE,
-        "whole - task.centring_ratio**2 / task.problems",
-        "whole",
-        CENTRES,
-    )
-    yield Mutant(
         "the curve forgets the centring",
         OBJECTIVE,
-        "math.hypot(self._ratio, centring)",
-        "self._ratio",
+        "math.hypot(beside, task.centring_ratio)",
+        "beside",
         CENTRES,
     )
     yield Mutant(
@@ -177,8 +171,8 @@ MUTANTS = [
     *_noise_scales(),
     Mutant("slack skipped", OBJECTIVE, "return factor * self.task.jacobian_slack", "return 0.0 * self.task.jacobian_slack", LAWS),
     Mutant("papers' slack counted once", OBJECTIVE, '== "tight" else 2.0', '== "tight" else 1.0', LAWS),
-    Mutant("slack without the class weight", TASK, "self.loss.smoothness * self.weight_bound", "self.loss.smoothness", LAWS),
-    Mutant("slack of one row for a person of many", TASK, "self.rows_per_person * math.log1p(ratio)", "math.log1p(ratio)", LAWS),
+    Mutant("slack without the class weight", TASK, "return trace * self.weight_bound", "return trace", LAWS),
+    Mutant("slack of one row for a person of many", TASK, "self.rows_per_person * rank * math.log1p(ratio / rank)", "rank * math.log1p(ratio / rank)", LAWS),
     Mutant("slack of averaged rows as of one", TASK, "return ratio if self.averaged else", "return", LAWS),
     Mutant("regularization not raised", OBJECTIVE, "if slack <= limit * (1.0 - MARGIN):", "if True:", LAWS),
     Mutant("gradient sensitivity halved", RELATION, "gradients=2,", "gradients=1,", LAWS),
@@ -189,16 +183,29 @@ MUTANTS = [
     Mutant("K dropped, pure output", OUTPUT, "share = epsilon * (1.0 - MARGIN) / task.problems", "share = epsilon * (1.0 - MARGIN)", LAWS),
     Mutant("K dropped, objective", OBJECTIVE, "            times=task.problems,\n", "", LAWS),
     Mutant("K dropped, pure objective", OBJECTIVE, "share = self._main_epsilon * (1.0 - MARGIN) / task.problems - self.slack", "share = self._main_epsilon * (1.0 - MARGIN) - self.slack", LAWS),
-    Mutant("sqrt(K) dropped, tolerance", OBJECTIVE, "return math.sqrt(self.task.problems) * 2.0 * self.solver_distance", "return 2.0 * self.solver_distance", LAWS),
+    Mutant("sqrt(K) dropped, tolerance", OBJECTIVE, "ratio = joint / math.sqrt(self.task.problems)", "ratio = joint", LAWS),
     Mutant("sqrt(d) dropped, laplace", OUTPUT, "return math.sqrt(task.dimension) * self.sensitivity / (share", "return self.sensitivity / (share", LAWS),
     Mutant("tolerance outside the sensitivity", OUTPUT, " + 2.0 * self.solver_distance", "", DEFECTS),
-    Mutant("tolerance noise skipped", OBJECTIVE, "return ADD_NOISE[self.noise](minimisers, self.tolerance_noise_scale, randomness)", "return minimisers", NOISE),
+    Mutant("tolerance noise skipped", OBJECTIVE, "noisy = ADD_NOISE[self.noise](vectors, self.tolerance_noise_scale, randomness)", "noisy = vectors", NOISE),
     Mutant("output noise skipped", OUTPUT, "vectors = minimisers.reshape", "return minimisers\n        vectors = minimisers.reshape", NOISE),
     Mutant("tolerance's epsilon counted twice", OBJECTIVE, "return self.guarantee.epsilon * (1.0 - TOLERANCE_SHARE)", "return self.guarantee.epsilon", LAWS),
-    Mutant("tolerance's delta counted twice", OBJECTIVE, "delta = self._main_delta() + self._tolerance_delta()", "delta = self._main_delta()", RELEASE),
-    Mutant("main delta not reduced", OBJECTIVE, "main_delta = self.guarantee.delta * (1.0 - TOLERANCE_SHARE)", "main_delta = self.guarantee.delta", LAWS),
+    Mutant("tolerance's cost forgotten", OBJECTIVE, "curve = self._curve(self._ratio, self._tolerance_ratio)", "curve = self._curve(self._ratio, 0.0)", DEFECTS),
+    Mutant("main delta not reduced", OBJECTIVE, "delta = self.guarantee.delta * (1.0 - TOLERANCE_SHARE) *", "delta = self.guarantee.delta *", LAWS),
     Mutant("one draw for all classes", NOISES, "return _add_integers(values, step, randomness.discrete_gaussian(scale / step, values.size))", "one = randomness.discrete_gaussian(scale / step, values.shape[-1])\n    return _add_integers(values, step, np.broadcast_to(one, values.shape))", DEFECTS),
     Mutant("one norm-Gamma draw for all classes", NOISES, "for row in np.atleast_2d(values)]", "for row in [np.atleast_2d(values)[0]]] * len(np.atleast_2d(values))", DEFECTS),
+    Mutant("tolerance's noise alone at the corner 0", CURVES, "return SummedCurve((*parts, (1, GaussianCurve(self.beside), alone)))", "return SummedCurve(parts)", ("accounting/test_curves.py",)),
+    Mutant("tolerance's noise not beside the objective's", CURVES, "ratio = math.hypot(length * self.ratio, self.beside)", "ratio = length * self.ratio", LAWS),
+    Mutant("tolerance that drowns the model", PLAN, "and share > _FELT:", "and False:", ("estimators/test_linear.py",)),
+    Mutant("softmax: one corner", TASK, "return ((others, 1.0),)", "return ((1, 1.0),)", SOFTMAX),
+    Mutant("softmax: corners between two records' left out", TASK, "(others * (others - 1), math.sqrt(0.75)), ", "", SOFTMAX),
+    Mutant("softmax: corners of one record left out", TASK, ", (2 * others, 0.5)", "", SOFTMAX),
+    Mutant("softmax: slack of a margin", TASK, "return max(self.classes - 1, 1)", "return 1", SOFTMAX),
+    Mutant("softmax: trace of two classes", TASK, "trace = 1.0 - 1.0 / self.classes if", "trace = 0.5 if", SOFTMAX),
+    Mutant("softmax: persons of many rows", TASK, "if self.rows_per_person > 1 or self.averaged or not known:", "if not known:", SOFTMAX),
+    Mutant("softmax: noise per class", OBJECTIVE, "vectors = minimisers.reshape(perturbation.shape)", "vectors = minimisers", NOISE),
+    Mutant("softmax: perturbation lost", ORACLE, "linear=None if linear is None else linear.reshape(classes, -1),", "linear=None,", NOISE),
+    Mutant("softmax: perturbation not in the gradient", MULTINOMIAL, "gradient += self.regularization * coefficients + self.linear", "gradient += self.regularization * coefficients", NOISE),
+    Mutant("softmax: certificate of fewer classes", ARTIFACT, "        and task.classes in (0, len(model.coefficients))\n", "", RELEASE),
     Mutant("noise per class for the multinomial loss", OUTPUT, "minimisers.reshape(self.task.problems, self.task.dimension)", "minimisers", NOISE),
     Mutant("values not rounded to the grid", NOISES, "return _from_grid(sums, step).reshape(values.shape)\n\n\ndef _from_grid", "return values + step * draws.reshape(values.shape)\n\n\ndef _from_grid", NOISE),
     Mutant("norm-Gamma noise on a lattice of its own", NOISES, "step = grid_step(scale, GAMMA_GRID_BITS)\n", "step = grid_step(scale, GAMMA_GRID_BITS)\n    values = np.rint(values / step) * step\n", EXACT),
@@ -274,7 +281,7 @@ MUTANTS = [
     Mutant("selection twice too sharp, tdil", TDIL, "return self.selection_epsilon / (2.0 * self.sensitivity)", "return self.selection_epsilon / self.sensitivity", QUESTIONS),
     Mutant("wrong sensitivity of answers", "mechanisms/release/answers.py", "return task.minimiser_sensitivity + 2.0 * (distance + rounding)", "return 0.5 * task.minimiser_sensitivity + 2.0 * (distance + rounding)", AUDIT),
     Mutant("wrong sensitivity, zero_out as exchange", RELATION, "gradients=2,", "gradients=1,", AUDIT),
-    Mutant("slack with the root of the curvature", TASK, "return self.loss.smoothness * self.weight_bound", "return self.loss.smoothness**0.5 * self.weight_bound", AUDIT),
+    Mutant("slack with the root of the curvature", TASK, "if self.classes else self.loss.smoothness", "if self.classes else self.loss.smoothness**0.5", AUDIT),
     Mutant("slack skipped, seen by the audit", OBJECTIVE, "return factor * self.task.jacobian_slack", "return 0.0 * self.task.jacobian_slack", AUDIT),
     Mutant("half the noise drawn, seen by the audit", OBJECTIVE, "perturbation = ADD_NOISE[self.noise](nothing, self.noise_scale, randomness)", "perturbation = ADD_NOISE[self.noise](nothing, 0.5 * self.noise_scale, randomness)", AUDIT),
     Mutant("one noise for all classes, seen by the audit", OUTPUT, "return ADD_NOISE[self.noise](vectors, self.noise_scale, randomness).reshape(minimisers.shape)", "one = ADD_NOISE[self.noise](np.zeros_like(vectors[:1]), self.noise_scale, randomness)\n        return (vectors + one).reshape(minimisers.shape)", AUDIT),

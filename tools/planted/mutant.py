@@ -14,6 +14,7 @@ LAWS = (
     "privacy/test_exact_privacy_loss.py",
     "privacy/test_sensitivity.py",
 )
+SOFTMAX = ("privacy/test_softmax.py", "privacy/test_calibrated_noise.py")
 DEFECTS = ("privacy/test_known_defects.py", "privacy/test_contract.py")
 RELEASE = ("release/test_certificates.py", "release/test_release_file.py")
 ACCOUNTING = ("accounting",)

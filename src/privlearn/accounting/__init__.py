@@ -12,11 +12,20 @@ from privlearn.accounting.calibrate import (
 )
 from privlearn.accounting.compose import composed_delta, renyi_divergence
 from privlearn.accounting.conversions import renyi_delta, zcdp_delta, zcdp_order
-from privlearn.accounting.curves import Curve, GaussianCurve, GaussianObjectiveCurve, PureCurve
+from privlearn.accounting.curves import (
+    ONE_CORNER,
+    Corners,
+    Curve,
+    GaussianCurve,
+    GaussianObjectiveCurve,
+    PureCurve,
+)
 
 __all__ = [
     "MARGIN",
+    "ONE_CORNER",
     "STOPPED_PURE",
+    "Corners",
     "Curve",
     "GaussianCurve",
     "GaussianObjectiveCurve",

@@ -9,7 +9,7 @@ from scipy import stats
 
 from privlearn.accounting.compose import composed_delta
 from privlearn.accounting.conversions import zcdp_delta, zcdp_order
-from privlearn.accounting.curves import GaussianCurve, GaussianObjectiveCurve
+from privlearn.accounting.curves import Curve, GaussianCurve
 from privlearn.errors import InvalidParameter
 
 MARGIN = 2.0**-30
@@ -21,23 +21,19 @@ LEAST_COMPOSED_DELTA = 1e-30
 
 
 def gaussian_ratio(
-    epsilon: float, delta: float, *, slack: float = 0.0, times: int = 1, free_directions: int = 0
+    epsilon: float, delta: float, *, times: int = 1, curve: Callable[[float], Curve] = GaussianCurve
 ) -> float:
     """Largest sensitivity / standard deviation with which Gaussian noise is (epsilon, delta)-private.
 
-    With ``slack`` and ``free_directions`` it is the noise of objective perturbation (`GaussianObjectiveCurve`), with
-    ``times`` that of several runs with independent noise. Without any it is the calibration of Balle and Wang (2018).
+    ``curve`` makes the privacy curve of a ratio, here that of Balle and Wang (2018), elsewhere that of objective
+    perturbation (`GaussianObjectiveCurve`); ``times`` is the number of runs with independent noise.
     """
     if times > 1 and delta < LEAST_COMPOSED_DELTA:
         raise InvalidParameter(
             f"several classes need a delta of at least {LEAST_COMPOSED_DELTA:g}: ask for a larger one"
         )
     epsilon, delta = epsilon * (1.0 - MARGIN), delta * (1.0 - MARGIN)
-    return largest(
-        lambda ratio: (
-            composed_delta(GaussianObjectiveCurve(ratio, slack, free_directions), times, epsilon) <= delta
-        )
-    )
+    return largest(lambda ratio: composed_delta(curve(ratio), times, epsilon) <= delta)
 
 
 def gaussian_delta(ratio: float, epsilon: float) -> float:

@@ -125,6 +125,46 @@ class FreeGaussianCurve:
         return GaussianCurve(self.ratio).reach(order)
 
 
+Corners = tuple[tuple[int, float], ...]
+"""Where one person's change of the gradients may end: how many corners, and how far from 0 over the farthest."""
+
+ONE_CORNER: Corners = ((1, 1.0),)
+
+
+@dataclass(frozen=True)
+class SummedCurve:
+    """The largest of several losses: deltas add up, to no more than 1. A part is how many, their curve, and its shift.
+
+    Cut at 1 it is a bound, but not convex there; composition needs no more.
+    """
+
+    parts: tuple[tuple[int, GaussianCurve | FreeGaussianCurve, float], ...]
+
+    def delta(self, epsilon: ArrayLike) -> Any:
+        at = np.asarray(epsilon, dtype=float)
+        return np.minimum(sum(count * curve.delta(at - shift) for count, curve, shift in self.parts), 1.0)
+
+    def log_delta(self, epsilon: ArrayLike) -> Any:
+        at = np.asarray(epsilon, dtype=float)
+        logs = [
+            math.log(count)
+            + np.where(at < shift, _log_left(curve, at - shift), _log_right(curve, at - shift))
+            for count, curve, shift in self.parts
+        ]
+        return np.minimum(np.logaddexp.reduce(logs), 0.0)
+
+    def reach(self, order: float = 0.0) -> float:
+        return max(shift + curve.reach(order) for _, curve, shift in self.parts)
+
+
+def _log_right(curve: GaussianCurve | FreeGaussianCurve, at: Array) -> Any:
+    return curve.log_delta(np.maximum(at, 0.0))
+
+
+def _log_left(curve: GaussianCurve | FreeGaussianCurve, at: Array) -> Any:
+    return log_or_minus_infinity(curve.delta(np.minimum(at, 0.0)))
+
+
 @dataclass(frozen=True)
 class GaussianObjectiveCurve:
     """Gaussian objective perturbation: ``delta = Gaussian(epsilon - slack)`` for a monotone margin loss.
@@ -132,11 +172,17 @@ class GaussianObjectiveCurve:
     Proven in docs/theory/objective.md for epsilon >= slack; below -slack it follows because the bound holds in both
     directions, and between the two by the chord, since a privacy curve is convex in exp(epsilon). A loss that is not
     monotone leaves the sign of a record's gradient open: ``free_directions`` is then 1 (zero_out) or 2 (replace_one).
+    The softmax loss has several ``corners``, whose deltas add up (docs/theory/softmax.md).
+
+    ``beside`` is the ratio of a second Gaussian noise whose shift may depend on what the first led to: that of the
+    solver's tolerance.
     """
 
     ratio: float
     slack: float
     free_directions: int = 0
+    corners: Corners = ONE_CORNER
+    beside: float = 0.0
 
     def delta(self, epsilon: ArrayLike) -> Any:
         at = np.asarray(epsilon, dtype=float)
@@ -153,11 +199,20 @@ class GaussianObjectiveCurve:
         )
 
     @property
-    def _core(self) -> GaussianCurve | FreeGaussianCurve:
+    def _core(self) -> GaussianCurve | FreeGaussianCurve | SummedCurve:
+        if not self.beside and self.corners == ONE_CORNER:
+            return self._from_corner(1.0)
+        parts = tuple((count, self._from_corner(length), 0.0) for count, length in self.corners)
+        if not self.beside:
+            return SummedCurve(parts)
+        # At the corner 0, which costs nothing otherwise, the second noise is alone.
+        alone = self.ratio**2 / 2.0 if self.free_directions else 0.0
+        return SummedCurve((*parts, (1, GaussianCurve(self.beside), alone)))
+
+    def _from_corner(self, length: float) -> GaussianCurve | FreeGaussianCurve:
+        ratio = math.hypot(length * self.ratio, self.beside)
         return (
-            FreeGaussianCurve(self.ratio, self.free_directions)
-            if self.free_directions
-            else GaussianCurve(self.ratio)
+            FreeGaussianCurve(ratio, self.free_directions) if self.free_directions else GaussianCurve(ratio)
         )
 
     def _chord(self, at: Array) -> Any:

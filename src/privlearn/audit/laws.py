@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 
 from privlearn.accounting import PureCurve
 from privlearn.arrays import Array
+from privlearn.audit import several_classes
 from privlearn.audit.empirical import Finding, judged
 from privlearn.audit.neighbours import Pair, Records, worst_pairs
 from privlearn.erm.problem import Problem
@@ -41,11 +42,17 @@ class Grid:
         """The minimisers that noise in the objective, within so many deviations, can lead to."""
         kappa = mechanism.task.total * mechanism.effective_regularization
         half = (deviations * mechanism.noise_scale + records * mechanism.task.loss.lipschitz) / kappa
-        return cls.around(np.zeros(mechanism.task.dimension), half, count)
+        if mechanism.task.classes != 3 or mechanism.noise != "gaussian":
+            return cls.around(np.zeros(mechanism.task.dimension), half, count)
+        plane = cls.around(np.zeros(2), half, count)
+        across = math.sqrt(2.0 * math.pi) * mechanism.noise_scale / kappa  # of the normal law of their sum
+        return cls(several_classes.plane_of_three(plane.points), plane.cell * across)
 
 
 def solve(task: Any, records: Records, regularization: float, linear: Array | None = None) -> Array:
     """The minimiser on these records, as every estimator computes it."""
+    if task.classes:
+        return several_classes.minimiser(task, records.rows, records.offsets, regularization, linear)
     problem = Problem(
         records.rows,
         np.ones(len(records.rows)),
@@ -60,15 +67,20 @@ def solve(task: Any, records: Records, regularization: float, linear: Array | No
 
 def gradient_sum(task: Any, records: Records, points: Array) -> Array:
     """Sum over the records of the gradients at each of the points, the regularization left out."""
+    if task.classes:
+        return several_classes.gradients(task.classes, records.rows, records.offsets, points)
     margins = points @ records.rows.T - records.offsets
     return np.asarray(task.loss.derivative(margins) @ records.rows)
 
 
 def log_jacobian(task: Any, records: Records, points: Array, regularization: float) -> Array:
     """log det(sum of curvatures + N Lambda I) at each of the points."""
+    ridge = task.total * regularization * np.eye(points.shape[1])
+    if task.classes:
+        of_classes = several_classes.hessians(task.classes, records.rows, points) + ridge
+        return np.asarray(np.linalg.slogdet(of_classes)[1])
     margins = points @ records.rows.T - records.offsets
     outer = np.einsum("ij,ik->ijk", records.rows, records.rows)
-    ridge = task.total * regularization * np.eye(points.shape[1])
     hessians = np.einsum("pi,ijk->pjk", task.loss.curvature(margins), outer) + ridge
     return np.asarray(np.log(hessians[:, 0, 0]) if points.shape[1] == 1 else np.linalg.slogdet(hessians)[1])
 
@@ -130,9 +142,14 @@ def objective_laws(mechanism: Any, pair: Pair, grid: Grid) -> LawPair:
 
 
 def exact_laws(mechanism: Any, pair: Pair, points: Array | None = None) -> LawPair:
-    """What leaves on the two data sets; in one or two dimensions (of coefficients, or of answers)."""
+    """What leaves on the two data sets; in one or two dimensions (of coefficients, or of answers).
+
+    Or of three classes on a line.
+    """
     pure = mechanism.noise != "gaussian"
-    count, deviations = {1: (20_001, 40.0 if pure else 9.0), 2: (401, 16.0 if pure else 6.0)}[
+    sizes = {1: (20_001, 40.0 if pure else 9.0), 2: (401, 16.0 if pure else 6.0)}
+    sizes[3] = (41, 10.0) if pure else (201, 6.0)  # three classes on a line
+    count, deviations = sizes[
         len(points) if mechanism.perturbs == "answers" and points is not None else mechanism.task.dimension
     ]
     if mechanism.perturbs == "objective":

@@ -18,7 +18,7 @@ from privlearn.audit.neighbours import Pair, Records, worst_pairs
 from privlearn.audit.replay import RecordsOracle, check_replay
 from privlearn.audit.samplers import LEVEL, judge_p_values, noise_p_values
 from privlearn.audit.whole_runs import WHOLE_RUNS, WholeRun, check_whole_run, judge_certificate
-from privlearn.erm.losses import Huber, HuberHinge, Logistic
+from privlearn.erm.losses import Huber, HuberHinge, Logistic, Multinomial
 from privlearn.errors import InvalidParameter, VerificationError, shown
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
@@ -121,7 +121,8 @@ def audit_case(case: Case, *, runs: int, confidence: float, seed: int) -> Iterat
     mechanism, promise = case.mechanism, case.mechanism.guarantee
     yield judge_certificate(mechanism.spends(), promise)
     yield from check_replay(mechanism, points=case.points, seed=seed)
-    exact = mechanism.task.problems == 1 and mechanism.task.dimension <= 2
+    most = 3 if mechanism.perturbs == "objective" else 2
+    exact = mechanism.task.problems == 1 and mechanism.task.dimension <= most
     if exact:
         yield from check_curve(mechanism, case.points)
     randomness = SeededRandomness(seed + 1)
@@ -146,7 +147,7 @@ def _released_noise(mechanism: Any, randomness: Randomness, runs: int) -> Findin
     task, scale, count = mechanism.task, mechanism.noise_scale, runs
     if mechanism.perturbs == "objective":  # which solves in every run
         scale, count = scale / (task.total * mechanism.effective_regularization), max(100, runs // 5)
-    silent = Records.of(np.zeros((1, task.dimension)))
+    silent = Records.of(np.zeros((1, task.dimension // max(task.classes, 1))))
     sample = released(mechanism, silent, randomness, count).reshape(-1, task.problems, task.dimension)
     p_values = {
         f"{what} of problem {k}": p
@@ -179,8 +180,10 @@ def _most_telling_pair(mechanism: Any, points: Array | None) -> Pair:
 def _tasks(kind: Any, neighbours: Any) -> Iterator[tuple[str, Task, Array | None, bool]]:
     """Tiny tasks: description, facts, public points, and whether to sample from them."""
 
-    def task(loss: Any, total: int, dimension: int, problems: int, regularization: float) -> Task:
-        return Task(loss, total, dimension, problems, regularization, 1e-10, neighbours)
+    def task(
+        loss: Any, total: int, dimension: int, problems: int, regularization: float, classes: int = 0
+    ) -> Task:
+        return Task(loss, total, dimension, problems, regularization, 1e-10, neighbours, classes=classes)
 
     if kind.answers_questions:
         points = ANSWERED if kind.perturbs == "answers" else NET
@@ -190,7 +193,8 @@ def _tasks(kind: Any, neighbours: Any) -> Iterator[tuple[str, Task, Array | None
     yield "on a line, logistic, weak regularization", task(Logistic(), 3, 1, 1, 0.2), None, False
     yield "on a line, residuals", task(Huber(0.2), 3, 1, 1, 3.0), None, False
     yield "in the plane, Huber hinge", task(HuberHinge(), 5, 2, 1, 50.0), None, False
-    yield "three classes", task(HuberHinge(), 20, 3, 3, 1.0), None, False
+    yield "three classes, each against the rest", task(HuberHinge(), 20, 3, 3, 1.0), None, False
+    yield "three classes, softmax", task(Multinomial(), 3, 3, 1, 0.2, classes=3), None, False
 
 
 def _pure(guarantee: Guarantee) -> Guarantee:

@@ -17,6 +17,8 @@ LONGEST = 1.0 - 1e-12  # norm of a record that rounding must not make longer tha
 class Records:
     """Those that are not silent: rows x (times the label's sign for a margin loss), and what regression subtracts.
 
+    For the softmax loss the second are the numbers of the records' classes.
+
     A record of zeros has a constant loss: it is a deleted one, and is not listed where one that is not there is not
     counted either.
     """
@@ -42,6 +44,8 @@ def worst_pairs(task: Task) -> list[Pair]:
     """Neighbours under the task's relation, in its dimension; at most as many records as it has."""
     if task.loss.sees == "residual":
         pairs = _residual_pairs(task)
+    elif task.classes:
+        pairs = _class_pairs(task)
     else:
         pairs = _line_pairs(task) if task.dimension == 1 else _plane_pairs(task)
     if task.relation.count_is_public:
@@ -91,7 +95,23 @@ def _residual_pairs(task: Task) -> list[Pair]:
     silent, flipped = (0.0, 0.0), (1.0, -1.0)
     silenced = [((1.0, 1.0), silent), ((1.0, 0.0), silent), ((-0.5, 0.2), silent)]
     replaced = [((1.0, 1.0), flipped), ((1.0, 0.0), flipped), ((1.0, 0.05), (1.0, -0.05))]
-    changed = replaced if task.relation.replaces else silenced
+    return _pairs_of_two(replaced if task.relation.replaces else silenced, others, task)
+
+
+def _class_pairs(task: Task) -> list[Pair]:
+    """Of the softmax loss on a line: rows and the numbers of their classes."""
+    others = [[(0.0, 0.0)], [(1.0, 1.0), (-1.0, 2.0)], [(-1.0, 0.0), (-1.0, 0.0)]]
+    silent = (0.0, 0.0)
+    silenced = [((1.0, 0.0), silent), ((-0.5, 2.0), silent)]
+    replaced = [((1.0, 0.0), (-1.0, 0.0)), ((1.0, 0.0), (1.0, 1.0)), ((1.0, 0.0), (-1.0, 1.0))]
+    return _pairs_of_two(replaced if task.relation.replaces else silenced, others, task)
+
+
+Two = tuple[float, float]
+
+
+def _pairs_of_two(changed: list[tuple[Two, Two]], others: list[list[Two]], task: Task) -> list[Pair]:
+    """On a line: a row and what belongs to it."""
     pairs = []
     for (one, other), rest in itertools.product(changed, others):
         kept = rest[: task.total - 1]

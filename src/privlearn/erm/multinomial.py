@@ -6,18 +6,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.erm.certifiable import Rounding, gamma
+from privlearn.erm.certifiable import UNDERFLOW, Rounding, gamma
 from privlearn.erm.descent import descend
 from privlearn.erm.losses import Multinomial
 from privlearn.erm.newton import ConjugateGradients
-from privlearn.erm.objective import Point
+from privlearn.erm.objective import Point, ridge_value
 from privlearn.erm.problem import (
     Features,
     Progress,
@@ -25,11 +26,15 @@ from privlearn.erm.problem import (
     Solution,
     check_features,
     check_row_weights,
+    check_vector,
     column_squares,
     pairwise_sum,
     row_products,
 )
 from privlearn.errors import InvalidParameter, check_positive
+
+MOST_COLUMNS = 3000
+"""Up to which a matrix of the columns' square, and its eigenvectors, cost less than the passes over rows they save."""
 
 
 def minimise_multinomial(
@@ -40,6 +45,7 @@ def minimise_multinomial(
     regularization: float,
     total: int,
     row_weights: Array | None = None,
+    linear: Array | None = None,
     norm_bound: float = 1.0,
     tolerance: float = 1e-10,
     progress: Progress | None = None,
@@ -55,6 +61,8 @@ def minimise_multinomial(
     n_classes : int
     regularization, total, row_weights, norm_bound
         As in `Problem`.
+    linear : array of shape (n_classes, d), optional
+        The perturbation of objective perturbation, already divided by N; zero by default.
 
     Returns
     -------
@@ -73,8 +81,10 @@ def minimise_multinomial(
     _check_labels(labels, n_classes, features.shape[0])
     rows = Rows(features, norm_bound)
     weights = np.ones(rows.count) if row_weights is None else row_weights
-    objective = _Softmax(rows, labels, n_classes, regularization, weights / total, norm_bound)
     start = np.zeros(n_classes * rows.dimension)
+    tilt = start if linear is None else linear.ravel()
+    check_vector("linear", tilt, len(start))
+    objective = _Softmax(rows, labels, n_classes, regularization, weights / total, norm_bound, tilt)
     found = descend(objective, ConjugateGradients(objective), start, tolerance, progress)
     coefficients = found.coefficients.reshape(n_classes, rows.dimension)
     return Solution(coefficients, found.gradient_norm, found.distance, found.iterations)
@@ -91,11 +101,12 @@ class _Softmax:
         regularization: float,
         scales: Array,
         norm_bound: float,
+        linear: Array,
     ) -> None:
         self.rows, self.labels, self.scales = rows, labels, scales
         self.regularization = regularization
         self.norm_bound = norm_bound
-        self.linear: Array = np.zeros(n_classes * rows.dimension)
+        self.linear = linear
         self._shape = (n_classes, rows.dimension)
         self._rounding = Rounding(
             loss=Multinomial(),
@@ -104,7 +115,7 @@ class _Softmax:
             chain=rows.chain,
             mass=float(np.sum(scales)),
             norm_bound=norm_bound,
-            linear_norm=0.0,
+            linear_norm=float(np.linalg.norm(linear)),
             largest_offset=0.0,
             classes=n_classes,
         )
@@ -113,7 +124,7 @@ class _Softmax:
         """Value, gradient and margins (n, K), in one pass over the rows."""
         matrix = coefficients.reshape(self._shape)
         margins = np.empty((self.rows.count, self._shape[0]))
-        values = [0.5 * self.regularization * float(coefficients @ coefficients)]
+        values = [ridge_value(self.regularization, self.linear, coefficients)]
 
         def gradients() -> Iterator[Array]:
             for rows, block in self.rows:
@@ -123,7 +134,7 @@ class _Softmax:
                 yield (block.T @ (self.scales[rows, np.newaxis] * residuals)).T
 
         gradient = pairwise_sum(gradients(), self._shape).ravel()
-        gradient += self.regularization * coefficients
+        gradient += self.regularization * coefficients + self.linear
         return Point(coefficients, margins, sum(values), gradient, float(np.linalg.norm(gradient)))
 
     def _losses(self, margins: Array, rows: slice) -> tuple[Array, Array]:
@@ -160,7 +171,34 @@ class _Softmax:
             product += (block.T @ (self.scales[rows, np.newaxis] * moved)).T
         return product.ravel()
 
-    def hessian_diagonal(self, curvatures: Array) -> Array:
+    def preconditioner(self, curvatures: Array) -> Callable[[Array], Array]:
+        """Where columns are few, the inverse of ``mean of (diag(p) - p p') (x) mean of x x' + Lambda I``.
+
+        It would be the Hessian's if a row said nothing about its probabilities.
+        """
+        if self.rows.dimension > MOST_COLUMNS:
+            diagonal = self._hessian_diagonal(curvatures)
+            return lambda vector: vector / diagonal
+        weighted = self.scales[:, np.newaxis] * curvatures
+        mean = np.diag(weighted.sum(axis=0)) - weighted.T @ curvatures
+        sizes, classes = np.linalg.eigh(mean)
+        lengths, columns = self._spectrum
+        strengths = np.maximum(np.outer(sizes, lengths), 0.0) + self.regularization
+
+        def apply(vector: Array) -> Array:
+            turned = classes.T @ vector.reshape(self._shape) @ columns / strengths
+            return np.ravel(classes @ turned @ columns.T)
+
+        return apply
+
+    @cached_property
+    def _spectrum(self) -> tuple[Array, Array]:
+        """Eigenvalues and eigenvectors of the rows' mean second moments."""
+        gram = self.rows.gram(self.scales / max(float(np.sum(self.scales)), UNDERFLOW), np.float32)
+        lengths, columns = np.linalg.eigh(gram)
+        return np.maximum(lengths, 0.0), columns
+
+    def _hessian_diagonal(self, curvatures: Array) -> Array:
         diagonal = np.full(self._shape, self.regularization)
         for rows, block in self.rows:
             spread = self.scales[rows, np.newaxis] * curvatures[rows] * (1.0 - curvatures[rows])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -30,11 +31,13 @@ class Curved(Protocol):
 
     def hessian_product(self, curvatures: Array, vector: Array) -> Array: ...
 
-    def hessian_diagonal(self, curvatures: Array) -> Array: ...
+    def preconditioner(self, curvatures: Array) -> Callable[[Array], Array]:
+        """Multiplication by something near the Hessian's inverse, positive definite."""
+        ...
 
 
 class ConjugateGradients:
-    """Truncated Newton directions (see `descent.Directions`), preconditioned by the Hessian's diagonal."""
+    """Truncated Newton directions (see `descent.Directions`), preconditioned as the objective knows best."""
 
     def __init__(self, objective: Curved) -> None:
         self._objective = objective
@@ -46,10 +49,10 @@ class ConjugateGradients:
             curvatures = self._objective.curvatures(point)
         else:
             curvatures = self._objective.curvatures_between(self._jumped_from, point)
-        diagonal = self._objective.hessian_diagonal(curvatures)
+        precondition = self._objective.preconditioner(curvatures)
         direction = np.zeros_like(point.gradient)
         residual = -point.gradient
-        scaled = residual / diagonal
+        scaled = precondition(residual)
         search, energy = scaled.copy(), float(residual @ scaled)
         target = self._precision * point.norm
         for _ in range(MAX_PRODUCTS):
@@ -59,7 +62,7 @@ class ConjugateGradients:
             residual -= length * product
             if float(np.linalg.norm(residual)) <= target:
                 break
-            scaled = residual / diagonal
+            scaled = precondition(residual)
             energy, previous = float(residual @ scaled), energy
             search = scaled + (energy / previous) * search
         return direction

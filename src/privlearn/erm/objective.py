@@ -5,7 +5,7 @@ The bound is derived in docs/theory/solver.md, section "Rounding"; the letters t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,8 +70,7 @@ class Objective:
 
     def ridge(self, coefficients: Array) -> float:
         """The part of the value that does not read the rows."""
-        square = float(coefficients @ coefficients)
-        return 0.5 * self.regularization * square + float(self.linear @ coefficients)
+        return ridge_value(self.regularization, self.linear, coefficients)
 
     def curvatures(self, point: Point) -> Array:
         """The weight of each row in the Hessian, ``sum_i curvature_i x_i x_i' + Lambda I``."""
@@ -94,11 +93,12 @@ class Objective:
             product += block.T @ (curvatures[rows] * (block @ vector))
         return product
 
-    def hessian_diagonal(self, curvatures: Array) -> Array:
+    def preconditioner(self, curvatures: Array) -> Callable[[Array], Array]:
+        """Division by the Hessian's diagonal."""
         diagonal = np.full(self.rows.dimension, self.regularization)
         for rows, block in self.rows:
             diagonal += column_squares(block, curvatures[rows])
-        return diagonal
+        return lambda vector: vector / diagonal
 
     def data_slope(self, margins: Array, change: Array) -> tuple[float, float]:
         """First and second derivative of the data's part of the value along ``change`` of the margins."""
@@ -113,3 +113,8 @@ class Objective:
     def rounding(self, point: Point) -> float:
         """Upper bound on |computed gradient - exact gradient|."""
         return self._rounding.bound(float(np.linalg.norm(point.coefficients)))
+
+
+def ridge_value(regularization: float, linear: Array, coefficients: Array) -> float:
+    """``(Lambda/2) |w|^2 + <linear, w>``."""
+    return 0.5 * regularization * float(coefficients @ coefficients) + float(linear @ coefficients)

@@ -17,7 +17,7 @@ from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.goal import Places, TrainingRows
 from privlearn.estimators.learner import ReleasingLearner
 from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.plan import centring_that_pays, plan_mechanism
+from privlearn.estimators.plan import asked_tolerance, centring_that_pays, plan_mechanism
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Budget, Charge
 from privlearn.ledger.composition import Cost
@@ -50,7 +50,8 @@ class Fitting:
     def task(self) -> Task:
         """Public facts; the regularization is still a placeholder."""
         estimator = self.estimator
-        return estimator.task_of(self.rows, self.rows.dimension, estimator.tolerance, estimator.neighbours)
+        tolerance = asked_tolerance(estimator.tolerance)
+        return estimator.task_of(self.rows, self.rows.dimension, tolerance, estimator.neighbours)
 
     def plan(self, guarantee: Guarantee) -> ReleaseMechanism:
         """The calibrated mechanism; it looks at public facts only."""
@@ -91,7 +92,7 @@ class Fitting:
 
     def model(self, coefficients: Array) -> Model:
         """What is released."""
-        return self.rows.model(coefficients, self.estimator.chosen_loss())
+        return self.rows.model(coefficients, self.estimator.loss_for(self.rows.goal))
 
     def centred(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Fitting:
         """Touch the data: the same work on the rows that the mechanism learns from, with their centre released."""

@@ -51,6 +51,10 @@ class Learner(BaseEstimator, ABC):
     def chosen_loss(self) -> LossFacts:
         """Public: the loss asked for, one of the listed."""
 
+    def loss_for(self, goal: Goal) -> LossFacts:
+        """Public: the same, once it is known what is to be learnt."""
+        return self.chosen_loss()
+
     def read_rows(self, X: Any, y: Any, private: bool) -> TrainingRows:
         """Touch the data: rows encoded by what is declared public, each with its weight.
 
@@ -107,7 +111,7 @@ class Learner(BaseEstimator, ABC):
 
     def task_of(self, rows: TrainingRows, features: int, tolerance: float, neighbours: str) -> Task:
         """Public facts; the regularization is still a placeholder."""
-        loss = self.chosen_loss()
+        loss = self.loss_for(rows.goal)
         problems, dimension = rows.goal.shape(features, loss)
         return Task(
             loss=loss,
@@ -120,6 +124,7 @@ class Learner(BaseEstimator, ABC):
             weight_bound=rows.goal.weight_bound,
             rows_per_person=rows.rows_per_person,
             averaged=rows.person_weights is not None,
+            classes=dimension // features if loss.sees == "classes" else 0,
         )
 
 
@@ -134,7 +139,7 @@ class ReleasingLearner(Learner):
     noise: str
     calibration: str
     centre: str | bool = False
-    tolerance: float
+    tolerance: str | float
     ledger: Budget | None
     accept_weak_privacy: bool
     progress: Progress | None

@@ -12,9 +12,9 @@ from privlearn.arrays import Array
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.schema.schema import Schema
-from privlearn.erm.losses import LossFacts
+from privlearn.erm.losses import LossFacts, Multinomial
 from privlearn.estimators.base import PrivateLinearModel
-from privlearn.estimators.goal import Progress, TrainingRows
+from privlearn.estimators.goal import ClassGoal, Goal, Progress, TrainingRows
 from privlearn.estimators.inputs import ClassLearner
 from privlearn.estimators.scikit_learn import ClassifierMixin
 from privlearn.ledger.charge import Budget
@@ -26,7 +26,7 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
     """A linear classifier of which only a differentially private result is kept.
 
     The objective is J(w) = (1/n) sum loss(y <w, x>) + (regularization/2) |w|^2 over features encoded to norm at most 1;
-    the intercept is one of them. More than two classes are learnt one against the rest, with independent noise.
+    the intercept is one of them. More than two classes are learnt together, by the softmax loss.
 
     Parameters
     ----------
@@ -46,7 +46,8 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
     classes : sequence, optional
         Public list of the labels; of two, the second is the positive one.
     loss : str or Loss, optional
-        The classifier's first loss by default.
+        The classifier's first loss by default, ``"multinomial"`` (softmax) for three classes and more. A margin loss
+        that is named, or a paper's calibration, learns those one against the rest, with independent noise.
     mechanism : {"auto", "objective", "output"}, default="auto"
         Where the noise goes; ``"auto"`` is objective perturbation wherever its theorem holds.
     noise : {"auto", "gaussian", "norm_gamma", "laplace"}, default="auto"
@@ -61,9 +62,10 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
     centre : {"auto", True, False}, default="auto"
         Whether to release a noisy mean and radius of the rows first and to learn from what varies around it: part of
         the same promise. ``"auto"`` is yes for dense rows and Gaussian noise wherever public numbers say that it pays.
-    tolerance : float, default=1e-10
-        Gradient norm the solver must certify; it is inside the guarantee. Where some table could not reach it, the
-        least that every table can is taken instead, and the certificate says so.
+    tolerance : "auto" or float, default="auto"
+        Gradient norm the solver must certify; it is inside the guarantee, and a little noise pays for it. ``"auto"``
+        keeps that below a few per cent of the mechanism's own; a number at which it would be felt is refused. Where
+        some table could not reach it, the least that every table can is taken instead, and the certificate says so.
     ledger : Ledger, optional
         Budget to charge before the data is used. Without one nothing is recorded, and the first `fit` says so.
     accept_weak_privacy : bool, default=False
@@ -107,7 +109,7 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
         class_weight: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         centre: str | bool = "auto",
-        tolerance: float = 1e-10,
+        tolerance: str | float = "auto",
         ledger: Budget | None = None,
         accept_weak_privacy: bool = False,
         progress: Progress | None = None,
@@ -133,6 +135,12 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
     def _read(self, X: Any, y: Any, private: bool) -> TrainingRows:
         return self._read_classes(X, y, private)
 
+    def loss_for(self, goal: Goal) -> LossFacts:
+        """Public: softmax for three classes and more, unless a loss, or a paper's mechanism, was asked for."""
+        several = isinstance(goal, ClassGoal) and len(goal.classes) > 2
+        ours = self.calibration == "tight" and self.mechanism in ("auto", "objective", "output")
+        return Multinomial() if several and ours and self.loss is None else self.chosen_loss()
+
     def publish(self, release: Release) -> None:
         super().publish(release)
         model = cast(LinearModel, release.model)
@@ -143,10 +151,10 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
 
 
 class PrivateLogisticRegression(PrivateLinearClassifier):
-    """Private logistic regression; ``loss="multinomial"`` learns all classes in one problem.
+    """Private logistic regression, of several classes in one problem.
 
-    All parameters and attributes are those of `PrivateLinearClassifier`; ``loss`` is ``"logistic"`` (default, one
-    against the rest) or ``"multinomial"`` (output perturbation; its noise does not grow with the number of classes).
+    All parameters and attributes are those of `PrivateLinearClassifier`; ``loss`` is ``"logistic"`` (default for two
+    classes; of more, each against the rest) or ``"multinomial"`` (default for more than two).
 
     Examples
     --------

@@ -49,7 +49,7 @@ class MemoryOracle(DataOracle, Centres):
 
     def minimise(self, linear: Array | None, regularization: float) -> Array:
         if self._task.loss.sees == "classes":
-            return self._minimise_together(regularization)
+            return self._minimise_together(linear, regularization)
         signs = self._rows.goal.signs
         return np.array(
             [
@@ -125,16 +125,18 @@ class MemoryOracle(DataOracle, Centres):
         progress = self._counted(number, len(signs))
         return minimise(problem, tolerance=task.tolerance, gap=task.gap, progress=progress).coefficients
 
-    def _minimise_together(self, regularization: float) -> Array:
+    def _minimise_together(self, linear: Array | None, regularization: float) -> Array:
         rows, goal = self._rows, cast(ClassGoal, self._rows.goal)
+        classes = len(goal.classes)
         return minimise_multinomial(
             rows.features,
             goal.labels,
-            len(goal.classes),
+            classes,
             regularization=regularization,
             total=rows.total,
             row_weights=rows.weights,
-            tolerance=self._within_reach(regularization, None).tolerance,
+            linear=None if linear is None else linear.reshape(classes, -1),
+            tolerance=self._within_reach(regularization, linear).tolerance,
             progress=self._counted(0, 1),
         ).coefficients
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
+from functools import partial
 
 from scipy.optimize import brentq
 
-from privlearn.accounting import gaussian_ratio
+from privlearn.accounting import GaussianObjectiveCurve, gaussian_ratio
 from privlearn.errors import InvalidParameter, shown
 from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, may_follow_centring, mechanisms_of
@@ -23,6 +24,7 @@ _PLAIN = 0.25  # N Lambda without noise
 _CLOSE = 0.05  # noise in the mean, relative to a row's bound, that hardly takes up any norm
 _USELESS = 1.0 / 3.0  # and with which the mean is not worth having
 _LEAST_FOR_MEAN, _MOST_FOR_MEAN, _FOR_COUNTS = 0.01, 0.1, 0.02  # shares of the squared ratio
+_LOG_ODDS = 2 / 3  # typical size of a coefficient, in log-odds, along each direction
 _SESSION_CLASSES = 2.5  # best of 1 to 5 on Adult, epsilon 0.1 to 4
 _SESSION_NUMBERS = (
     0.4  # about the best of 0.02 to 1.6 on two simulated tables and Adult's hours, 1000 and 4000 rows
@@ -41,6 +43,8 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
     k is sigma itself. sigma belongs to the epsilon that the Jacobian's slack, which falls as k grows, leaves over, so
     k solves an equation; and the slack never takes more than 45 % of epsilon.
 
+    The same of the softmax loss: k = sqrt(2) sigma / (tau (1 + log(K - 1))), see `_softmax_balance`.
+
     Output perturbation: the noise in a prediction is sigma / k whatever the dimension: k = (0.08 sigma sqrt(N))^(2/3),
     or, where few directions share the curvature and shrinkage costs less, sqrt(0.1 sigma N / d).
     Without noise k is 0.25 (in scikit-learn's terms C = 4), below which held-out error hardly moves.
@@ -50,6 +54,8 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
     if not guarantee.is_private:
         return _PLAIN / task.total
     balance = _output_balance if mechanism == "output" else _objective_balance
+    if task.classes and mechanism != "output":
+        balance = _softmax_balance
     return max(balance(task, guarantee, noise), _PLAIN) / task.total
 
 
@@ -100,13 +106,33 @@ def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
     return float(brentq(lambda strength: strength - wanted(strength), least, most, rtol=1e-6))
 
 
+def _softmax_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
+    """Where noise and shrinkage of a coefficient are equal, k = sigma / size.
+
+    Of scores over directions whose curvatures fall like a power, the noise adds up to about sigma^2 / k and the
+    shrinkage to k size^2. Two classes that differ by log-odds of size tau have coefficients of size tau / sqrt(2)
+    each. With K classes the same odds against K - 1 rivals need scores that differ by log(K - 1) more.
+    """
+    size = _LOG_ODDS * (1.0 + math.log(task.classes - 1)) / math.sqrt(2.0)
+
+    def wanted(strength: float) -> float:
+        slack = task.jacobian_slack(strength / task.total)
+        if noise != "gaussian":
+            return _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise) / size
+        curve = partial(GaussianObjectiveCurve, slack=slack, corners=task.corners)
+        ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta, curve=curve)
+        return task.gradient_sensitivity / ratio / size
+
+    least = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon)
+    most = wanted(least)
+    if most <= least:
+        return least
+    return float(brentq(lambda strength: strength - wanted(strength), least, most, rtol=1e-6))
+
+
 def _strength_of_slack(task: Task, slack: float) -> float:
     """The k at which the Jacobian of one problem costs this much epsilon."""
-    curvature = task.curvature_ratio(1.0 / task.total)
-    if task.averaged:
-        return curvature / slack
-    beyond_concern = 700.0  # and beyond what expm1 can hold
-    return curvature / math.expm1(min(slack / task.rows_per_person, beyond_concern))
+    return task.curvature_ratio(1.0 / task.total) / task.curvature_ratio_of(slack)
 
 
 def _noise_deviation(task: Task, epsilon: float, delta: float, noise: str) -> float:
@@ -179,7 +205,30 @@ def plan_mechanism(
     chosen = _choose_regularization(task, guarantee, kind, noise, regularization)
     task = dataclasses.replace(task, regularization=chosen)
     calibrated: ReleaseMechanism = kind.calibrate(task, guarantee, noise, calibration, points=points)
+    _refuse_felt_tolerance(task.tolerance, calibrated)
     return calibrated
+
+
+_FELT = 1 / 3  # of the mechanism's noise: with a third beside it, the whole is 5 % larger
+
+
+def asked_tolerance(asked: object) -> float:
+    """What a task takes: 0 leaves it to the mechanism."""
+    if isinstance(asked, str) and asked == "auto":
+        return 0.0
+    if not isinstance(asked, numbers.Real) or isinstance(asked, bool) or not 0 < float(asked) < float("inf"):
+        raise InvalidParameter(f"tolerance must be 'auto' or a finite number above 0, not {shown(asked)}")
+    return float(asked)
+
+
+def _refuse_felt_tolerance(asked: float, calibrated: ReleaseMechanism) -> None:
+    """A number that was asked for, not the least that rounding leaves, must not drown the model in its noise."""
+    share = calibrated.tolerance_share
+    if calibrated.task.tolerance == asked and share > _FELT:
+        raise InvalidParameter(
+            f"tolerance = {asked:g} is too loose: the noise that pays for it would be {share:.2g} times the "
+            f"mechanism's own. Take tolerance='auto', or at most {asked * _FELT / share:.1g}"
+        )
 
 
 def _own_noise(kind: Kind, noise: str, calibration: str) -> tuple[str, str]:

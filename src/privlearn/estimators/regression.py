@@ -90,7 +90,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
         calibration: str = "tight",
         regularization: str | float = "auto",
         fit_intercept: bool = True,
-        tolerance: float = 1e-10,
+        tolerance: str | float = "auto",
         ledger: Budget | None = None,
         accept_weak_privacy: bool = False,
         progress: Progress | None = None,

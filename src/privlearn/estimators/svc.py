@@ -22,8 +22,8 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
     Without ``public_points``: linear, or random Fourier features of the RBF, Laplacian or Cauchy kernel (the
     non-interactive way: the release works everywhere). With them: landmark features on those points, for any kernel
     (the semi-interactive way: the release works on points like them). The other parameters and the attributes are
-    those of `PrivateLinearClassifier`; ``loss`` is ``"huber_hinge"`` (default), ``"smoothed_hinge"`` or ``"hinge"``
-    (output perturbation only), or a `Loss` with another width.
+    those of `PrivateLinearClassifier`; ``loss`` is ``"huber_hinge"`` (default for two classes), ``"smoothed_hinge"``,
+    ``"hinge"`` (output perturbation only), a `Loss` with another width, or ``"multinomial"`` (default for more).
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
 
     @classmethod
     def _takes(cls, loss: type[LossFacts]) -> bool:
-        return loss.sees == "margin" and loss.link == "none"
+        return loss.sees == "classes" or (loss.sees == "margin" and loss.link == "none")
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         class_weight: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
         centre: str | bool = "auto",
-        tolerance: float = 1e-10,
+        tolerance: str | float = "auto",
         ledger: Budget | None = None,
         accept_weak_privacy: bool = False,
         progress: Progress | None = None,

@@ -8,6 +8,7 @@ they say about it; none of them asks for its name.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
@@ -165,6 +166,12 @@ class ReleaseMechanism(CoefficientMechanism):
         return self.task.solver_distance
 
     @property
+    def tolerance_share(self) -> float:
+        """What the solver's distance costs beside the mechanism's own noise; here it adds to what a person moves."""
+        smooth = math.isfinite(self.task.loss.smoothness)  # the hinge's gap is not for anybody to choose
+        return 2.0 * self.solver_distance / self.task.minimiser_sensitivity if smooth else 0.0
+
+    @property
     def noise_scales(self) -> tuple[float, ...]:
         """Of every draw of noise, in the order they are made."""
         return (self.noise_scale,)
@@ -187,7 +194,8 @@ def may_follow_centring(task: Task, kind: type[Mechanism], noise: str, calibrati
     """Whether a theorem covers such a mechanism on rows that were centred before."""
     if not (issubclass(kind, ReleaseMechanism) and kind.takes_centring):
         return False
-    return (noise, calibration) == ("gaussian", "tight") and task.free_directions == 0
+    proven = task.free_directions == 0 and task.problems == 1
+    return proven and (noise, calibration) == ("gaussian", "tight")
 
 
 MECHANISMS: dict[str, type[Mechanism]] = {}

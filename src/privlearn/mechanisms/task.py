@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from privlearn.accounting import ONE_CORNER, Corners
 from privlearn.erm.certifiable import (
     GAP_TOLERANCE,
     certified_distance,
@@ -19,6 +20,15 @@ from privlearn.erm.losses import LossFacts
 from privlearn.errors import InvalidParameter, check_positive, shown
 from privlearn.mechanisms.statistics.centring import Centring
 from privlearn.relation import Relation, relation_named
+
+FELT = 0.01
+"""Of what one person moves: a solver's distance below it is hardly felt where it adds to a sensitivity."""
+
+LOOSEST = 1e-8
+"""A tolerance that is left to the noise is no larger: it would save a step or two of the solver."""
+
+PLAIN_TOLERANCE = 1e-10
+"""Where there is no noise."""
 
 ANYTHING = 1e300
 """A tolerance that every point keeps."""
@@ -45,7 +55,8 @@ class Task:
     regularization : float
         As asked for; objective perturbation may raise it.
     tolerance : float
-        Gradient norm at which the solver stops; it refuses to return above it. `certifiable` raises it where needed.
+        Gradient norm at which the solver stops; it refuses to return above it. `certifiable` raises it where needed; 0
+        leaves it to the mechanism, whose noise says what is not felt.
     neighbours : {"replace_one", "zero_out", "add_remove"}
     weight_bound : float
         Largest class weight.
@@ -55,6 +66,8 @@ class Task:
         True if each person's rows are averaged into one record of weight 1.
     gap : float
         The same as ``tolerance`` for the hinge, which has no gradient: its duality gap.
+    classes : int
+        How many the softmax loss tells apart; 0 for losses of one score.
     centring : Centring, optional
         What was bought of the same records before, to move and scale the rows.
     """
@@ -70,6 +83,7 @@ class Task:
     rows_per_person: int = 1
     averaged: bool = False
     gap: float = GAP_TOLERANCE
+    classes: int = 0
     centring: Centring | None = None
 
     def __post_init__(self) -> None:
@@ -79,14 +93,26 @@ class Task:
                 raise InvalidParameter(
                     f"{name} must be a whole number of at least 1, not {shown(getattr(self, name))}"
                 )
+        if self.classes and (
+            self.classes < 2 or self.loss.sees != "classes" or self.dimension % self.classes
+        ):
+            raise InvalidParameter(
+                "classes must be at least two, each with as many coefficients as the others"
+            )
         check_positive(
             regularization=self.regularization,
-            tolerance=self.tolerance,
+            tolerance=self.tolerance or LOOSEST,
             weight_bound=self.weight_bound,
             gap=self.gap,
         )
 
-    def certifiable(self, *, regularization: float | None = None, linear_norm: float = 0.0) -> Task:
+    def certifiable(
+        self,
+        *,
+        regularization: float | None = None,
+        linear_norm: float = 0.0,
+        unfelt: float | None = None,
+    ) -> Task:
         """The same task with a tolerance that the solver reaches on every table: the one asked for, or the least such.
 
         It follows from public facts alone, before any row is looked at, so that no solver's failure can tell two
@@ -98,6 +124,9 @@ class Task:
             What the mechanism has raised the task's own to.
         linear_norm : float, default=0.0
             Bound on the linear term that the mechanism adds to J.
+        unfelt : float, optional
+            The tolerance to ask for if it was left to the mechanism; by default one that adds a hundredth to what one
+            person moves.
 
         Raises
         ------
@@ -107,7 +136,9 @@ class Task:
         strength = self.regularization if regularization is None else regularization
         if math.isinf(self.loss.smoothness):
             check_dimension(self.dimension)
-        found = self._reaching(strength, linear_norm, self.mass_bound)
+        unfelt = FELT * self.gradient_sensitivity / (2.0 * self.total) if unfelt is None else unfelt
+        asked = dataclasses.replace(self, tolerance=self.tolerance or min(max(unfelt, 0.0), LOOSEST))
+        found = asked._reaching(strength, linear_norm, self.mass_bound)
         if max(found.tolerance, found.gap) >= ANYTHING:
             raise InvalidParameter(
                 f"regularization = {strength:g} is too small: rounding errors would keep the solver from proving its "
@@ -168,29 +199,60 @@ class Task:
             self.loss, self.regularization, dimension=self.dimension, weight_bound=self.mass_bound
         )
 
+    @property
+    def curvature_rank(self) -> int:
+        """Rank of one record's Hessian: 1, and one less than the number of classes for the softmax loss."""
+        return max(self.classes - 1, 1)
+
     def curvature_ratio(self, regularization: float) -> float:
-        """q = c / (N Lambda): the most one record can add to a Jacobian eigenvalue, relative to the smallest."""
-        return self.loss.smoothness * self.weight_bound / (self.total * regularization)
+        """q: the trace of what one record adds to a Jacobian, over its smallest eigenvalue N Lambda.
+
+        That trace is at most c; for the softmax loss sum_k p_k (1 - p_k) <= 1 - 1/K.
+        """
+        trace = 1.0 - 1.0 / self.classes if self.classes else self.loss.smoothness
+        return trace * self.weight_bound / (self.total * regularization)
 
     def jacobian_slack(self, regularization: float) -> float:
         """Bound on the log-ratio of the Jacobian determinants of one problem on neighbouring data sets.
 
-        One record is a rank-one update: log(1 + q). A person with m rows: m such updates. A person whose rows are
-        averaged: any rank, but trace at most q, so log det(I + E) <= q.
+        One record is an update of rank r and trace q: at most r log(1 + q / r). A person with m rows: m such updates. A
+        person whose rows are averaged: any rank, but trace at most q, so log det(I + E) <= q.
         """
-        ratio = self.curvature_ratio(regularization)
-        return ratio if self.averaged else self.rows_per_person * math.log1p(ratio)
+        ratio, rank = self.curvature_ratio(regularization), self.curvature_rank
+        return ratio if self.averaged else self.rows_per_person * rank * math.log1p(ratio / rank)
+
+    def curvature_ratio_of(self, slack: float) -> float:
+        """The q of that slack: the inverse of `jacobian_slack`."""
+        rank, beyond_concern = self.curvature_rank, 700.0  # and beyond what expm1 can hold
+        share = min(slack / (self.rows_per_person * rank), beyond_concern)
+        return slack if self.averaged else rank * math.expm1(share)
 
     @property
     def free_directions(self) -> int | None:
-        """In how many directions a person's gradient may point either way; ``None`` if they are more than two.
+        """In how many directions a person's gradient may point either way; ``None`` if nobody knows.
 
-        0: it is a multiple of one known vector, with a known sign (a monotone margin loss). Where the sign is open, as
-        for a residual: 1 direction if a record is there or not, 2 if it is replaced. A person with several rows, or
-        the multinomial loss, has more.
+        0: it lies between known `corners` (a monotone margin loss, the softmax loss). Where the sign is open, as for a
+        residual: 1 direction if a record is there or not, 2 if it is replaced. A person with several rows, or the
+        softmax loss of an unknown number of classes, has more.
         """
-        if self.rows_per_person > 1 or self.averaged or self.loss.sees == "classes":
+        known = self.classes if self.loss.sees == "classes" else 1
+        if self.rows_per_person > 1 or self.averaged or not known:
             return None
-        if self.loss.monotone:
+        if self.loss.monotone or self.classes:
             return 0
         return self.relation.gradients
+
+    @property
+    def corners(self) -> Corners:
+        """Corners, 0 left out, of what holds every change of the gradients by one person (docs/theory/softmax.md).
+
+        A gradient of the softmax loss lies in a simplex with corners at 0 and, K - 1 times, at distance sqrt(2). Two
+        of them, of a record and of its replacement, make K^2 - 1 corners; at worst all of two classes but one point the
+        same way. Two classes have one direction, like a margin.
+        """
+        others = self.classes - 1
+        if others < 2:
+            return ONE_CORNER
+        if self.relation.gradients == 1:
+            return ((others, 1.0),)
+        return (others, 1.0), (others * (others - 1), math.sqrt(0.75)), (2 * others, 0.5)

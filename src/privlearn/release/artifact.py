@@ -143,6 +143,7 @@ def _check_agreement(model: Model, certificate: Certificate) -> None:
     agree = (
         fits
         and (task.problems == len(model.coefficients) or task.loss.sees == "classes")
+        and task.classes in (0, len(model.coefficients))
         and model.is_learnt_by(task.loss)
         and certificate.encoding == describe_encoding(model.encoder)
         and _is_centred_by(model.encoder, task.centring)

@@ -35,9 +35,14 @@ class Certificate(Certified):
     mechanism: ReleaseMechanism | SummedMechanism
 
     _subject: ClassVar[str] = "encoding"
-    _task_fields: ClassVar[tuple[str, ...]] = (
+    _fields: ClassVar[tuple[str, ...]] = (
         "total", "dimension", "problems", "regularization", "tolerance", "weight_bound", "rows_per_person", "averaged",
     )  # fmt: skip
+
+    @property
+    def _task_fields(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The number of classes where the theorem asks for it."""
+        return self._fields if not self.task.classes else (*self._fields, "classes")
 
     @property
     def _covers(self) -> str:  # type: ignore[override]

@@ -304,7 +304,10 @@ def read_task(record: Mapping[str, Any], guarantee: Guarantee, **fixed: Any) -> 
     loss = loss_from_dict(facts.pop("loss"))
     if "centring" in record:
         fixed["centring"] = centring_from_dict(record["centring"])
-    return Task(loss=loss, neighbours=guarantee.neighbours, **fixed, **facts)
+    task = Task(loss=loss, neighbours=guarantee.neighbours, **fixed, **facts)
+    if not task.tolerance:
+        raise VerificationError("no solver reaches a tolerance of 0")
+    return task
 
 
 def read_chosen(

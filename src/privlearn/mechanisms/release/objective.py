@@ -25,13 +25,19 @@ from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, register_mechanism
 from privlearn.mechanisms.noise import ADD_NOISE, GRID_BITS
 from privlearn.mechanisms.oracle import Minimises
-from privlearn.mechanisms.task import Task
+from privlearn.mechanisms.task import PLAIN_TOLERANCE, Task
 from privlearn.randomness import Randomness
 
 ROUNDED_UP = 1.01  # covers the rounding of the perturbation to its grid
 
 TOLERANCE_SHARE = 1e-2
-"""Share of epsilon and delta that pays for the solver's tolerance."""
+"""Share of epsilon that pays for the solver's tolerance where curves do not compose: pure noise, and RA12's."""
+
+BESIDE = 0.1
+"""The tolerance's ratio of sensitivity to noise over the objective's: it costs half a per cent more noise there."""
+
+FAINT = 0.03
+"""Of the noise in a typical score: what the tolerance's may be if it is left to us."""
 
 
 @register_mechanism
@@ -41,24 +47,29 @@ class ObjectivePerturbation(ReleaseMechanism):
 
     **Theorem** (CMS11 Theorem 2, RA12 Theorem 4.1, sharpened; docs/theory/objective.md). Let the loss be convex,
     |gradient of a record| <= L, its curvature at most c, and Lam = Lambda + D. One person moves the sum of gradients
-    by at most S = 2 L (L for zero_out) and the log-determinant of the Jacobian by at most s = log(1 + c / (N Lam)).
+    by at most S = 2 L (L for zero_out) and the log-determinant of the Jacobian by at most s = log(1 + c / (N Lam)); for
+    the softmax loss of k classes L = sqrt(2) and s = (k - 1) log(1 + 1 / (k N Lam)) (docs/theory/softmax.md).
     The exact minimiser of K problems, d coefficients each, costs
 
     - ``norm_gamma``, b of density exp(-|b| / scale): epsilon = K (S / scale + s).
     - ``gaussian``, b ~ N(0, scale^2 I), for a loss monotone in the margin: for each problem
       delta(epsilon) = HS(epsilon - s, S / scale), free of the dimension; K problems compose by their curves. A loss of
       residuals leaves a gradient's sign open: E max(0, 1 - exp(epsilon - s - m^2/2 - m X)) with m = S / scale and X the
-      norm of a standard normal vector in 1 (zero_out) or 2 (replace_one) dimensions.
+      norm of a standard normal vector in 1 (zero_out) or 2 (replace_one) dimensions. The softmax loss has k - 1 corners
+      (zero_out), whose deltas add up: (k - 1) HS(epsilon - s, S / scale); replace_one: (k - 1) (HS(epsilon - s, m)
+      + (k - 2) HS(epsilon - s, sqrt(3/4) m) + 2 HS(epsilon - s, m / 2)).
 
-    A centring of ratio r before it, for a monotone loss, makes m the root of m^2 + r^2 / K in each problem's curve
+    The solver returns a point within t = (tolerance + rounding of b) / Lam of the exact minimiser: a second noise
+    covers 2 t (after Iyengar et al. 2019). Gaussian, of ratio u = 2 t / its scale: each m above becomes
+    sqrt(m^2 + u^2), and HS(epsilon - s, u) is added, where a residual has HS(epsilon - s - m^2/2, u). Pure noise: 2 t
+    over its scale is added to epsilon.
+
+    A centring of ratio r before it, for one problem, is one more such noise: u becomes sqrt(u^2 + r^2)
     (docs/theory/centring.md).
-
-    The solver returns a point within t = (tolerance + rounding of b) / Lam of the exact minimiser: noise calibrated to
-    2 t at a hundredth of epsilon and delta covers it (Iyengar et al. 2019).
 
     **Calibrations**: ``tight`` as above, with D raised until s takes at most half of epsilon; ``cms11`` (norm_gamma)
     and ``ra12`` (gaussian) keep the papers' s = 2 log(1 + c / (N Lam)) and their rule for D, and ``ra12`` its
-    noise, which grows like sqrt(d).
+    noise, which grows like sqrt(d); there the second noise has a hundredth of epsilon and delta.
     """
 
     effective_regularization: float
@@ -89,30 +100,27 @@ class ObjectivePerturbation(ReleaseMechanism):
         """The least noise that keeps the promise; looks at public facts only."""
         cls.check_combination(noise, calibration)
         if not guarantee.is_private:
-            task = task.certifiable()
+            task = task.certifiable(unfelt=PLAIN_TOLERANCE)
             return cls(task, guarantee, noise, calibration, task.regularization, 0.0, 0.0)
         regularization = _raised_regularization(task, guarantee.epsilon, calibration)
         draft = cls(task, guarantee, noise, calibration, regularization, math.nan, math.nan)
-        draft = cls(task, guarantee, noise, calibration, regularization, draft._least_scale(), math.nan)
-        task = task.certifiable(regularization=regularization, linear_norm=draft._perturbation_bound)
-        draft = dataclasses.replace(draft, task=task)
-        return cls(
-            task,
-            guarantee,
-            noise,
-            calibration,
-            regularization,
-            draft.noise_scale,
-            draft._least_tolerance_scale(),
+        draft = dataclasses.replace(draft, noise_scale=draft._least_scale())
+        task = task.certifiable(
+            regularization=regularization,
+            linear_norm=draft._perturbation_bound,
+            unfelt=draft._unfelt_tolerance(),
         )
+        draft = dataclasses.replace(draft, task=task)
+        scale = draft.solver_distance * draft._tolerance_noise_per_distance()
+        return dataclasses.replace(draft, tolerance_noise_scale=scale)
 
     @classmethod
     def explain_refusal(cls, task: Task, noise: str) -> str | None:
         """Why the theorem does not cover this task; ``None`` if it does."""
         if not math.isfinite(task.loss.smoothness):
             return f"it needs a smooth loss, and the {task.loss.name} is not"
-        if task.loss.sees == "classes":
-            return f"it has no proof for the {task.loss.name} loss"
+        if task.loss.sees == "classes" and not task.classes:
+            return f"its proof for the {task.loss.name} loss needs the number of classes"
         if noise == "gaussian" and task.free_directions is None:
             return "its Gaussian noise is proven for tables with one row per person only"
         return None
@@ -130,11 +138,12 @@ class ObjectivePerturbation(ReleaseMechanism):
     @property
     def solver_distance(self) -> float:
         """t: how far the returned point may lie from the exact minimiser under the exact perturbation."""
-        spread = math.sqrt(self.task.dimension) * 2.0**-40
-        if self.noise == "norm_gamma":
-            spread = self.task.dimension * 2.0**-38
-        rounding = self.noise_scale * spread / self.task.total
-        return (self.task.tolerance + rounding) / self.effective_regularization
+        return (self.task.tolerance + self._grid_tolerance) / self.effective_regularization
+
+    @property
+    def tolerance_share(self) -> float:
+        """The tolerance's noise over that of the objective, in a typical score."""
+        return self.tolerance_noise_scale / self._typical_noise if self.guarantee.is_private else 0.0
 
     def spends(self) -> Guarantee:
         """The guarantee recomputed from the constants alone."""
@@ -145,15 +154,16 @@ class ObjectivePerturbation(ReleaseMechanism):
             main = task.gradient_sensitivity / self.noise_scale + self.slack
             tolerance = 2.0 * self.solver_distance / self.tolerance_noise_scale
             return Guarantee(task.problems * (main + tolerance), 0.0, task.neighbours)
-        delta = self._main_delta() + self._tolerance_delta()
+        delta = self._ra12_delta() if self.calibration == "ra12" else self._composed_delta()
         return Guarantee(self.guarantee.epsilon, delta, task.neighbours)
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of the given order that this release may cost."""
         if self.noise == "norm_gamma":
             return pure_renyi(self.spends().epsilon, order)
-        main = renyi_divergence(self._curve, order)
-        return self.task.problems * main + order * self._tolerance_ratio**2 / 2.0
+        task, beside = self.task, math.hypot(self._tolerance_ratio, self.task.centring_ratio)
+        alone = GaussianObjectiveCurve(self._ratio, self.slack, task.free_directions or 0, task.corners)
+        return task.problems * (renyi_divergence(alone, order) + order * beside**2 / 2.0)
 
     def run(self, oracle: Minimises, randomness: Randomness) -> Array:
         """Touch the data: solve the perturbed problems, add the tolerance's noise. What is returned may leave."""
@@ -162,7 +172,10 @@ class ObjectivePerturbation(ReleaseMechanism):
         nothing = np.zeros((self.task.problems, self.task.dimension))
         perturbation = ADD_NOISE[self.noise](nothing, self.noise_scale, randomness)
         minimisers = oracle.minimise(perturbation / self.task.total, self.effective_regularization)
-        return ADD_NOISE[self.noise](minimisers, self.tolerance_noise_scale, randomness)
+        # The softmax loss has a row per class, but is one problem with one noise vector.
+        vectors = minimisers.reshape(perturbation.shape)
+        noisy = ADD_NOISE[self.noise](vectors, self.tolerance_noise_scale, randomness)
+        return noisy.reshape(minimisers.shape)
 
     def constants(self) -> dict[str, Any]:
         """Every number the theorem speaks of, for the certificate."""
@@ -186,14 +199,38 @@ class ObjectivePerturbation(ReleaseMechanism):
         return ROUNDED_UP * longest * self.noise_scale / self.task.total
 
     @property
+    def _grid_tolerance(self) -> float:
+        """What rounding the perturbation to its grid adds to the gradient's norm."""
+        spread = math.sqrt(self.task.dimension) * 2.0**-40
+        if self.noise == "norm_gamma":
+            spread = self.task.dimension * 2.0**-38
+        return self.noise_scale * spread / self.task.total
+
+    @property
+    def _typical_noise(self) -> float:
+        """sigma / sqrt(k (k + N c)): the geometric mean of what b leaves where the data has no curvature, and all."""
+        flat = self.task.total * self.effective_regularization
+        steep = flat * (1.0 + self.task.curvature_ratio(self.effective_regularization) * self.task.total)
+        return self.noise_scale / math.sqrt(flat * steep)
+
+    def _unfelt_tolerance(self) -> float:
+        """The tolerance whose noise is `FAINT` beside the objective's."""
+        distance = FAINT * self._typical_noise / self._tolerance_noise_per_distance()
+        return distance * self.effective_regularization - self._grid_tolerance
+
+    @property
     def _main_epsilon(self) -> float:
         return self.guarantee.epsilon * (1.0 - TOLERANCE_SHARE)
 
-    @property
-    def _curve(self) -> GaussianObjectiveCurve:
-        centring = self.task.centring_ratio / math.sqrt(self.task.problems)
+    def _curve(self, ratio: float, beside: float) -> GaussianObjectiveCurve:
+        """Of one problem; ``beside`` is the ratio of the tolerance's noise."""
+        task = self.task
         return GaussianObjectiveCurve(
-            math.hypot(self._ratio, centring), self.slack, self.task.free_directions or 0
+            ratio,
+            self.slack,
+            task.free_directions or 0,
+            task.corners,
+            math.hypot(beside, task.centring_ratio),
         )
 
     @property
@@ -202,55 +239,53 @@ class ObjectivePerturbation(ReleaseMechanism):
 
     @property
     def _tolerance_ratio(self) -> float:
-        return self._joint_distance / self.tolerance_noise_scale + self._grid_ratio
-
-    @property
-    def _joint_distance(self) -> float:
-        return math.sqrt(self.task.problems) * 2.0 * self.solver_distance
+        """Of one problem's second noise, rounding to its grid included."""
+        return 2.0 * self.solver_distance / self.tolerance_noise_scale + self._grid_ratio
 
     @property
     def _grid_ratio(self) -> float:
-        return math.sqrt(self.task.problems * self.task.dimension) * 2.0**-GRID_BITS
+        return math.sqrt(self.task.dimension) * 2.0**-GRID_BITS
 
-    def _main_delta(self) -> float:
+    def _composed_delta(self) -> float:
+        curve = self._curve(self._ratio, self._tolerance_ratio)
+        epsilon = self.guarantee.epsilon * (1.0 - MARGIN)
+        return composed_delta(curve, self.task.problems, epsilon) / (1.0 - MARGIN)
+
+    def _ra12_delta(self) -> float:
         task = self.task
-        if self.calibration == "ra12":
-            sensitivity, epsilon = task.gradient_sensitivity, self._main_epsilon / task.problems - self.slack
-            radius = (2.0 * self.noise_scale**2 * epsilon - sensitivity**2) / (2.0 * sensitivity)
-            quantile = max(radius, 0.0) / self.noise_scale  # noise too small for any ball promises nothing
-            return task.problems * float(stats.chi2.sf(quantile**2, task.dimension))
-        return composed_delta(self._curve, task.problems, self._main_epsilon * (1.0 - MARGIN)) / (
-            1.0 - MARGIN
-        )
-
-    def _tolerance_delta(self) -> float:
-        epsilon = self.guarantee.epsilon * TOLERANCE_SHARE
-        return gaussian_delta(self._tolerance_ratio, epsilon)
+        sensitivity, epsilon = task.gradient_sensitivity, self._main_epsilon / task.problems - self.slack
+        radius = (2.0 * self.noise_scale**2 * epsilon - sensitivity**2) / (2.0 * sensitivity)
+        quantile = max(radius, 0.0) / self.noise_scale  # noise too small for any ball promises nothing
+        main = task.problems * float(stats.chi2.sf(quantile**2, task.dimension))
+        joint = math.sqrt(task.problems) * self._tolerance_ratio
+        return main + gaussian_delta(joint, self.guarantee.epsilon * TOLERANCE_SHARE)
 
     def _least_scale(self) -> float:
         task, sensitivity = self.task, self.task.gradient_sensitivity
-        main_delta = self.guarantee.delta * (1.0 - TOLERANCE_SHARE)
         share = self._main_epsilon * (1.0 - MARGIN) / task.problems - self.slack
         if self.noise == "norm_gamma":
             return sensitivity / share
         if self.calibration == "ra12":
-            delta = main_delta * (1.0 - MARGIN) / task.problems
+            delta = self.guarantee.delta * (1.0 - TOLERANCE_SHARE) * (1.0 - MARGIN) / task.problems
             return ra12_noise_scale(share, delta, sensitivity, task.dimension) * (1.0 + MARGIN)
         ratio = gaussian_ratio(
-            self._main_epsilon,
-            main_delta,
-            slack=self.slack,
+            self.guarantee.epsilon,
+            self.guarantee.delta,
             times=task.problems,
-            free_directions=task.free_directions or 0,
+            curve=lambda ratio: self._curve(ratio, BESIDE * ratio),
         )
-        whole = (ratio * (1.0 - MARGIN)) ** 2
-        return sensitivity / math.sqrt(whole - task.centring_ratio**2 / task.problems)
+        return sensitivity / (ratio * (1.0 - MARGIN))
 
-    def _least_tolerance_scale(self) -> float:
-        epsilon, delta = (TOLERANCE_SHARE * value for value in (self.guarantee.epsilon, self.guarantee.delta))
+    def _tolerance_noise_per_distance(self) -> float:
+        """The second noise's scale over t."""
+        share = TOLERANCE_SHARE * self.guarantee.epsilon
         if self.noise == "norm_gamma":
-            return 2.0 * self.solver_distance * self.task.problems / (epsilon * (1.0 - MARGIN))
-        return self._joint_distance / (gaussian_ratio(epsilon, delta) * (1.0 - MARGIN) - self._grid_ratio)
+            return 2.0 * self.task.problems / (share * (1.0 - MARGIN))
+        ratio = BESIDE * self._ratio
+        if self.calibration == "ra12":
+            joint = gaussian_ratio(share, TOLERANCE_SHARE * self.guarantee.delta)
+            ratio = joint / math.sqrt(self.task.problems)
+        return 2.0 / (ratio * (1.0 - MARGIN) - self._grid_ratio)
 
 
 def _raised_regularization(task: Task, epsilon: float, calibration: str) -> float:
@@ -261,5 +296,4 @@ def _raised_regularization(task: Task, epsilon: float, calibration: str) -> floa
     target, limit = (share / 2.0, share / 2.0) if calibration == "tight" else (share / 4.0, share / 2.0)
     if slack <= limit * (1.0 - MARGIN):
         return task.regularization
-    ratio = target if task.averaged else math.expm1(target / task.rows_per_person)
-    return task.curvature_ratio(1.0) / ratio
+    return task.curvature_ratio(1.0) / task.curvature_ratio_of(target)

@@ -13,7 +13,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, register_mechanism
 from privlearn.mechanisms.noise import ADD_NOISE, GRID_BITS
 from privlearn.mechanisms.oracle import Minimises
-from privlearn.mechanisms.task import Task
+from privlearn.mechanisms.task import PLAIN_TOLERANCE, Task
 from privlearn.randomness import Randomness
 
 
@@ -60,7 +60,7 @@ class OutputPerturbation(ReleaseMechanism):
     ) -> OutputPerturbation:
         """The least noise that keeps the promise; looks at public facts only."""
         cls.check_combination(noise, calibration)
-        task = task.certifiable()
+        task = task.certifiable(unfelt=None if guarantee.is_private else PLAIN_TOLERANCE)
         unit = cls(task, guarantee, noise, calibration, noise_scale=math.nan)
         return cls(task, guarantee, noise, calibration, unit._least_scale() if guarantee.is_private else 0.0)
 
