@@ -44,7 +44,7 @@ COLUMN_PROBLEMS = {
     "unknown setting": ({**AGE, "knot": 3}, "knot: unknown setting"),
     "unknown scale": ({**AGE, "scale": "root"}, "'linear' or 'log'"),
     "unknown rule": ({**AGE, "missing": "mean"}, "'refuse' or 'zero'"),
-    "unknown type": ({**AGE, "type": "date"}, "'number', 'category', 'text'"),
+    "unknown type": ({**AGE, "type": "colour"}, "'number', 'category', 'text', 'ordinal', 'date'"),
     "no values": ({**SEX, "values": []}, "list every value"),
     "one value": ({**SEX, "values": ["female"]}, "at least two"),
     "repeated value": ({**SEX, "values": ["female", "male", "male"]}, "different"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -64,7 +64,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
     """
 
     _default_loss = "huber"
-    _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "target_bounds")
+    _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "column_bounds", "target_bounds")
 
     def __init__(
         self,
@@ -83,6 +83,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
         expected_records: int | None = None,
         schema: Schema | None = None,
         norm_bound: float | None = None,
+        column_bounds: Sequence[tuple[float, float]] | None = None,
         target_bounds: tuple[float, float] | None = None,
         loss: str | LossFacts | None = None,
         mechanism: str = "auto",
@@ -110,6 +111,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
         self.expected_records = expected_records
         self.schema = schema
         self.norm_bound = norm_bound
+        self.column_bounds = column_bounds
         self.target_bounds = target_bounds
         self.loss = loss
         self.mechanism = mechanism
@@ -125,7 +127,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
 
     def predict(self, X: Any) -> Array:
         """A number for each row, within the target's bounds."""
-        return self._model(X).predict(X)
+        return self._model(X).predict(self._rows(X))
 
     @classmethod
     def _takes(cls, loss: type[LossFacts]) -> bool:

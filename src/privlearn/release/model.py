@@ -14,6 +14,7 @@ from scipy.special import expit, softmax
 from privlearn.arrays import Array
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.encoder import Bounds, SchemaEncoder, from_unit
+from privlearn.data.encode.resolution import Resolution
 from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LOSSES, LossFacts
 from privlearn.errors import InvalidParameter, ReleaseError
@@ -97,7 +98,8 @@ def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
     """Plain JSON values; public points that are numbers travel as an array instead, see `points_array`."""
     match encoder:
         case SchemaEncoder():
-            return {"schema": encoder.schema.to_dict(), "fit_intercept": encoder.fit_intercept}
+            described = {"schema": encoder.schema.to_dict(), "fit_intercept": encoder.fit_intercept}
+            return described | _resolution(encoder)
         case ArrayEncoder():
             return {
                 "norm_bound": encoder.clip_bound,
@@ -116,13 +118,25 @@ def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
 def encoder_from_dict(record: Mapping[str, Any], points: Array | None, function: Function | None) -> Encoder:
     """Inverse of `encoder_to_dict`; a kernel that is the user's own code has to be given again."""
     if "schema" in record:
-        return SchemaEncoder(Schema.from_dict(record["schema"]), fit_intercept=record["fit_intercept"])
+        return _schema_encoder(record)
     if "norm_bound" in record:
         return ArrayEncoder(record["norm_bound"], record["n_features"], fit_intercept=record["fit_intercept"])
     base: Any = None if record["base"] is None else encoder_from_dict(record["base"], None, None)
     if "fourier" in record:
         return FourierEncoder(base, FourierFeatures.from_dict(record["fourier"]))
     return KernelEncoder(base, _kernel(record["landmarks"], function), record.get("public_points", points))
+
+
+def _schema_encoder(record: Mapping[str, Any]) -> SchemaEncoder:
+    """Version 0.1 knew no resolution: its files keep their encoding."""
+    chosen = Resolution.from_dict(record["resolution"]) if "resolution" in record else None
+    schema = Schema.from_dict(record["schema"])
+    return SchemaEncoder(schema, fit_intercept=record["fit_intercept"], resolution=chosen)
+
+
+def _resolution(encoder: SchemaEncoder) -> dict[str, Any]:
+    """The resolution as a file and a certificate state it; nothing if there is none."""
+    return {} if encoder.resolution is None else {"resolution": encoder.resolution.to_dict()}
 
 
 def points_array(encoder: Encoder) -> Array | None:
@@ -143,6 +157,7 @@ def describe_encoding(encoder: Encoder) -> dict[str, Any]:
         described = {"dataset": base.schema.name, "schema_sha256": base.schema.digest}
         if base.schema.bought:
             described["bought"] = base.schema.to_dict()["bought"]
+        described |= _resolution(base)
     elif base is not None:
         described = {"norm_bound": base.clip_bound, "features": base.n_features}
     if isinstance(encoder, FourierEncoder):
