@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -33,11 +34,58 @@ class Curved(Protocol):
     def hessian_diagonal(self, curvatures: Array) -> Array: ...
 
 
-class ConjugateGradients:
-    """Truncated Newton directions (see `descent.Directions`), preconditioned by the Hessian's diagonal."""
+class Sampled(Curved, Protocol):
+    """One that also tells what some of its rows say about some of its columns."""
 
-    def __init__(self, objective: Curved) -> None:
+    def sampled_hessian(self, curvatures: Array, columns: NDArray[np.intp]) -> Array: ...
+
+
+Preconditioner = Callable[[Array], Array]
+
+STRONGEST = 512  # columns whose joint curvature a preconditioner knows
+
+
+def by_diagonal(objective: Curved, curvatures: Array) -> Preconditioner:
+    """Every column by itself."""
+    diagonal = objective.hessian_diagonal(curvatures)
+    return lambda vector: vector / diagonal
+
+
+def by_strongest_columns(objective: Sampled, curvatures: Array) -> Preconditioner:
+    """The strongest columns jointly, as some of the rows know them, the others each by itself.
+
+    Splines, lists and the intercept hang together and are few; thousands of bins hardly do.
+    """
+    diagonal = objective.hessian_diagonal(curvatures)
+    strongest = np.sort(np.argsort(-diagonal, kind="stable")[:STRONGEST])
+    joint = objective.sampled_hessian(curvatures, strongest)
+    scale = np.sqrt(diagonal[strongest] / np.diag(joint))  # each column by itself is known from all rows
+    factor, _ = cholesky(joint * np.outer(scale, scale), 1e-12 * float(diagonal.max()))
+
+    def apply(vector: Array) -> Array:
+        solved: Array = vector / diagonal
+        solved[strongest] = linalg.cho_solve(factor, vector[strongest], check_finite=False)
+        return solved
+
+    return apply
+
+
+class ConjugateGradients:
+    """Truncated Newton directions (see `descent.Directions`).
+
+    Parameters
+    ----------
+    objective : Curved
+    prepare : callable
+        Makes the preconditioner.
+    """
+
+    def __init__(
+        self, objective: Curved, prepare: Callable[[Any, Array], Preconditioner] = by_diagonal
+    ) -> None:
         self._objective = objective
+        self._prepare = prepare
+        self._precondition: Preconditioner | None = None
         self._loosest = self._precision = 0.25
         self._jumped_from: Point | None = None
 
@@ -46,10 +94,12 @@ class ConjugateGradients:
             curvatures = self._objective.curvatures(point)
         else:
             curvatures = self._objective.curvatures_between(self._jumped_from, point)
-        diagonal = self._objective.hessian_diagonal(curvatures)
+        if self._precondition is None:
+            self._precondition = self._prepare(self._objective, curvatures)
+        precondition = self._precondition
         direction = np.zeros_like(point.gradient)
         residual = -point.gradient
-        scaled = residual / diagonal
+        scaled = precondition(residual)
         search, energy = scaled.copy(), float(residual @ scaled)
         target = self._precision * point.norm
         for _ in range(MAX_PRODUCTS):
@@ -59,7 +109,7 @@ class ConjugateGradients:
             residual -= length * product
             if float(np.linalg.norm(residual)) <= target:
                 break
-            scaled = residual / diagonal
+            scaled = precondition(residual)
             energy, previous = float(residual @ scaled), energy
             search = scaled + (energy / previous) * search
         return direction
@@ -73,6 +123,7 @@ class ConjugateGradients:
         left = after.norm / before.norm
         self._jumped_from = before if left > POOR else None
         if left > POOR:
+            self._precondition = None  # curvatures have changed
             self._loosest = max(0.5 * self._loosest, MOST_PRECISE)
         self._precision = min(self._loosest, max(TIGHTEST, left))
 

@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.erm.certifiable import Rounding, gamma
 from privlearn.erm.problem import Problem, Rows, column_squares, pairwise_sum, row_products
+
+SAMPLED = 8  # a preconditioner reads one row in so many
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +102,12 @@ class Objective:
         for rows, block in self.rows:
             diagonal += column_squares(block, curvatures[rows])
         return diagonal
+
+    def sampled_hessian(self, curvatures: Array, columns: NDArray[np.intp]) -> Array:
+        """The Hessian in some columns, estimated from every `SAMPLED`-th row."""
+        gram = SAMPLED * self.rows.some_gram(curvatures, columns, SAMPLED)
+        gram[np.diag_indices_from(gram)] += self.regularization
+        return gram
 
     def data_slope(self, margins: Array, change: Array) -> tuple[float, float]:
         """First and second derivative of the data's part of the value along ``change`` of the margins."""

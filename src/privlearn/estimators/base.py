@@ -101,20 +101,19 @@ class PrivateLinearModel(ReleasingLearner):
         public = dataclasses.replace(rows, total=relation.total(rows.total, self.expected_records))
         return Fitting(self, self._lift(public))
 
-    def resolution(self, records: int) -> Resolution | None:
+    def resolution(self, schema: Schema, records: int, promise: Guarantee | None = None) -> Resolution | None:
         """Public: as fine as so many records, and the noise that the promise asks for, afford."""
-        guarantee = self.promise()
+        guarantee = self.promise() if promise is None else promise
         expected = guarantee.relation.total(records, self.expected_records)
-        return choose_resolution(expected, self._noise(guarantee))
+        return choose_resolution(schema, expected, self._noise(guarantee, schema.rows_per_person))
 
-    def _noise(self, guarantee: Guarantee) -> float:
+    def _noise(self, guarantee: Guarantee, rows: int) -> float:
         """Public: the noise that `choose_resolution` reckons with; without bound where it grows with the features."""
         if not guarantee.is_private:
             return 0.0
         gaussian = guarantee.delta > 0 and self.noise in ("auto", "gaussian") and self.calibration == "tight"
         if not gaussian:
             return math.inf
-        rows = 1 if self.schema is None else self.schema.rows_per_person
         return guarantee.relation.gradients * rows / gaussian_ratio(guarantee.epsilon, guarantee.delta)
 
     def publish(self, release: Release) -> None:
@@ -153,8 +152,9 @@ class PrivateLinearModel(ReleasingLearner):
     def _rows(self, X: Any) -> Any:
         """What the released model reads: columns of arrays under ``column_bounds`` go by their place."""
         base = base_of(self.release_.model.encoder)
-        by_place = self.column_bounds is not None and isinstance(base, SchemaEncoder)
-        return bounded_array(X, base.schema) if by_place else X
+        if self.column_bounds is None or not isinstance(base, SchemaEncoder):
+            return X
+        return bounded_array(X, base.schema)
 
     def _refuse(self, unsupported: Mapping[str, Any]) -> None:
         given = [name for name, value in unsupported.items() if value is not None]

@@ -6,7 +6,10 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Protocol
 
+from scipy import sparse
+
 from privlearn.arrays import Array
+from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema, with_purchases
 from privlearn.estimators.goal import Places, TrainingRows
 from privlearn.estimators.learner import ReleasingLearner
@@ -83,6 +86,18 @@ class Fitting:
     def on(self, rows: TrainingRows) -> Fitting:
         """The same work on other rows of the same space."""
         return dataclasses.replace(self, rows=rows)
+
+    def foreseen(self, records: int, promise: Guarantee) -> Fitting:
+        """Public: what `fit` would plan for so many records under that promise; it has no rows to run on."""
+        rows = dataclasses.replace(self.rows, total=records)
+        encoder = rows.encoder
+        if isinstance(encoder, SchemaEncoder) and encoder.resolution is not None:
+            chosen = self.estimator.resolution(encoder.schema, records, promise)
+            encoder = SchemaEncoder(encoder.schema, fit_intercept=encoder.fit_intercept, resolution=chosen)
+            rows = dataclasses.replace(
+                rows, features=sparse.csr_array((0, encoder.dimension)), encoder=encoder
+            )
+        return self.on(rows)
 
     def take(self, places: Places, expected: int | None = None) -> Fitting:
         """The same work on some of its rows; see `TrainingRows.take`."""

@@ -60,12 +60,12 @@ class ClassLearner(Learner):
         return ClassGoal(_label_numbers(answers, classes), classes)
 
 
-Resolve = Callable[[int], Resolution | None]
+Resolve = Callable[[Schema, int], Resolution | None]
 """Public: the resolution for so many records or persons."""
 
 
 def read_table(
-    schema: Schema, X: Any, y: Any, fit_intercept: bool, resolve: Resolve = lambda records: None
+    schema: Schema, X: Any, y: Any, fit_intercept: bool, resolve: Resolve = lambda schema, persons: None
 ) -> TrainingRows:
     """A raw table under a schema with classes; ``y=None`` takes the schema's target column."""
     encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
@@ -83,14 +83,12 @@ def target_column(schema: Schema, X: Any, y: Any) -> tuple[Target, Any]:
     return schema.target, as_table(X, [schema.target.name]).column(0) if y is None else y
 
 
-def encode_table(
-    encoder: SchemaEncoder, X: Any, goal: Goal, answers: int, resolve: Resolve
-) -> TrainingRows:
+def encode_table(encoder: SchemaEncoder, X: Any, goal: Goal, answers: int, resolve: Resolve) -> TrainingRows:
     """A table with so many labels or target values, at the resolution that its number of persons affords."""
     schema = encoder.schema
     refuse_unclear_persons(schema, column_names(X))
     weights, persons = (None, answers) if schema.person is None else encoder.person_weights(X)
-    resolution = resolve(persons)
+    resolution = resolve(schema, persons)
     if resolution is not None:
         encoder = SchemaEncoder(schema, fit_intercept=encoder.fit_intercept, resolution=resolution)
     features = encoder.encode(X, may_be_empty=True)

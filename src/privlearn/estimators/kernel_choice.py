@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from privlearn.data.encode.resolution import Resolution
+from privlearn.data.schema.schema import Schema
 from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.fitting import Fitting
@@ -20,6 +21,7 @@ from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel, PrecomputedKernel, as_points
 from privlearn.features.kernels import LinearKernel, ShiftInvariantKernel, named_kernels
 from privlearn.features.landmarks import LandmarkFeatures
+from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
 from privlearn.release.model import FourierEncoder, KernelEncoder, RawEncoder
 
@@ -167,10 +169,10 @@ class KernelChoice(KernelParameters, PrivateLinearModel):
     def _is_undescribed(self) -> bool:
         return self.schema is None and self.norm_bound is None and self.column_bounds is None
 
-    def resolution(self, records: int) -> Resolution | None:
+    def resolution(self, schema: Schema, records: int, promise: Guarantee | None = None) -> Resolution | None:
         """Public: a kernel sees rows by their distances, which fine bins would make all alike."""
         linear = self.public_points is None and isinstance(self.chosen_kernel(), LinearKernel)
-        return super().resolution(records) if linear else None
+        return super().resolution(schema, records, promise) if linear else None
 
     def _lift(self, rows: TrainingRows) -> TrainingRows:
         return lift(self, rows)

@@ -65,8 +65,8 @@ class Learner(BaseEstimator, ABC):
         """Whether rows may be objects that only the user's kernel can read."""
         return False
 
-    def resolution(self, records: int) -> Resolution | None:
-        """Public: how finely so many records' columns are spread; ``None`` for version 0.1's way, which kernels read."""
+    def resolution(self, schema: Schema, records: int, promise: Guarantee | None = None) -> Resolution | None:
+        """Public: how finely the columns of so many records are spread; ``None``: as in version 0.1, for kernels."""
         return None
 
     def _refuse_declarations(self) -> None:
@@ -87,7 +87,7 @@ class Learner(BaseEstimator, ABC):
             schema = schema_of_bounds(self.column_bounds)
             X = bounded_array(X, schema)
             encoder = SchemaEncoder(
-                schema, fit_intercept=self.fit_intercept, resolution=self.resolution(rows)
+                schema, fit_intercept=self.fit_intercept, resolution=self.resolution(schema, rows)
             )
         else:
             norm_bound = _largest_norm(X) if self.norm_bound is None else self.norm_bound

@@ -43,8 +43,8 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
     norm_bound : float, optional
         Public bound on the Euclidean norm of a row; longer rows are shortened to it.
     column_bounds : sequence of (lower, upper), optional
-        Instead of ``norm_bound``: public bounds of each column of an array. Its columns are then spread over splines and
-        bins like a schema's numbers.
+        Instead of ``norm_bound``: public bounds of each column of an array. Its columns are then spread over splines,
+        bins and pairs like a schema's numbers.
     classes : sequence, optional
         Public list of the labels; of two, the second is the positive one.
     loss : str or Loss, optional

@@ -55,7 +55,7 @@ class Plan(Forecast):
 
     @cached_property
     def mechanism(self) -> ReleaseMechanism:
-        mechanism = self.work.on(dataclasses.replace(self.work.rows, total=self.rows)).plan(self.guarantee)
+        mechanism = self.work.foreseen(self.rows, self.guarantee).plan(self.guarantee)
         if mechanism.answers_questions:
             raise InvalidParameter(
                 f"no plan for mechanism={mechanism.name!r}: take 'auto', 'objective', 'output' or 'function_release'"

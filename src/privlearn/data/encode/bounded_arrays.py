@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.data.schema.columns import NumberColumn
+from privlearn.data.schema.columns import AnyColumn, NumberColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.table import safely
 from privlearn.errors import DataError, InvalidParameter, SchemaError
@@ -29,7 +29,7 @@ def schema_of_bounds(bounds: Any) -> Schema:
             f"column_bounds must list a lower and an upper number for each column, from public knowledge: {_EXAMPLE}"
         )
     try:
-        columns = {
+        columns: dict[str, AnyColumn] = {
             f"x[{place}]": NumberColumn(lower=float(lower), upper=float(upper))
             for place, (lower, upper) in enumerate(pairs)
         }

@@ -28,9 +28,7 @@ from privlearn.data.schema.columns import AnyColumn, CategoryColumn, TextColumn
 from privlearn.data.sources.table import safely
 
 
-def spline_basis(
-    position: NDArray[np.float64], knots: int, cyclic: bool = False
-) -> NDArray[np.float64]:
+def spline_basis(position: NDArray[np.float64], knots: int, cyclic: bool = False) -> NDArray[np.float64]:
     """Hat functions on equally spaced knots, centred, and the position itself in [-1, 1]; or its sine and cosine.
 
     The hats can follow any shape; the straight column carries a trend at the price of one coefficient, which is what

@@ -21,6 +21,7 @@ _EPOCH = datetime.date(1970, 1, 1)
 def ordered_cells(name: str, column: Ordered, cells: Any) -> Array:
     """The column's cells, checked, as one number each; NaN where the column says nothing about a row."""
     label = f"column {name!r}"
+    found: Array
     match column:
         case NumberColumn():
             found = numbers(cells, label)
@@ -30,7 +31,9 @@ def ordered_cells(name: str, column: Ordered, cells: Any) -> Array:
             places = codes(cells, column.values, label)
             refuse_missing(places == MISSING, column.missing, name)
             refuse_unknown(places == UNKNOWN, column.unknown, name)
-            return np.where(places < 0, np.nan, places.astype(np.float64))
+            found = places.astype(np.float64)
+            found[places < 0] = np.nan
+            return found
     refuse_missing(np.isnan(found), column.missing, name)
     return found
 

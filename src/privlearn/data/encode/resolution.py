@@ -1,4 +1,4 @@
-"""How finely a table's columns are spread over features, chosen from public numbers (docs/explanation/resolution.md)."""
+"""How finely columns are spread over features, chosen from public numbers (docs/explanation/resolution.md)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any, Self
 
 from privlearn.data.encode.positions import Ordered
-from privlearn.data.schema.columns import CategoryColumn, OrderedColumn, OrdinalColumn
+from privlearn.data.schema.columns import CategoryColumn, OrderedColumn, OrdinalColumn, TextColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, shown
 
@@ -61,7 +61,9 @@ class Resolution:
             return column.bins
         if column.encoding == "linear":
             return 0
-        if isinstance(column, OrdinalColumn):  # a spline with a knot at every value is as fine as a list can be
+        if isinstance(
+            column, OrdinalColumn
+        ):  # a spline with a knot at every value is as fine as a list can be
             return 0 if len(column.values) <= column.knots else min(len(column.values), self.bins)
         return self.bins
 
@@ -75,17 +77,41 @@ class Resolution:
         """The pairs that have features, by what the schema says."""
         if self.pair_share == 0.0 or schema.pairs == "none":
             return ()
-        if not isinstance(schema.pairs, str):
-            return schema.pairs
-        ordered = [name for name, column in schema.columns.items() if isinstance(column, OrderedColumn)]
-        return tuple(combinations(ordered, 2)) if self.grid else ()
+        return affordable_pairs(schema) if schema.pairs == "auto" else schema.pairs
 
 
-def choose_resolution(records: int, noise: float) -> Resolution:
+def affordable_pairs(schema: Schema) -> tuple[Pair, ...]:
+    """Public: all pairs with an ordered column, where most columns are ordered and the pairs are not too many.
+
+    Lists are resolved already, and where most columns are lists a sum of their effects leaves little to pairs. Many
+    pairs would each have a tiny share, and make every row long.
+    """
+    ordered = {name for name, column in schema.columns.items() if isinstance(column, OrderedColumn)}
+    names = [name for name, column in schema.columns.items() if not isinstance(column, TextColumn)]
+    pairs = tuple(pair for pair in combinations(names, 2) if not ordered.isdisjoint(pair))
+    most = 2 * len(ordered) >= len(names)
+    return pairs if most and len(pairs) <= MOST_PAIRS else ()
+
+
+BINS, COARSE_GRID, FINE_GRID = 256, 8, 16
+MOST_PAIRS = 100
+MOST_BIN_SHARE, BINS_FROM = 0.6, 1_200.0
+MOST_PAIR_SHARE, PAIRS_FROM = 0.4, 2_700.0
+FINE_GRID_FROM = 50_000.0
+ASKED_SHARE = 0.1
+"""What bins and pairs get that a schema asks for where the rule would have none."""
+
+
+def choose_resolution(schema: Schema, records: int, noise: float) -> Resolution:
     """Public: the resolution for so many records, where one coordinate of the sum of gradients gets so much noise.
+
+    Let the clarity be records / noise. What has share s adds noise of at most sqrt(s) times the whole score's, and
+    finds more the clearer the records are: shares grow with the clarity, as s (1 - from / clarity), from nothing.
+    docs/explanation/resolution.md derives the form and measures the constants.
 
     Parameters
     ----------
+    schema : Schema
     records : int
         N, or how many are expected.
     noise : float
@@ -93,6 +119,23 @@ def choose_resolution(records: int, noise: float) -> Resolution:
         infinite where it would grow with the number of features.
     """
     clarity = math.inf if noise == 0.0 else records / noise
-    if clarity < 500.0:
-        return Resolution()
-    return Resolution(bins=256, bin_share=0.1)
+    lists = sum(isinstance(column, CategoryColumn) for column in schema.columns.values()) / len(
+        schema.columns
+    )
+    bin_share = MOST_BIN_SHARE * lists * _grown(clarity, BINS_FROM)
+    pair_share = MOST_PAIR_SHARE * _grown(clarity, PAIRS_FROM)
+    asked_bins = any(isinstance(getattr(column, "bins", None), int) for column in schema.columns.values())
+    asked_pairs = not isinstance(schema.pairs, str)
+    if not asked_pairs and not (schema.pairs == "auto" and affordable_pairs(schema)):
+        pair_share = 0.0
+    return Resolution(
+        bins=BINS if bin_share else 0,
+        bin_share=max(bin_share, ASKED_SHARE) if asked_bins else bin_share,
+        grid=FINE_GRID if clarity >= FINE_GRID_FROM else COARSE_GRID,
+        pair_share=max(pair_share, ASKED_SHARE) if asked_pairs else pair_share,
+    )
+
+
+def _grown(clarity: float, start: float) -> float:
+    """From 0 at the start towards 1; rounded, so that a certificate can be read."""
+    return round(max(0.0, 1.0 - start / clarity), 3) if clarity else 0.0

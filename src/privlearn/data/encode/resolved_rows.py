@@ -51,8 +51,12 @@ class ResolvedRows:
         bins, pairs = self._bins(resolution), self._pairs(resolution, schema)
         fine = resolution.bin_share if bins else 0.0, resolution.pair_share if pairs else 0.0
         self.shares = (*fine, 1.0 - sum(fine))
-        weights = [math.sqrt(share / max(len(part), 1)) for share, part in zip(fine, (bins, pairs), strict=True)]
-        self._weighted = [(piece, weight) for part, weight in zip((bins, pairs), weights) for piece in part]
+        weights = [
+            math.sqrt(share / max(len(part), 1)) for share, part in zip(fine, (bins, pairs), strict=True)
+        ]
+        self._weighted = [
+            (piece, weight) for part, weight in zip((bins, pairs), weights, strict=True) for piece in part
+        ]
         self._coarse: list[Piece] = coarse
         widths = [piece.width for piece in (*coarse, *bins, *pairs)]
         self._starts = np.cumsum([0, *widths])
@@ -69,7 +73,11 @@ class ResolvedRows:
 
     @property
     def feature_names(self) -> list[str]:
-        pieces = [*self._coarse, *(piece for piece, _ in self._weighted), *self._texts]
+        pieces: list[Piece | TextGroup] = [
+            *self._coarse,
+            *(piece for piece, _ in self._weighted),
+            *self._texts,
+        ]
         names = [name for piece in pieces for name in piece.feature_names]
         return [*names, "intercept"] if self._fit_intercept else names
 

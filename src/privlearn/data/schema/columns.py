@@ -155,7 +155,10 @@ class NumberColumn(OrderedColumn):
         if not isinstance(content, dict) or not isinstance(content.get("period"), int | float):
             return content
         lower = content.get("lower", 0.0)
-        return content | {"lower": lower, "upper": content.get("upper", filled_upper(lower, content["period"]))}
+        return content | {
+            "lower": lower,
+            "upper": content.get("upper", filled_upper(lower, content["period"])),
+        }
 
     @field_validator("lower", "upper", mode="before")
     @classmethod
