@@ -106,8 +106,13 @@ def days(column: Any, label: str) -> NDArray[np.float64]:
             f"{label} holds {type_name(kind)} where the schema says date: convert it to dates, or to text such as "
             "2020-01-31"
         )
-    counted = column.cast(pa.date32()).cast(pa.int32()).cast(pa.float64())
-    return np.asarray(counted.to_numpy(zero_copy_only=False), dtype=np.float64)
+    if isinstance(column, pa.Array):
+        column = pa.chunked_array([column])
+    counted = safely(
+        lambda: column.cast(pa.date32(), safe=False).cast(pa.int32()).cast(pa.float64()).to_numpy(),
+        f"{label} cannot be converted to dates",
+    )
+    return np.asarray(counted, dtype=np.float64)
 
 
 def texts(column: Any, label: str) -> Any:

@@ -42,12 +42,13 @@ def positions(column: Ordered, cells: Array) -> Array:
     """Where clamped cells lie between the ends, in [0, 1]; in [0, 1) along a period. NaN stays NaN."""
     lower, upper = _ends(column)
     above, width = np.clip(cells, lower, upper) - lower, upper - lower
+    share: Array = above / width
     if isinstance(column, NumberColumn) and column.scale == "log":
-        return np.clip(np.log1p(above) / np.log1p(width), 0.0, 1.0)
+        share = np.log1p(above) / np.log1p(width)
     if isinstance(column, NumberColumn) and column.period is not None:
-        share = np.clip(above / column.period, 0.0, 1.0)
-        return np.where(share == 1.0, 0.0, share)
-    return np.clip(above / width, 0.0, 1.0)
+        share = above / column.period
+        share[share >= 1.0] = 0.0
+    return np.clip(share, 0.0, 1.0)
 
 
 def is_cyclic(column: Ordered) -> bool:

@@ -118,7 +118,9 @@ def choose_resolution(schema: Schema, records: int, noise: float) -> Resolution:
         Deviation of the noise in one coordinate, in units of the longest gradient of a record; 0 without privacy,
         infinite where it would grow with the number of features.
     """
-    clarity = math.inf if noise == 0.0 else records / noise
+    clarity = records / math.hypot(
+        noise, 1.0
+    )  # one record more or less: the noise that sampling has of its own
     lists = sum(isinstance(column, CategoryColumn) for column in schema.columns.values()) / len(
         schema.columns
     )
@@ -138,4 +140,4 @@ def choose_resolution(schema: Schema, records: int, noise: float) -> Resolution:
 
 def _grown(clarity: float, start: float) -> float:
     """From 0 at the start towards 1; rounded, so that a certificate can be read."""
-    return round(max(0.0, 1.0 - start / clarity), 3) if clarity else 0.0
+    return round(1.0 - start / clarity, 3) if clarity > start else 0.0

@@ -90,6 +90,9 @@ def _read(cell: Any) -> tuple[int, Any]:
             return (MISSING_CELL, None) if math.isnan(number) else (NUMBER, number)
         case datetime.date() if not _is_missing(cell):  # a time is one, too
             return DAY, datetime.date(cell.year, cell.month, cell.day)
+        case np.datetime64() if not np.isnat(cell):
+            day = cell.astype("datetime64[D]").astype(object)
+            return (DAY, day) if isinstance(day, datetime.date) else (UNREADABLE, None)
     return (MISSING_CELL, None) if _is_missing(cell) else (UNREADABLE, None)
 
 
@@ -105,6 +108,8 @@ def _nearest(number: Any) -> float:
 
 def _is_missing(cell: Any) -> bool:
     pandas = sys.modules.get("pandas")  # if it was never imported, none of its marks can occur
+    if isinstance(cell, np.datetime64):
+        return bool(np.isnat(cell))
     return cell is None or (pandas is not None and (cell is pandas.NA or cell is pandas.NaT))
 
 
@@ -190,8 +195,13 @@ def _holds_objects(values: Any) -> bool:
 
 
 def _is_uniform(cells: Any) -> bool:
-    """Whether Arrow finds the type that each cell has, or fails: NaN marks missing text, integers and truth values."""
+    """Whether Arrow finds the type that each cell has, or fails: NaN marks missing text, integers and truth values.
+
+    Of times it would not: the first one's time zone would become that of all.
+    """
     kinds = {*map(type, cells)} - {type(None)}
+    if any(issubclass(kind, datetime.date | np.datetime64) for kind in kinds):
+        return False
     return len(kinds) <= 1 or (len(kinds) == 2 and float in kinds and bool(kinds & {str, int, bool}))
 
 
