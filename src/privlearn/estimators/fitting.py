@@ -91,7 +91,7 @@ class Fitting:
         """Public: what `fit` would plan for so many records under that promise; it has no rows to run on."""
         rows = dataclasses.replace(self.rows, total=records)
         encoder = rows.encoder
-        if isinstance(encoder, SchemaEncoder) and encoder.resolution is not None:
+        if isinstance(encoder, SchemaEncoder):
             chosen = self.estimator.resolution(encoder.schema, records, promise)
             encoder = SchemaEncoder(encoder.schema, fit_intercept=encoder.fit_intercept, resolution=chosen)
             rows = dataclasses.replace(

@@ -102,8 +102,10 @@ ASKED_SHARE = 0.1
 """What bins and pairs get that a schema asks for where the rule would have none."""
 
 
-def choose_resolution(schema: Schema, records: int, noise: float) -> Resolution:
+def choose_resolution(schema: Schema, records: int, noise: float) -> Resolution | None:
     """Public: the resolution for so many records, where one coordinate of the sum of gradients gets so much noise.
+
+    ``None`` where neither bins nor pairs pay: the centred encoding of version 0.1 wastes less of a row's norm.
 
     Let the clarity be records / noise. What has share s adds noise of at most sqrt(s) times the whole score's, and
     finds more the clearer the records are: shares grow with the clarity, as s (1 - from / clarity), from nothing.
@@ -130,12 +132,13 @@ def choose_resolution(schema: Schema, records: int, noise: float) -> Resolution:
     asked_pairs = not isinstance(schema.pairs, str)
     if not asked_pairs and not (schema.pairs == "auto" and affordable_pairs(schema)):
         pair_share = 0.0
-    return Resolution(
+    chosen = Resolution(
         bins=BINS if bin_share else 0,
         bin_share=max(bin_share, ASKED_SHARE) if asked_bins else bin_share,
         grid=FINE_GRID if clarity >= FINE_GRID_FROM else COARSE_GRID,
         pair_share=max(pair_share, ASKED_SHARE) if asked_pairs else pair_share,
     )
+    return chosen if chosen.bin_share or chosen.pair_share else None
 
 
 def _grown(clarity: float, start: float) -> float:
