@@ -42,7 +42,7 @@ class Sampled(Curved, Protocol):
 
 Preconditioner = Callable[[Array], Array]
 
-STRONGEST = 512  # columns whose joint curvature a preconditioner knows
+STRONGEST = 256  # columns whose joint curvature a preconditioner knows
 
 
 def by_diagonal(objective: Curved, curvatures: Array) -> Preconditioner:

@@ -24,7 +24,7 @@ from privlearn.erm.problem import Problem, Progress, Solution, check_tolerance
 from privlearn.errors import SolverError
 
 FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjugate gradients
-SPARSE_LIMIT = 512  # the same for sparse rows, which such a matrix makes no use of
+SPARSE_LIMIT = 256  # the same for sparse rows, which such a matrix makes no use of
 STRIDE = 8  # the warm start reads one row in so many
 FEWEST_ROWS, ROWS_PER_COLUMN = 500, 10  # with fewer rows a warm start would say too little
 

@@ -98,8 +98,8 @@ MOST_PAIRS = 100
 MOST_BIN_SHARE, BINS_FROM = 0.6, 1_200.0
 MOST_PAIR_SHARE, PAIRS_FROM = 0.4, 2_700.0
 FINE_GRID_FROM = 50_000.0
-ASKED_SHARE = 0.1
-"""What bins and pairs get that a schema asks for where the rule would have none."""
+LEAST_SHARE = 0.1
+"""Less is not worth thousands of features; and what a schema asks for gets this much."""
 
 
 def choose_resolution(schema: Schema, records: int, noise: float) -> Resolution | None:
@@ -126,21 +126,22 @@ def choose_resolution(schema: Schema, records: int, noise: float) -> Resolution 
     lists = sum(isinstance(column, CategoryColumn) for column in schema.columns.values()) / len(
         schema.columns
     )
-    bin_share = MOST_BIN_SHARE * lists * _grown(clarity, BINS_FROM)
-    pair_share = MOST_PAIR_SHARE * _grown(clarity, PAIRS_FROM)
+    bin_share = _grown(MOST_BIN_SHARE * lists, clarity, BINS_FROM)
+    pair_share = _grown(MOST_PAIR_SHARE, clarity, PAIRS_FROM)
     asked_bins = any(isinstance(getattr(column, "bins", None), int) for column in schema.columns.values())
     asked_pairs = not isinstance(schema.pairs, str)
     if not asked_pairs and not (schema.pairs == "auto" and affordable_pairs(schema)):
         pair_share = 0.0
     chosen = Resolution(
         bins=BINS if bin_share else 0,
-        bin_share=max(bin_share, ASKED_SHARE) if asked_bins else bin_share,
+        bin_share=max(bin_share, LEAST_SHARE) if asked_bins else bin_share,
         grid=FINE_GRID if clarity >= FINE_GRID_FROM else COARSE_GRID,
-        pair_share=max(pair_share, ASKED_SHARE) if asked_pairs else pair_share,
+        pair_share=max(pair_share, LEAST_SHARE) if asked_pairs else pair_share,
     )
     return chosen if chosen.bin_share or chosen.pair_share else None
 
 
-def _grown(clarity: float, start: float) -> float:
-    """From 0 at the start towards 1; rounded, so that a certificate can be read."""
-    return round(1.0 - start / clarity, 3) if clarity > start else 0.0
+def _grown(most: float, clarity: float, start: float) -> float:
+    """From 0 at the start towards the most, once it is worth while; rounded, so that a certificate can be read."""
+    share = round(most * (1.0 - start / clarity), 2) if clarity > start else 0.0
+    return share if share >= LEAST_SHARE else 0.0
