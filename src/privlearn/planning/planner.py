@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,8 +55,12 @@ class Plan(Forecast):
     problem: ReferenceProblem = dataclasses.field(repr=False)
 
     @cached_property
+    def _foreseen(self) -> Fitting:
+        return self.work.foreseen(self.rows, self.guarantee)
+
+    @cached_property
     def mechanism(self) -> ReleaseMechanism:
-        mechanism = self.work.foreseen(self.rows, self.guarantee).plan(self.guarantee)
+        mechanism = self._foreseen.plan(self.guarantee)
         if mechanism.answers_questions:
             raise InvalidParameter(
                 f"no plan for mechanism={mechanism.name!r}: take 'auto', 'objective', 'output' or 'function_release'"
@@ -64,7 +69,12 @@ class Plan(Forecast):
 
     @cached_property
     def noise(self) -> float:
-        return self.unit * noise_in_prediction(self.mechanism, self.spectrum, self.problem)
+        """Bins and pairs have noise between that of coarse features and that of cells which hardly any row fills."""
+        coarse = noise_in_prediction(self.mechanism, self.spectrum, self.problem)
+        resolution = getattr(self._foreseen.rows.encoder, "resolution", None)
+        fine = 0.0 if resolution is None else resolution.bin_share + resolution.pair_share
+        squares = (1.0 - fine) * coarse**2 + fine * coarse * worst_case(self.mechanism)
+        return self.unit * math.sqrt(squares)
 
     @cached_property
     def worst_case(self) -> float:

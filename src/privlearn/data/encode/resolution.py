@@ -99,7 +99,7 @@ MOST_BIN_SHARE, BINS_FROM = 0.6, 1_200.0
 MOST_PAIR_SHARE, PAIRS_FROM = 0.4, 2_700.0
 FINE_GRID_FROM = 50_000.0
 LEAST_SHARE = 0.1
-"""Less is not worth thousands of features; and what a schema asks for gets this much."""
+"""No more is not worth thousands of features; and what a schema asks for gets this much."""
 
 
 def choose_resolution(schema: Schema, records: int, noise: float) -> Resolution | None:
@@ -144,4 +144,4 @@ def choose_resolution(schema: Schema, records: int, noise: float) -> Resolution 
 def _grown(most: float, clarity: float, start: float) -> float:
     """From 0 at the start towards the most, once it is worth while; rounded, so that a certificate can be read."""
     share = round(most * (1.0 - start / clarity), 2) if clarity > start else 0.0
-    return share if share >= LEAST_SHARE else 0.0
+    return share if share > LEAST_SHARE else 0.0
