@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,12 +68,14 @@ class Plan(Forecast):
 
     @cached_property
     def noise(self) -> float:
-        """Bins and pairs have noise between that of coarse features and that of cells which hardly any row fills."""
-        coarse = noise_in_prediction(self.mechanism, self.spectrum, self.problem)
+        """Bins and pairs count as equally filled cells, since their stand-ins would take long to look at."""
         resolution = getattr(self._foreseen.rows.encoder, "resolution", None)
-        fine = 0.0 if resolution is None else resolution.bin_share + resolution.pair_share
-        squares = (1.0 - fine) * coarse**2 + fine * coarse * worst_case(self.mechanism)
-        return self.unit * math.sqrt(squares)
+        spectrum = self.spectrum
+        if resolution is not None:
+            share = resolution.bin_share + resolution.pair_share
+            cells = max(self._foreseen.rows.dimension - self.work.rows.dimension, 1)
+            spectrum = spectrum.beside_cells(share, cells)
+        return self.unit * noise_in_prediction(self.mechanism, spectrum, self.problem)
 
     @cached_property
     def worst_case(self) -> float:
