@@ -57,7 +57,7 @@ def _breast_cancer() -> pa.Table:
     return pa.table(columns | {"diagnosis": data.target_names[data.target]})
 
 
-def _covertype() -> pa.Table:
+def all_covertype() -> pa.Table:
     features, cover = load_covertype()
     names = list(Schema.load(EXAMPLES / "covertype.schema.yaml").columns)
     columns = dict(zip(names[:10], features[:, :10].T.astype(float), strict=True))
@@ -69,7 +69,7 @@ _LOADERS: dict[str, Callable[[], pa.Table]] = {
     "breast_cancer": _breast_cancer,
     "adult": load_adult,
     "bank_marketing": load_bank_marketing,
-    "covertype": _covertype,
+    "covertype": all_covertype,
     "kddcup99": load_kddcup99,
 }
 _MOST = {"kddcup99": 87_500, "covertype": 62_500}

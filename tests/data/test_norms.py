@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from privlearn.arrays import margin, rescale_dense, rescale_sparse
-from privlearn.data import ArrayEncoder, CategoryColumn, NumberColumn, Schema, SchemaEncoder, TextColumn
+from privlearn.data import (
+    ArrayEncoder,
+    CategoryColumn,
+    NumberColumn,
+    OrdinalColumn,
+    Resolution,
+    Schema,
+    SchemaEncoder,
+    TextColumn,
+)
 from tests.support.rows import dense, filled
 
 Squares = Callable[[Any], list[Fraction]]
@@ -45,6 +54,23 @@ def category_and_cells(draw: st.DrawFn) -> tuple[CategoryColumn, list[int]]:
     return column, draw(st.lists(st.integers(-50, 50) | st.sampled_from(values), min_size=3, max_size=3))
 
 
+@st.composite
+def ordered_and_cells(draw: st.DrawFn) -> tuple[Any, list[Any]]:
+    if draw(st.booleans()):
+        values = draw(st.lists(st.integers(-50, 50), min_size=2, max_size=30, unique=True))
+        ordinal = OrdinalColumn(values=tuple(values), unknown="zero", missing="zero")
+        return ordinal, draw(st.lists(st.integers(-50, 50), min_size=3, max_size=3))
+    hour = NumberColumn.model_validate({"period": draw(st.floats(1e-6, 1e6)), "missing": "zero"})
+    return hour, draw(st.lists(any_float, min_size=3, max_size=3))
+
+
+resolutions = st.none() | st.builds(
+    Resolution,
+    bins=st.integers(2, 300),
+    bin_share=st.floats(0.0, 0.45),
+    grid=st.integers(2, 16),
+    pair_share=st.floats(0.0, 0.45),
+)
 text_and_cells = st.tuples(
     st.builds(TextColumn, features=st.integers(2, 40)), st.lists(st.text(max_size=40), min_size=3, max_size=3)
 )
@@ -52,15 +78,20 @@ text_and_cells = st.tuples(
 
 @fixture_safe
 @given(
-    st.lists(number_and_cells() | category_and_cells() | text_and_cells, min_size=1, max_size=5),
+    st.lists(
+        number_and_cells() | category_and_cells() | ordered_and_cells() | text_and_cells,
+        min_size=1,
+        max_size=5,
+    ),
     st.booleans(),
+    resolutions,
 )
 def test_no_row_of_any_table_is_longer_than_one(
-    exact_squares: Squares, parts: Any, fit_intercept: bool
+    exact_squares: Squares, parts: Any, fit_intercept: bool, resolution: Resolution | None
 ) -> None:
     schema = Schema(name="t", columns={f"c{place}": column for place, (column, _) in enumerate(parts)})
     table = {f"c{place}": cells for place, (_, cells) in enumerate(parts)}
-    rows = SchemaEncoder(schema, fit_intercept=fit_intercept).encode(table)
+    rows = SchemaEncoder(schema, fit_intercept=fit_intercept, resolution=resolution).encode(table)
     squares = exact_squares(rows)
     assert all(square <= 1 for square in squares)
     assert all(square == 0 or square > Fraction(1) - Fraction(1, 10**9) for square in squares)

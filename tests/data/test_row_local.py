@@ -26,7 +26,7 @@ import pyarrow.parquet as parquet
 import pytest
 from scipy import sparse
 
-from privlearn.data import ArrayEncoder, Schema, SchemaEncoder, as_table, read_table
+from privlearn.data import ArrayEncoder, Resolution, Schema, SchemaEncoder, as_table, read_table
 from privlearn.data.encode.column_cells import numbers, owners, tally
 from privlearn.data.sources.files import parse_csv
 from privlearn.errors import DataError
@@ -146,14 +146,26 @@ GAPS = [1, None, 3, None, 2]
 DECIMALS = [Decimal("0.1"), Decimal("0.7"), Decimal("123456.789"), Decimal("0.3"), Decimal(2)]
 SINGLE = [np.float32(cell) for cell in (0.1, 2.5, 1e30, 0.3, -4.0)]
 SPELLED = ["1", "007", "1", "x", "7"]
+DAYS = [
+    A_DAY.date(),
+    datetime.date(1999, 12, 31),
+    datetime.date(2020, 2, 29),
+    A_DAY.date(),
+    datetime.date(1969, 1, 1),
+]
+TIMES = [datetime.datetime(*day.timetuple()[:3], hour) for hour, day in enumerate(DAYS)]
+SPELLED_DAYS = [day.isoformat() for day in DAYS]
 
 
 def _schema(**column: Any) -> Schema:
     return Schema.from_dict({"name": "t", "columns": {"x": column}})
 
 
-def _encoded(**column: Any) -> Callable[[Any], list[bytes]]:
-    encoder = SchemaEncoder(_schema(missing="zero", **column))
+FINE = Resolution(bins=32, bin_share=0.2, grid=8, pair_share=0.2)
+
+
+def _encoded(resolution: Resolution | None = None, **column: Any) -> Callable[[Any], list[bytes]]:
+    encoder = SchemaEncoder(_schema(missing="zero", **column), resolution=resolution)
 
     def rows(table: Any) -> list[bytes]:
         features = encoder.encode(table)
@@ -202,6 +214,14 @@ WHOLE = _encoded(type="category", values=[0, 1, 2, 7, 2**53 - 1], unknown="zero"
 TEXT = _encoded(type="category", values=["a", "b", "007", "1"], unknown="other")
 TRUTH = _encoded(type="category", values=[True, False])
 NOTE = _encoded(type="text", features=8)
+FINE_SPLINE = _encoded(FINE, type="number", lower=-3, upper=2.0**54)
+FINE_TEXT = _encoded(FINE, type="category", values=["a", "b", "007", "1"], unknown="other")
+FINE_NOTE = _encoded(FINE, type="text", features=8)
+HOURS = _encoded(FINE, type="number", period=24)
+ORDER = _encoded(FINE, type="ordinal", values=[0, 1, 2, 7], unknown="zero")
+WORD_ORDER = _encoded(type="ordinal", values=["a", "b", "007", "1"], unknown="zero")
+DATES = _encoded(type="date", lower="1980-01-01", upper="2010-01-01")
+FINE_DATES = _encoded(FINE, type="date", lower="1980-01-01", upper="2010-01-01")
 READERS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
     "spline of integers": (SPLINE, INTEGERS),
     "spline of large integers": (SPLINE, BIG),
@@ -217,6 +237,16 @@ READERS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
     "digits as text": (TEXT, SPELLED),
     "true or false": (TRUTH, TRUTHS),
     "text": (NOTE, WORDS),
+    "fine spline of integers": (FINE_SPLINE, INTEGERS),
+    "fine text categories": (FINE_TEXT, WORDS),
+    "fine text": (FINE_NOTE, WORDS),
+    "hours": (HOURS, FLOATS),
+    "ordered integers": (ORDER, INTEGERS),
+    "ordered words": (WORD_ORDER, WORDS),
+    "dates": (DATES, DAYS),
+    "fine dates": (FINE_DATES, DAYS),
+    "times as dates": (DATES, TIMES),
+    "spelled dates": (DATES, SPELLED_DAYS),
     "whole labels": (_labels(0, 1, 2, 3), INTEGERS),
     "text labels": (_labels("a", "b"), WORDS),
     "true labels": (_labels(True, False), TRUTHS),

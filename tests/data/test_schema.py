@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import json
 import pickle
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from privlearn.data import CategoryColumn, NumberColumn, Schema, Target, TextColumn
+from privlearn.data import CategoryColumn, DateColumn, NumberColumn, OrdinalColumn, Schema, Target, TextColumn
 from privlearn.data.schema.schema import parse_json, parse_yaml
 from privlearn.errors import SchemaError
 
@@ -44,7 +45,7 @@ COLUMN_PROBLEMS = {
     "unknown setting": ({**AGE, "knot": 3}, "knot: unknown setting"),
     "unknown scale": ({**AGE, "scale": "root"}, "'linear' or 'log'"),
     "unknown rule": ({**AGE, "missing": "mean"}, "'refuse' or 'zero'"),
-    "unknown type": ({**AGE, "type": "date"}, "'number', 'category', 'text'"),
+    "unknown type": ({**AGE, "type": "colour"}, "'number', 'category', 'text', 'ordinal', 'date'"),
     "no values": ({**SEX, "values": []}, "list every value"),
     "one value": ({**SEX, "values": ["female"]}, "at least two"),
     "repeated value": ({**SEX, "values": ["female", "male", "male"]}, "different"),
@@ -154,6 +155,7 @@ def test_parts_cannot_be_changed() -> None:
         schema.columns["age"].upper = 1e9  # type: ignore[union-attr]
 
 
+NOON, NEXT = datetime.date(2000, 1, 1), datetime.date(2000, 1, 2)
 names = st.text(min_size=1, max_size=8)
 rules = st.sampled_from(["refuse", "zero"])
 bounds = st.floats(-1e300, 1e300)
@@ -179,12 +181,19 @@ number_columns = (
     )
 )
 category_columns = st.builds(CategoryColumn, values=values, unknown=rules, missing=rules)
+bins = st.sampled_from(["auto", "none"]) | st.integers(2, 2**16)
+other_columns = (
+    st.builds(OrdinalColumn, values=values, unknown=rules, missing=rules, bins=bins)
+    | st.builds(DateColumn, lower=st.dates(max_value=NOON), upper=st.dates(min_value=NEXT), bins=bins)
+    | st.floats(1e-9, 1e9).map(lambda period: NumberColumn.model_validate({"period": period}))
+    | st.builds(TextColumn)
+)
 schemas = st.builds(
     Schema,
     name=names,
     columns=st.dictionaries(
         names.map("f_".__add__),
-        number_columns | category_columns | st.builds(TextColumn),
+        number_columns | category_columns | other_columns,
         min_size=1,
         max_size=4,
     ),
@@ -192,6 +201,7 @@ schemas = st.builds(
     | st.builds(Target, name=names.map("t_".__add__), classes=values)
     | st.builds(Target, name=names.map("t_".__add__), lower=st.floats(-1e9, 0.0), upper=st.floats(1e-9, 1e9)),
     person=st.none() | names.map("p_".__add__),
+    pairs=st.sampled_from(["auto", "none"]),
 )
 
 

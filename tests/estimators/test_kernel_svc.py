@@ -271,7 +271,7 @@ def test_precomputed_values_in_a_data_frame(tmp_path: Path) -> None:
         ({"kernel": "linear", "kernel_bound": 2.0}, "leave kernel_bound out"),
         (
             {"kernel": "precomputed", "kernel_bound": 1.0, "public_points": np.eye(3)},
-            "leave out schema and norm_bound",
+            "leave out schema, norm_bound and column_bounds",
         ),
         ({"kernel": "precomputed", "kernel_bound": 1.0, "norm_bound": None}, "a square matrix"),
         ({"kernel": lambda A, B: A @ B.T, "public_points": Z}, "kernel_bound=1.0"),

@@ -117,7 +117,7 @@ class TestRefusals:
             ({"loss": "huber_hinge"}, "huber, clipped_square"),
             ({"noise": "laplace", "mechanism": "objective"}, "noise"),
             ({"mechanism": "function_release"}, "public_points"),
-            ({"schema": Schema.from_dict(SCHEMA)}, "leave out norm_bound and target_bounds"),
+            ({"schema": Schema.from_dict(SCHEMA)}, "leave out norm_bound, column_bounds and target_bounds"),
         ],
         ids=str,
     )

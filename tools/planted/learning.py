@@ -23,14 +23,21 @@ LINEAR = "estimators/linear.py"
 BASE = "estimators/base.py"
 WORK = "estimators/fitting.py"
 
+RESOLUTION = ("data/test_resolution.py", "estimators/test_column_bounds.py")
+
 MUTANTS = [
     Mutant("class weight not in the task", "estimators/goal.py", "else float(self.class_weights.max())", "else 1.0", DEFECTS),
     Mutant("rows per person not in the task", "estimators/learner.py", "rows_per_person=rows.rows_per_person,", "", DEFECTS),
     Mutant("old files said to be exact", "release/certificate.py", "(self._is_first and first_floating_point(self.mechanism))", "False", RELEASE),
     Mutant("classes from the data", "estimators/inputs.py", "if private and self.classes is None:", "if False:", DEFECTS),
-    Mutant("norm bound from the data", "estimators/learner.py", "if private and self.norm_bound is None:", "if False:", DEFECTS),
+    Mutant("norm bound from the data", "estimators/learner.py", "if private and self.norm_bound is None and self.column_bounds is None:", "if False:", DEFECTS),
     Mutant("clip removed", "data/encode/arrays.py", "self._factor / np.maximum(np.sqrt(squares), self.clip_bound / largest)", "self._factor / (self.clip_bound / largest)", DEFECTS),
     Mutant("intercept outside the norm bound", "data/encode/arrays.py", "margin(self.dimension) * self.row_bound", "margin(self.dimension)", DEFECTS),
+    Mutant("fine rows: not divided by their norm", "data/encode/resolved_rows.py", "        rescale_sparse(encoded)\n", "", RESOLUTION),
+    Mutant("fine rows: a missing cell fills a bin", "data/encode/slots.py", "            filled &= present\n", "", RESOLUTION),
+    Mutant("fine rows: noise that grows with the features is not reckoned with", BASE, "        if not gaussian:\n", "        if False:\n", RESOLUTION),
+    Mutant("fine rows: a release forgets its resolution", "release/model.py", 'if "resolution" in record else None', "if False else None", RESOLUTION),
+    Mutant("cell by cell: the thirtieth of February", "data/encode/column_cells.py", " or not pc.all(pc.fill_null(same, True)).as_py()", "", ("data/test_dates_and_orders.py",)),
     Mutant("NaN rows accepted", "data/encode/arrays.py", "if not np.isfinite(entries).all():", "if False:", DEFECTS),
     Mutant("cell by cell: type of a column found by all of its cells", "data/sources/table.py", "        if not _is_uniform(values):\n            return mixed(values)\n", "", ROWS),
     Mutant("cell by cell: listed integers that floats cannot tell apart", "data/schema/columns.py", "abs(value) >= EXACT", "abs(value) >= 2**64", ROWS),
@@ -45,7 +52,7 @@ MUTANTS = [
     Mutant("cell by cell: classes that floats cannot tell apart", "estimators/inputs.py", "& (array > -EXACT) & (array < EXACT)", "", LABELS),
     Mutant("cell by cell: scikit-learn looks at the labels", "estimators/inputs.py", "        check_same_length(X, answers)\n", "        check_same_length(X, answers)\n        __import__('sklearn.utils.multiclass').utils.multiclass.check_classification_targets(answers)\n", LABELS),
     Mutant("persons: nobody asks what a person is", "data/sources/files.py", "    if found:\n", "    if False:\n", PERSONS),
-    Mutant("persons: estimators do not ask what a person is", "estimators/inputs.py", "    refuse_unclear_persons(encoder.schema, column_names(X))\n", "", PERSONS),
+    Mutant("persons: estimators do not ask what a person is", "estimators/inputs.py", "    refuse_unclear_persons(schema, column_names(X))\n", "", PERSONS),
     Mutant("persons: files do not ask what a person is", "data/sources/files.py", "    refuse_unclear_persons(schema, names)\n", "", PERSONS),
     Mutant("persons: silence about persons changes the digest", "data/schema/schema.py", 'for setting in ("bought", "one_row_per_person"):', 'for setting in ("bought",):', PERSONS),
     Mutant("solver returns what it has", "erm/descent.py", "if certified <= tolerance:", "if certified <= max(tolerance, 1e-4):", DEFECTS),

@@ -2,7 +2,15 @@
 
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.schema.columns import CategoryColumn, NumberColumn, Target, TextColumn
+from privlearn.data.encode.resolution import Resolution
+from privlearn.data.schema.columns import (
+    CategoryColumn,
+    DateColumn,
+    NumberColumn,
+    OrdinalColumn,
+    Target,
+    TextColumn,
+)
 from privlearn.data.schema.draft import SchemaDraft
 from privlearn.data.schema.schema import Purchase, Schema
 from privlearn.data.sources.files import read_table, write_table
@@ -12,8 +20,11 @@ from privlearn.moved import say_moved
 __all__ = [
     "ArrayEncoder",
     "CategoryColumn",
+    "DateColumn",
     "NumberColumn",
+    "OrdinalColumn",
     "Purchase",
+    "Resolution",
     "Schema",
     "SchemaDraft",
     "SchemaEncoder",

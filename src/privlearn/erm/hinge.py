@@ -19,7 +19,7 @@ from scipy import linalg
 
 from privlearn.arrays import Array
 from privlearn.erm.certifiable import GAP_TOLERANCE, SAFETY, UNDERFLOW, GapRounding, check_dimension
-from privlearn.erm.newton import cholesky
+from privlearn.erm.objective import cholesky
 from privlearn.erm.problem import Problem, Progress, Rows, Solution
 from privlearn.errors import SolverError
 

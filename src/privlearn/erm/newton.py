@@ -13,7 +13,7 @@ from scipy import linalg, sparse
 
 from privlearn.arrays import Array
 from privlearn.erm.certifiable import SAFETY, UNIT_ROUNDOFF
-from privlearn.erm.objective import Objective, Point
+from privlearn.erm.objective import Objective, Point, cholesky
 from privlearn.erm.problem import Problem, Solution
 
 MAX_PRODUCTS = 2000  # Hessian products for one direction
@@ -41,6 +41,7 @@ class ConjugateGradients:
 
     def __init__(self, objective: Curved) -> None:
         self._objective = objective
+        self._precondition: Callable[[Array], Array] | None = None
         self._loosest = self._precision = 0.25
         self._jumped_from: Point | None = None
 
@@ -49,7 +50,9 @@ class ConjugateGradients:
             curvatures = self._objective.curvatures(point)
         else:
             curvatures = self._objective.curvatures_between(self._jumped_from, point)
-        precondition = self._objective.preconditioner(curvatures)
+        if self._precondition is None:
+            self._precondition = self._objective.preconditioner(curvatures)
+        precondition = self._precondition
         direction = np.zeros_like(point.gradient)
         residual = -point.gradient
         scaled = precondition(residual)
@@ -76,6 +79,7 @@ class ConjugateGradients:
         left = after.norm / before.norm
         self._jumped_from = before if left > POOR else None
         if left > POOR:
+            self._precondition = None  # curvatures have changed
             self._loosest = max(0.5 * self._loosest, MOST_PRECISE)
         self._precision = min(self._loosest, max(TIGHTEST, left))
 
@@ -139,17 +143,6 @@ class FactorisedHessian:
         for (step, change), share in zip(self._pairs, reversed(shares), strict=True):
             vector += (share - float(change @ vector) / float(step @ change)) * step
         return vector
-
-
-def cholesky(gram: Array, ridge: float) -> tuple[Any, float]:
-    """Factor of ``gram + ridge I``, and the ridge; a larger one cures a sum that rounding has made indefinite."""
-    while True:
-        system = gram.copy()
-        system[np.diag_indices_from(system)] += ridge
-        try:
-            return linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False), ridge
-        except linalg.LinAlgError:
-            ridge = max(10.0 * ridge, 1e-16 * float(np.trace(gram)))
 
 
 WORTHWHILE = 0.5  # renumbering copies the column indices: only if this share of the columns or less is in use

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
 
 from privlearn.arrays import Array
 from privlearn.erm.certifiable import Rounding, gamma
 from privlearn.erm.problem import Problem, Rows, column_squares, pairwise_sum, row_products
+
+SAMPLED = 8  # a preconditioner reads one row in so many
+STRONGEST = 256  # columns whose joint curvature it knows
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +100,30 @@ class Objective:
         return product
 
     def preconditioner(self, curvatures: Array) -> Callable[[Array], Array]:
-        """Division by the Hessian's diagonal."""
+        """The strongest columns jointly, as some of the rows know them, the others each by itself.
+
+        Splines, lists and the intercept hang together and are few; thousands of bins hardly do.
+        """
         diagonal = np.full(self.rows.dimension, self.regularization)
         for rows, block in self.rows:
             diagonal += column_squares(block, curvatures[rows])
-        return lambda vector: vector / diagonal
+        strongest = np.sort(np.argsort(-diagonal, kind="stable")[:STRONGEST])
+        joint = self._sampled_hessian(curvatures, strongest)
+        scale = np.sqrt(diagonal[strongest] / np.diag(joint))  # each column by itself is known from all rows
+        factor, _ = cholesky(joint * np.outer(scale, scale), 1e-12 * float(diagonal.max()))
+
+        def apply(vector: Array) -> Array:
+            solved: Array = vector / diagonal
+            solved[strongest] = linalg.cho_solve(factor, vector[strongest], check_finite=False)
+            return solved
+
+        return apply
+
+    def _sampled_hessian(self, curvatures: Array, columns: NDArray[np.intp]) -> Array:
+        """The Hessian in some columns, estimated from every `SAMPLED`-th row."""
+        gram = SAMPLED * self.rows.some_gram(curvatures, columns, SAMPLED)
+        gram[np.diag_indices_from(gram)] += self.regularization
+        return gram
 
     def data_slope(self, margins: Array, change: Array) -> tuple[float, float]:
         """First and second derivative of the data's part of the value along ``change`` of the margins."""
@@ -118,3 +143,14 @@ class Objective:
 def ridge_value(regularization: float, linear: Array, coefficients: Array) -> float:
     """``(Lambda/2) |w|^2 + <linear, w>``."""
     return 0.5 * regularization * float(coefficients @ coefficients) + float(linear @ coefficients)
+
+
+def cholesky(gram: Array, ridge: float) -> tuple[Any, float]:
+    """Factor of ``gram + ridge I``, and the ridge; a larger one cures a sum that rounding has made indefinite."""
+    while True:
+        system = gram.copy()
+        system[np.diag_indices_from(system)] += ridge
+        try:
+            return linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False), ridge
+        except linalg.LinAlgError:
+            ridge = max(10.0 * ridge, 1e-16 * float(np.trace(gram)))

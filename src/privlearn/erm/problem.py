@@ -176,6 +176,16 @@ class Rows:
                 gram += part.T @ part
         return gram.astype(np.float64)
 
+    def some_gram(self, weights: Array, columns: NDArray[np.intp], stride: int) -> Array:
+        """``X' diag(weights) X`` in some columns, of every so many-th row."""
+        chosen = self._features[::stride]
+        part = np.asarray(
+            chosen[:, columns].toarray() if self.is_sparse else chosen[:, columns], dtype=np.float64
+        )
+        part *= np.sqrt(weights[::stride])[:, np.newaxis]
+        gram: Array = part.T @ part
+        return gram
+
     def _block(self, number: int) -> Any:
         if self._blocks is not None:
             return self._blocks[number]

@@ -11,12 +11,19 @@ from privlearn.arrays import Array
 from privlearn.erm.certifiable import GAP_TOLERANCE
 from privlearn.erm.descent import Directions, descend, not_certified
 from privlearn.erm.hinge import minimise_hinge
-from privlearn.erm.newton import ConjugateGradients, FactorisedHessian, extend, restrict, used_columns
+from privlearn.erm.newton import (
+    ConjugateGradients,
+    FactorisedHessian,
+    extend,
+    restrict,
+    used_columns,
+)
 from privlearn.erm.objective import Objective
 from privlearn.erm.problem import Problem, Progress, Solution
 from privlearn.errors import SolverError, check_positive
 
 FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjugate gradients
+SPARSE_LIMIT = 256  # the same for sparse rows, which such a matrix makes no use of
 STRIDE = 8  # the warm start reads one row in so many
 FEWEST_ROWS, ROWS_PER_COLUMN = 500, 10  # with fewer rows a warm start would say too little
 
@@ -54,7 +61,7 @@ def minimise(
 
 def _descend_from(start: Array, problem: Problem, tolerance: float, progress: Progress | None) -> Solution:
     objective = Objective(problem)
-    factorised = objective.rows.dimension <= FACTORISED_LIMIT
+    factorised = objective.rows.dimension <= (SPARSE_LIMIT if objective.rows.is_sparse else FACTORISED_LIMIT)
     directions: Directions = FactorisedHessian(objective) if factorised else ConjugateGradients(objective)
     return descend(objective, directions, start, tolerance, progress)
 

@@ -12,8 +12,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from privlearn.accounting import gaussian_ratio
 from privlearn.arrays import Array
 from privlearn.data.encode.arrays import ArrayEncoder
+from privlearn.data.encode.bounded_arrays import bounded_array
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.encode.resolution import Resolution, choose_resolution
 from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LossFacts, choose_loss
 from privlearn.errors import InvalidParameter, shown
@@ -22,6 +26,7 @@ from privlearn.estimators.fitting import Fitting, charge_of
 from privlearn.estimators.goal import TrainingRows
 from privlearn.estimators.inputs import target_column
 from privlearn.estimators.learner import ReleasingLearner, check_array_shape
+from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Charge
 from privlearn.randomness import randomness_from
 from privlearn.relation import relation_named
@@ -96,6 +101,21 @@ class PrivateLinearModel(ReleasingLearner):
         public = dataclasses.replace(rows, total=relation.total(rows.total, self.expected_records))
         return Fitting(self, self._lift(public))
 
+    def resolution(self, schema: Schema, records: int, promise: Guarantee | None = None) -> Resolution | None:
+        """Public: as fine as so many records, and the noise that the promise asks for, afford."""
+        guarantee = self.promise() if promise is None else promise
+        expected = guarantee.relation.total(records, self.expected_records)
+        return choose_resolution(schema, expected, self._noise(guarantee, schema.rows_per_person))
+
+    def _noise(self, guarantee: Guarantee, rows: int) -> float:
+        """Public: the noise that `choose_resolution` reckons with; without bound where it grows with the features."""
+        if not guarantee.is_private:
+            return 0.0
+        gaussian = guarantee.delta > 0 and self.noise in ("auto", "gaussian") and self.calibration == "tight"
+        if not gaussian:
+            return math.inf
+        return guarantee.relation.gradients * rows / gaussian_ratio(guarantee.epsilon, guarantee.delta)
+
     def publish(self, release: Release) -> None:
         """Become the fitted estimator of a model that may leave."""
         self.coefficients_ = release.model.coefficients
@@ -124,10 +144,17 @@ class PrivateLinearModel(ReleasingLearner):
     def _model(self, X: Any) -> Model:
         """The released model, once X has the shape it was trained on."""
         check_is_fitted(self)
-        if isinstance(base_of(self.release_.model.encoder), ArrayEncoder):
+        if self.column_bounds is not None or isinstance(base_of(self.release_.model.encoder), ArrayEncoder):
             check_array_shape(X)
             validate_data(self, X, reset=False, skip_check_array=True)
         return self.release_.model
+
+    def _rows(self, X: Any) -> Any:
+        """What the released model reads: columns of arrays under ``column_bounds`` go by their place."""
+        base = base_of(self.release_.model.encoder)
+        if self.column_bounds is None or not isinstance(base, SchemaEncoder):
+            return X
+        return bounded_array(X, base.schema)
 
     def _refuse(self, unsupported: Mapping[str, Any]) -> None:
         given = [name for name, value in unsupported.items() if value is not None]

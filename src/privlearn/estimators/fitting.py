@@ -117,6 +117,16 @@ class Fitting:
         """The same work on other rows of the same space."""
         return dataclasses.replace(self, rows=rows)
 
+    def foreseen(self, records: int, promise: Guarantee) -> Fitting:
+        """Public: what `fit` would plan for so many records under that promise; it has no rows to run on."""
+        rows = dataclasses.replace(self.rows, total=records)
+        encoder = rows.encoder
+        if isinstance(encoder, SchemaEncoder):
+            chosen = self.estimator.resolution(encoder.schema, records, promise)
+            encoder = SchemaEncoder(encoder.schema, fit_intercept=encoder.fit_intercept, resolution=chosen)
+            rows = dataclasses.replace(rows, features=encoder.no_rows(), encoder=encoder)
+        return self.on(rows)
+
     def take(self, places: Places, expected: int | None = None) -> Fitting:
         """The same work on some of its rows; see `TrainingRows.take`."""
         return self.on(self.rows.take(places, expected))

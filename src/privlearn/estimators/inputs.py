@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +17,7 @@ from privlearn.arrays import Array
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, owners
 from privlearn.data.encode.column_cells import numbers as cell_numbers
 from privlearn.data.encode.encoder import Bounds, SchemaEncoder, to_unit
+from privlearn.data.encode.resolution import Resolution
 from privlearn.data.schema.columns import EXACT, Target
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import refuse_unclear_persons
@@ -35,7 +36,7 @@ class ClassLearner(Learner):
     def _read_classes(self, X: Any, y: Any, private: bool) -> TrainingRows:
         """Rows with the number of each one's class; ``private=False`` lets classes be those that occur."""
         if self.schema is not None:
-            return read_table(self.schema, X, y, self.fit_intercept)
+            return read_table(self.schema, X, y, self.fit_intercept, self.resolution)
         self._check_arrays(X, y, private)
         goal = self._read_labels(X, y, private)
         return self._encode_arrays(X, goal, len(goal.labels))
@@ -59,14 +60,20 @@ class ClassLearner(Learner):
         return ClassGoal(_label_numbers(answers, classes), classes)
 
 
-def read_table(schema: Schema, X: Any, y: Any, fit_intercept: bool) -> TrainingRows:
+Resolve = Callable[[Schema, int], Resolution | None]
+"""Public: the resolution for so many records or persons."""
+
+
+def read_table(
+    schema: Schema, X: Any, y: Any, fit_intercept: bool, resolve: Resolve = lambda schema, persons: None
+) -> TrainingRows:
     """A raw table under a schema with classes; ``y=None`` takes the schema's target column."""
     encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
     target, answers = target_column(schema, X, y)
     labels = encoder.encode_labels(answers)
     ignored = labels == UNKNOWN if target.unknown == "zero" else None
     goal = ClassGoal(np.maximum(labels, 0), np.array(target.classes), ignored)
-    return encode_table(encoder, X, goal, len(labels))
+    return encode_table(encoder, X, goal, len(labels), resolve)
 
 
 def target_column(schema: Schema, X: Any, y: Any) -> tuple[Target, Any]:
@@ -76,16 +83,18 @@ def target_column(schema: Schema, X: Any, y: Any) -> tuple[Target, Any]:
     return schema.target, as_table(X, [schema.target.name]).column(0) if y is None else y
 
 
-def encode_table(encoder: SchemaEncoder, X: Any, goal: Goal, answers: int) -> TrainingRows:
-    """A table with so many labels or target values."""
-    refuse_unclear_persons(encoder.schema, column_names(X))
+def encode_table(encoder: SchemaEncoder, X: Any, goal: Goal, answers: int, resolve: Resolve) -> TrainingRows:
+    """A table with so many labels or target values, at the resolution that its number of persons affords."""
+    schema = encoder.schema
+    refuse_unclear_persons(schema, column_names(X))
+    weights, persons = (None, answers) if schema.person is None else encoder.person_weights(X)
+    resolution = resolve(schema, persons)
+    if resolution is not None:
+        encoder = SchemaEncoder(schema, fit_intercept=encoder.fit_intercept, resolution=resolution)
     features = encoder.encode(X, may_be_empty=True)
     if features.shape[0] != answers:
         raise DataError("the table has more or fewer rows than there are labels: give one label for each row")
-    if encoder.schema.person is None:
-        return TrainingRows(features, encoder, goal, answers, rows_per_person=encoder.schema.rows_per_person)
-    weights, persons = encoder.person_weights(X)
-    return TrainingRows(features, encoder, goal, persons, person_weights=weights)
+    return TrainingRows(features, encoder, goal, persons, weights, schema.rows_per_person)
 
 
 def first_rows_of_persons(schema: Schema | None, X: Any, y: Any, most: int) -> tuple[Any, Any]:
@@ -214,7 +223,8 @@ class NumberLearner(Learner):
         encoder = SchemaEncoder(self.schema, fit_intercept=self.fit_intercept)
         target, answers = target_column(self.schema, X, y)
         targets = encoder.encode_targets(answers)
-        return encode_table(encoder, X, NumberGoal(targets, cast(Bounds, target.bounds)), len(targets))
+        goal = NumberGoal(targets, cast(Bounds, target.bounds))
+        return encode_table(encoder, X, goal, len(targets), self.resolution)
 
     def _read_targets(self, X: Any, y: Any, private: bool) -> NumberGoal:
         """Numbers scaled from their bounds to [-1, 1]."""

@@ -10,6 +10,8 @@ from typing import Any, Protocol, cast
 import numpy as np
 from scipy import sparse
 
+from privlearn.data.encode.resolution import Resolution
+from privlearn.data.schema.schema import Schema
 from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.fitting import Fitting
@@ -19,6 +21,7 @@ from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel, PrecomputedKernel, as_points
 from privlearn.features.kernels import LinearKernel, ShiftInvariantKernel, named_kernels
 from privlearn.features.landmarks import LandmarkFeatures
+from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
 from privlearn.release.model import FourierEncoder, KernelEncoder, RawEncoder
 
@@ -148,9 +151,9 @@ class KernelChoice(KernelParameters, PrivateLinearModel):
 
     def prepare(self, X: Any, y: Any, private: bool) -> Fitting:
         self.chosen_mechanism()  # refuse what cannot be before reading what may be long
-        if self._is_precomputed and not (self.schema is None and self.norm_bound is None):
+        if self._is_precomputed and not self._is_undescribed:
             raise InvalidParameter(
-                "kernel='precomputed' takes kernel values as they are: leave out schema and norm_bound"
+                "kernel='precomputed' takes kernel values as they are: leave out schema, norm_bound and column_bounds"
             )
         return super().prepare(X, y, private)
 
@@ -160,8 +163,16 @@ class KernelChoice(KernelParameters, PrivateLinearModel):
 
     @property
     def _takes_objects(self) -> bool:
-        undescribed = self.schema is None and self.norm_bound is None
-        return undescribed and (not isinstance(self.kernel, str) or self._is_precomputed)
+        return self._is_undescribed and (not isinstance(self.kernel, str) or self._is_precomputed)
+
+    @property
+    def _is_undescribed(self) -> bool:
+        return self.schema is None and self.norm_bound is None and self.column_bounds is None
+
+    def resolution(self, schema: Schema, records: int, promise: Guarantee | None = None) -> Resolution | None:
+        """Public: a kernel sees rows by their distances, which fine bins would make all alike."""
+        linear = self.public_points is None and isinstance(self.chosen_kernel(), LinearKernel)
+        return super().resolution(schema, records, promise) if linear else None
 
     def _lift(self, rows: TrainingRows) -> TrainingRows:
         return lift(self, rows)

@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from privlearn.arrays import Array
 from privlearn.data.encode.arrays import blocks
+from privlearn.data.encode.bounded_arrays import bounded_array
+from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema
 from privlearn.erm.kernel.dual import minimise_kernel
 from privlearn.erm.kernel.problem import KernelProblem
@@ -59,6 +61,9 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         Its target has classes, or the bounds of a number.
     norm_bound : float, optional
         Without a schema: public bound of the rows' norms.
+    column_bounds : sequence of (lower, upper), optional
+        Instead of ``norm_bound``: public bounds of each column of an array. Its columns are then spread over splines
+        like a schema's numbers.
     classes : sequence of labels, optional
     target_bounds : tuple of two floats, optional
         Without a schema, one of the two: the labels that may occur, or the public bounds of a number.
@@ -76,7 +81,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     guarantee: Guarantee | None
     encoder_: Encoder
     kernel_: Kernel
-    _declared = ("norm_bound", "classes", "target_bounds")
+    _declared = ("norm_bound", "column_bounds", "classes", "target_bounds")
     _rows: TrainingRows
     _features: Array
     _task: Task
@@ -95,6 +100,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         guarantee: Guarantee | None = None,
         schema: Schema | None = None,
         norm_bound: float | None = None,
+        column_bounds: Sequence[tuple[float, float]] | None = None,
         classes: Sequence[Any] | None = None,
         target_bounds: tuple[float, float] | None = None,
         class_weight: Mapping[Any, float] | None = None,
@@ -161,6 +167,8 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         """Public: points as rows of norm at most 1; refuses points beyond the kernel's bound."""
         if self.schema is None:
             check_array_shape(data)
+        if isinstance(self.encoder_, SchemaEncoder) and self.column_bounds is not None:
+            data = bounded_array(data, self.encoder_.schema)
         points = as_matrix(self.encoder_.encode(data))
         self.kernel_.check(points)
         return points

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -11,6 +11,9 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from privlearn.data.encode.arrays import ArrayEncoder
+from privlearn.data.encode.bounded_arrays import bounded_array, schema_of_bounds
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.encode.resolution import Resolution
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.table import safely
 from privlearn.erm.losses import LossFacts
@@ -34,6 +37,7 @@ class Learner(BaseEstimator, ABC):
 
     schema: Schema | None
     norm_bound: float | None
+    column_bounds: Sequence[tuple[float, float]] | None
     loss: str | LossFacts | None
     regularization: str | float
     fit_intercept: bool
@@ -72,6 +76,10 @@ class Learner(BaseEstimator, ABC):
         """Whether rows may be objects that only the user's kernel can read."""
         return False
 
+    def resolution(self, schema: Schema, records: int, promise: Guarantee | None = None) -> Resolution | None:
+        """Public: how finely the columns of so many records are spread; ``None``: as in version 0.1, for kernels."""
+        return None
+
     def _refuse_declarations(self) -> None:
         """What a schema says need not be declared again."""
         if self.schema is not None and any(getattr(self, name) is not None for name in self._declared):
@@ -84,9 +92,17 @@ class Learner(BaseEstimator, ABC):
         """Plain arrays under the declared bound; or objects, which the kernel's own bound is about."""
         if self._takes_objects:
             return TrainingRows(X, None, goal, rows)
-        norm_bound = _largest_norm(X) if self.norm_bound is None else self.norm_bound
         columns = check_array_shape(X, may_be_empty=True)
-        encoder = ArrayEncoder(norm_bound, columns, fit_intercept=self.fit_intercept)
+        encoder: SchemaEncoder | ArrayEncoder
+        if self.column_bounds is not None:
+            schema = schema_of_bounds(self.column_bounds)
+            X = bounded_array(X, schema)
+            encoder = SchemaEncoder(
+                schema, fit_intercept=self.fit_intercept, resolution=self.resolution(schema, rows)
+            )
+        else:
+            norm_bound = _largest_norm(X) if self.norm_bound is None else self.norm_bound
+            encoder = ArrayEncoder(norm_bound, columns, fit_intercept=self.fit_intercept)
         features = encoder.encode(X, may_be_empty=True)
         validate_data(self, X, reset=True, skip_check_array=True)
         return TrainingRows(features, encoder, goal, features.shape[0])
@@ -98,11 +114,16 @@ class Learner(BaseEstimator, ABC):
         if self._takes_objects:
             return
         check_array_shape(X, may_be_empty=True)
-        if private and self.norm_bound is None:
+        if self.column_bounds is not None and self.norm_bound is not None:
+            raise InvalidParameter(
+                "column_bounds say how long a row may be: leave out norm_bound, or leave out column_bounds"
+            )
+        if private and self.norm_bound is None and self.column_bounds is None:
             raise InvalidParameter(
                 "say how long a row may be, from public knowledge: "
-                f"{type(self).__name__}(norm_bound=...); longer rows are shortened. Or describe the table: "
-                "schema=Schema.load(...). Reading it off the data would publish the data"
+                f"{type(self).__name__}(norm_bound=...); longer rows are shortened. Or between which numbers each "
+                "column lies: column_bounds=[(0, 120), ...]. Or describe the table: schema=Schema.load(...). Reading "
+                "it off the data would publish the data"
             )
 
     def weighted(self, rows: TrainingRows) -> TrainingRows:

@@ -43,6 +43,9 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
         Public description of a table; ``fit`` then takes raw tables. Or declare the next two, for plain arrays.
     norm_bound : float, optional
         Public bound on the Euclidean norm of a row; longer rows are shortened to it.
+    column_bounds : sequence of (lower, upper), optional
+        Instead of ``norm_bound``: public bounds of each column of an array. Its columns are then spread over splines,
+        bins and pairs like a schema's numbers.
     classes : sequence, optional
         Public list of the labels; of two, the second is the positive one.
     loss : str or Loss, optional
@@ -88,7 +91,7 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
         In the units of X; for plain arrays only. Rows that are shortened have smaller scores than these give.
     """
 
-    _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "classes")
+    _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "column_bounds", "classes")
     _instead_of_weights = "; use class_weight={label: weight} for classes"
 
     def __init__(
@@ -100,6 +103,7 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
         expected_records: int | None = None,
         schema: Schema | None = None,
         norm_bound: float | None = None,
+        column_bounds: Sequence[tuple[float, float]] | None = None,
         classes: Sequence[Any] | None = None,
         loss: str | LossFacts | None = None,
         mechanism: str = "auto",
@@ -119,11 +123,11 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
 
     def decision_function(self, X: Any) -> Array:
         """Scores: of shape (n,) for two classes (positive: the second one), (n, classes) otherwise."""
-        return cast(LinearModel, self._model(X)).decision_function(X)
+        return cast(LinearModel, self._model(X)).decision_function(self._rows(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
-        return self._model(X).predict(X)
+        return self._model(X).predict(self._rows(X))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy; with a schema ``y`` may be left out, as in `fit`.
@@ -176,7 +180,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, in the order of ``classes_``."""
-        return cast(LinearModel, self._model(X)).predict_proba(X)
+        return cast(LinearModel, self._model(X)).predict_proba(self._rows(X))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of `predict_proba`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -64,7 +64,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
     """
 
     _default_loss = "huber"
-    _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "target_bounds")
+    _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "column_bounds", "target_bounds")
 
     def __init__(
         self,
@@ -83,6 +83,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
         expected_records: int | None = None,
         schema: Schema | None = None,
         norm_bound: float | None = None,
+        column_bounds: Sequence[tuple[float, float]] | None = None,
         target_bounds: tuple[float, float] | None = None,
         loss: str | LossFacts | None = None,
         mechanism: str = "auto",
@@ -100,7 +101,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
 
     def predict(self, X: Any) -> Array:
         """A number for each row, within the target's bounds."""
-        return self._model(X).predict(X)
+        return self._model(X).predict(self._rows(X))
 
     @classmethod
     def _takes(cls, loss: type[LossFacts]) -> bool:

@@ -82,6 +82,7 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         expected_records: int | None = None,
         schema: Schema | None = None,
         norm_bound: float | None = None,
+        column_bounds: Sequence[tuple[float, float]] | None = None,
         classes: Sequence[Any] | None = None,
         loss: str | LossFacts | None = None,
         mechanism: str = "auto",

@@ -110,6 +110,11 @@ class Spectrum:
         squares, directions = np.linalg.eigh(products)
         return cls._along(directions * np.sqrt(np.maximum(squares, 0.0)))
 
+    def beside_cells(self, share: float, cells: int) -> Spectrum:
+        """The same rows with a share of their squared norm in so many cells, of which each row fills a few."""
+        each = np.full(cells, share / cells)
+        return Spectrum(*(np.append((1.0 - share) * part, each) for part in (self.moments, self.variances)))
+
     @classmethod
     def _along(cls, rows: Array) -> Spectrum:
         return cls(np.mean(rows**2, axis=0), np.var(rows, axis=0))

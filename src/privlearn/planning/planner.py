@@ -50,8 +50,12 @@ class Plan(Forecast):
     work: Fitting = dataclasses.field(repr=False)
 
     @cached_property
+    def _foreseen(self) -> Fitting:
+        return self.work.foreseen(self.rows, self.guarantee)
+
+    @cached_property
     def mechanism(self) -> ReleaseMechanism:
-        mechanism = self.work.on(dataclasses.replace(self.work.rows, total=self.rows)).plan(self.guarantee)
+        mechanism = self._foreseen.plan(self.guarantee)
         if mechanism.answers_questions:
             raise InvalidParameter(
                 f"no plan for mechanism={mechanism.name!r}: take 'auto', 'objective', 'output' or 'function_release'"
@@ -60,7 +64,14 @@ class Plan(Forecast):
 
     @cached_property
     def noise(self) -> float:
-        return self.unit * noise_in_prediction(self.mechanism, self.spectrum, self.problem)
+        """Bins and pairs count as equally filled cells, since their stand-ins would take long to look at."""
+        resolution = getattr(self._foreseen.rows.encoder, "resolution", None)
+        spectrum = self.spectrum
+        if resolution is not None:
+            share = resolution.bin_share + resolution.pair_share
+            cells = max(self._foreseen.rows.dimension - self.work.rows.dimension, 1)
+            spectrum = spectrum.beside_cells(share, cells)
+        return self.unit * noise_in_prediction(self.mechanism, spectrum, self.problem)
 
     @cached_property
     def worst_case(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import numbers
 from typing import Any
@@ -12,7 +13,15 @@ from scipy.special import ndtr
 
 from privlearn.arrays import Array
 from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.schema.columns import CategoryColumn, NumberColumn, Target, TextColumn
+from privlearn.data.schema.columns import (
+    AnyColumn,
+    CategoryColumn,
+    DateColumn,
+    NumberColumn,
+    OrdinalColumn,
+    Target,
+    TextColumn,
+)
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, shown
 from privlearn.features.kernel import row_count
@@ -97,12 +106,11 @@ def _mixed(shared: Array, own: Array) -> Array:
     return math.sqrt(_CORRELATION) * shared + math.sqrt(1.0 - _CORRELATION) * own
 
 
-def _cells(
-    column: NumberColumn | CategoryColumn | TextColumn, places: Array, random: np.random.Generator
-) -> Any:
+def _cells(column: AnyColumn, places: Array, random: np.random.Generator) -> Any:
+    position = 1.0 - (1.0 - places) ** (1.0 / _CROWDED)
     match column:
         case NumberColumn():
-            position, width = 1.0 - (1.0 - places) ** (1.0 / _CROWDED), column.upper - column.lower
+            width = column.upper - column.lower
             if column.scale == "log":
                 return column.lower + np.expm1(position * math.log1p(width))
             return column.lower + position * width
@@ -110,6 +118,12 @@ def _cells(
             shares = np.arange(1.0, len(column.values) + 1.0) ** -_RARITY
             chosen = np.searchsorted(np.cumsum(shares[:-1]) / shares.sum(), places)
             return np.array(column.values)[chosen]
+        case OrdinalColumn():
+            chosen = np.minimum((position * len(column.values)).astype(int), len(column.values) - 1)
+            return np.array(column.values)[chosen]
+        case DateColumn():
+            days = np.rint(position * (column.upper - column.lower).days).astype(int)
+            return [column.lower + datetime.timedelta(int(count)) for count in days]
         case TextColumn():
             words = np.minimum(random.zipf(_ZIPF, (len(places), _WORDS)), _VOCABULARY)
             return [" ".join(f"word{word}" for word in text) for text in words]

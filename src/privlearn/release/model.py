@@ -15,6 +15,7 @@ from privlearn.arrays import Array
 from privlearn.data.encode.arrays import FIRST_INTERCEPT, ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.encode.encoder import Bounds, SchemaEncoder, from_unit
+from privlearn.data.encode.resolution import Resolution
 from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LOSSES, LossFacts
 from privlearn.errors import InvalidParameter, ReleaseError
@@ -103,7 +104,8 @@ def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
     """Plain JSON values; public points that are numbers travel as an array instead, see `points_array`."""
     match encoder:
         case SchemaEncoder():
-            return {"schema": encoder.schema.to_dict(), "fit_intercept": encoder.fit_intercept}
+            described = {"schema": encoder.schema.to_dict(), "fit_intercept": encoder.fit_intercept}
+            return described | _resolution(encoder)
         case ArrayEncoder():
             return {
                 "norm_bound": encoder.clip_bound,
@@ -127,7 +129,7 @@ def encoder_from_dict(
 ) -> Encoder:
     """Inverse of `encoder_to_dict`; a kernel that is the user's own code has to be given again."""
     if "schema" in record:
-        return SchemaEncoder(Schema.from_dict(record["schema"]), fit_intercept=record["fit_intercept"])
+        return _schema_encoder(record)
     if "norm_bound" in record:
         return ArrayEncoder(
             record["norm_bound"],
@@ -177,6 +179,18 @@ def encoder_arrays(encoder: Encoder) -> dict[str, Array]:
     return {} if points is None else {"public_points": points}
 
 
+def _schema_encoder(record: Mapping[str, Any]) -> SchemaEncoder:
+    """Version 0.1 knew no resolution: its files keep their encoding."""
+    chosen = Resolution.from_dict(record["resolution"]) if "resolution" in record else None
+    schema = Schema.from_dict(record["schema"])
+    return SchemaEncoder(schema, fit_intercept=record["fit_intercept"], resolution=chosen)
+
+
+def _resolution(encoder: SchemaEncoder) -> dict[str, Any]:
+    """The resolution as a file and a certificate state it; nothing if there is none."""
+    return {} if encoder.resolution is None else {"resolution": encoder.resolution.to_dict()}
+
+
 def points_array(encoder: Encoder) -> Array | None:
     """The public points as a matrix, if the encoder has such points."""
     if not isinstance(encoder, KernelEncoder):
@@ -195,6 +209,7 @@ def describe_encoding(encoder: Encoder) -> dict[str, Any]:
         described = {"dataset": base.schema.name, "schema_sha256": base.schema.digest}
         if base.schema.bought:
             described["bought"] = base.schema.to_dict()["bought"]
+        described |= _resolution(base)
     elif base is not None:
         described = {"norm_bound": base.clip_bound, "features": base.n_features}
     if isinstance(encoder, FourierEncoder):

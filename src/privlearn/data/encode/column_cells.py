@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from privlearn.data.schema.columns import EXACT, Value
 from privlearn.data.sources.table import (
+    DAY,
     MISSING_CELL,
     MIXED,
     NUMBER,
@@ -36,6 +37,7 @@ _IN_WORDS = {str: "text", int: "whole numbers", bool: "true or false"}
 _KINDS: dict[type, tuple[int, ...]] = {str: (TEXT,), int: (NUMBER, WHOLE), bool: (TRUTH,)}
 _SPELLED_WHOLE = r"^\s*(-?)\+?0*([0-9]+)(\.0*)?\s*$"
 _SPELLED_ZERO = r"^-0$"
+_SPELLED_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.,+Zz-]*)?$"
 
 
 def numbers(column: Any, label: str) -> NDArray[np.float64]:
@@ -83,6 +85,34 @@ def tally(column: Any, wanted: type, label: str) -> tuple[list[Value], NDArray[n
         lambda: counted.field("values").to_pylist(), f"{label} holds text that is not UTF-8: convert it"
     )
     return values, np.asarray(counted.field("counts").to_numpy(), dtype=np.int64)
+
+
+def days(column: Any, label: str) -> NDArray[np.float64]:
+    """Days since 1970-01-01 of a column of dates, times or text such as 2020-01-31; NaN where a cell is missing.
+
+    Of a time only the day counts, as it is written or, with a time zone, as that zone's clocks have it.
+    """
+    column = _plain(column)
+    kind = column.type
+    if kind == MIXED:
+        column = _mixed_days(column)
+    elif _is_text(kind):
+        column = _spelled_days(column)
+    elif pa.types.is_timestamp(kind):
+        local = column if kind.tz is None else pc.local_timestamp(column)
+        column = pc.floor_temporal(local, unit="day").cast(pa.date32(), safe=False)
+    if column is None or not (pa.types.is_date(column.type) or _is_null(column.type)):
+        raise DataError(
+            f"{label} holds {type_name(kind)} where the schema says date: convert it to dates, or to text such as "
+            "2020-01-31"
+        )
+    if isinstance(column, pa.Array):
+        column = pa.chunked_array([column])
+    counted = safely(
+        lambda: column.cast(pa.date32(), safe=False).cast(pa.int32()).cast(pa.float64()).to_numpy(),
+        f"{label} cannot be converted to dates",
+    )
+    return np.asarray(counted, dtype=np.float64)
 
 
 def texts(column: Any, label: str) -> Any:
@@ -143,6 +173,27 @@ def _decoded(chunk: Any) -> Any:
     if pa.types.is_string_view(chunk.type.value_type):
         return chunk.dictionary.cast(pa.large_string()).take(chunk.indices)
     return chunk.dictionary_decode()
+
+
+def _spelled_days(column: Any) -> Any:
+    """Text as dates; ``None`` if a cell is no such text."""
+    shape = pc.match_substring_regex(column, _SPELLED_DAY)
+    if not pc.all(pc.fill_null(shape, True)).as_py():
+        return None
+    spelled = pc.utf8_slice_codeunits(column, 0, 10)
+    found = pc.strptime(spelled, "%Y-%m-%d", "s", error_is_null=True)
+    same = pc.equal(pc.strftime(found, "%Y-%m-%d"), spelled.cast(pa.string()))  # there is no 30 February
+    if found.null_count != column.null_count or not pc.all(pc.fill_null(same, True)).as_py():
+        return None
+    return found.cast(pa.date32())
+
+
+def _mixed_days(column: Any) -> Any:
+    """Dates, and text that spells them; ``None`` if a cell is neither."""
+    if not np.isin(kinds_of(column), (DAY, TEXT, MISSING_CELL)).all():
+        return None
+    spelled = _spelled_days(column.field(TEXT))
+    return None if spelled is None else pc.coalesce(column.field(DAY), spelled)
 
 
 def _comparable(column: Any, wanted: type, label: str) -> Any:

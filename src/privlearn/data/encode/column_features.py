@@ -13,14 +13,23 @@ from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from privlearn.data.encode.arrays import blocks
-from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, numbers, texts
-from privlearn.data.schema.columns import CategoryColumn, NumberColumn, TextColumn
+from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, texts
+from privlearn.data.encode.positions import (
+    Ordered,
+    is_cyclic,
+    knots_of,
+    ordered_cells,
+    positions,
+    refuse_missing,
+    refuse_unknown,
+)
+from privlearn.data.encode.slots import between_knots
+from privlearn.data.schema.columns import AnyColumn, CategoryColumn, TextColumn
 from privlearn.data.sources.table import safely
-from privlearn.errors import ON_DROPPING, DataError
 
 
-def spline_basis(position: NDArray[np.float64], knots: int) -> NDArray[np.float64]:
-    """Hat functions on equally spaced knots, centred, and the position itself in [-1, 1].
+def spline_basis(position: NDArray[np.float64], knots: int, cyclic: bool = False) -> NDArray[np.float64]:
+    """Hat functions on equally spaced knots, centred, and the position itself in [-1, 1]; or its sine and cosine.
 
     The hats can follow any shape; the straight column carries a trend at the price of one coefficient, which is what
     survives when the noise is large.
@@ -31,19 +40,27 @@ def spline_basis(position: NDArray[np.float64], knots: int) -> NDArray[np.float6
         Numbers in [0, 1].
     knots : int
         Number of knots, at least 2.
+    cyclic : bool, default=False
+        Whether 0 and 1 are one.
 
     Returns
     -------
-    array of shape (n, knots + 1)
+    array of shape (n, knots + 1), or (n, knots + 2) if cyclic
     """
-    left = np.minimum((position * (knots - 1)).astype(np.intp), knots - 2)
-    fraction = position * (knots - 1) - left
-    basis = np.full((len(position), knots + 1), -1.0 / knots)
+    left, right, fraction = between_knots(position, knots, cyclic)
+    basis = np.full((len(position), knots), -1.0 / knots)
     rows = np.arange(len(position))
     basis[rows, left] += 1.0 - fraction
-    basis[rows, left + 1] += fraction
-    basis[:, knots] = 2.0 * position - 1.0
-    return basis
+    basis[rows, right] += fraction
+    return np.hstack([basis, trend(position, cyclic)])
+
+
+def trend(position: NDArray[np.float64], cyclic: bool) -> NDArray[np.float64]:
+    """The position in [-1, 1], or its sine and cosine, one column each."""
+    if not cyclic:
+        return (2.0 * position - 1.0)[:, np.newaxis]
+    angle = 2.0 * np.pi * position[:, np.newaxis]
+    return np.hstack([np.sin(angle), np.cos(angle)])
 
 
 class Group(ABC):
@@ -86,41 +103,33 @@ class DenseGroup(Group):
         return sparse.csr_array(features)
 
 
-class NumberGroup(DenseGroup):
-    """A number, clamped to its public bounds, as a spline or as one coordinate in [-1, 1]."""
+class OrderedGroup(DenseGroup):
+    """A number, a date or a value of an ordered list, by its place between two ends: a spline, or one coordinate."""
 
-    def __init__(self, name: str, column: NumberColumn) -> None:
+    def __init__(self, name: str, column: Ordered) -> None:
         self.name = name
         self._column = column
         self.width = self._functions(np.zeros(1)).shape[1]
 
     @property
     def feature_names(self) -> list[str]:
-        if self._column.encoding == "linear":
+        if self.width == 1:
             return [self.name]
         return [f"{self.name}[{place}]" for place in range(self.width)]
 
     def cells(self, column: Any) -> NDArray[np.float64]:
-        cells = numbers(column, f"column {self.name!r}")
-        _refuse(np.isnan(cells), self._column.missing, self.name, "missing", "missing cells")
-        return cells
+        return ordered_cells(self.name, self._column, column)
 
     def expand(self, cells: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         missing = np.isnan(cells)
-        out[:] = self._functions(self._position(np.where(missing, self._column.lower, cells)))
+        out[:] = self._functions(np.where(missing, 0.0, positions(self._column, cells)))
         out[missing] = 0.0
 
-    def _position(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Where the clamped number lies between its bounds, in [0, 1]."""
-        above = np.clip(cells, self._column.lower, self._column.upper) - self._column.lower
-        width = self._column.upper - self._column.lower
-        share = np.log1p(above) / np.log1p(width) if self._column.scale == "log" else above / width
-        return np.clip(share, 0.0, 1.0)
-
     def _functions(self, position: NDArray[np.float64]) -> NDArray[np.float64]:
+        cyclic = is_cyclic(self._column)
         if self._column.encoding == "linear":
-            return (2.0 * position - 1.0)[:, np.newaxis]
-        return spline_basis(position, self._column.knots)
+            return trend(position, cyclic)
+        return spline_basis(position, knots_of(self._column), cyclic)
 
 
 class CategoryGroup(DenseGroup):
@@ -143,14 +152,8 @@ class CategoryGroup(DenseGroup):
         places = codes(column, self._column.values, f"column {self.name!r}")
         if self._column.unknown == "other":
             places[places == UNKNOWN] = len(self._column.values)
-        _refuse(places == MISSING, self._column.missing, self.name, "missing", "missing cells")
-        _refuse(
-            places == UNKNOWN,
-            self._column.unknown,
-            self.name,
-            "unknown",
-            "values that the schema does not list",
-        )
+        refuse_missing(places == MISSING, self._column.missing, self.name)
+        refuse_unknown(places == UNKNOWN, self._column.unknown, self.name)
         return places
 
     def expand(self, cells: NDArray[np.int64], out: NDArray[np.float64]) -> None:
@@ -176,7 +179,7 @@ class TextGroup(Group):
     def encode(self, column: Any) -> sparse.csr_array:
         cells = texts(column, f"column {self.name!r}")
         missing = np.asarray(cells.is_null().to_numpy())
-        _refuse(missing, self._column.missing, self.name, "missing", "missing cells")
+        refuse_missing(missing, self._column.missing, self.name)
         if len(cells) == 0:  # the hasher refuses to see nothing
             return sparse.csr_array((0, self.width))
         documents = pc.fill_null(cells, "")
@@ -186,26 +189,18 @@ class TextGroup(Group):
         )
 
 
-def group_of(name: str, column: NumberColumn | CategoryColumn | TextColumn) -> Group:
+def group_of(name: str, column: AnyColumn) -> Group:
     """The group of features that a column of the schema becomes."""
     match column:
-        case NumberColumn():
-            return NumberGroup(name, column)
         case CategoryColumn():
             return CategoryGroup(name, column)
         case TextColumn():
             return TextGroup(name, column)
+        case _:
+            return OrderedGroup(name, column)
 
 
 def _one_by_one(cells: Any) -> Iterator[str]:
     """The texts, without all of them being Python objects at once."""
     for rows in blocks(len(cells)):
         yield from cells.slice(rows.start, rows.stop - rows.start).to_pylist()
-
-
-def _refuse(cells: NDArray[np.bool_], rule: str, name: str, setting: str, what: str) -> None:
-    if rule == "refuse" and cells.any():
-        raise DataError(
-            f"column {name!r} has {what}: "
-            f"correct those rows, or set {setting}: zero for it in the schema ({ON_DROPPING})"
-        )

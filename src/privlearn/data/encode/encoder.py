@@ -14,6 +14,8 @@ from privlearn.arrays import Array, rescale_dense, rescale_sparse
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, numbers, owners
 from privlearn.data.encode.column_features import DenseGroup, group_of
+from privlearn.data.encode.resolution import Resolution
+from privlearn.data.encode.resolved_rows import ResolvedRows
 from privlearn.data.schema.columns import Target
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import EncodedRows, Matrix, RowSource, TableRows
@@ -41,7 +43,8 @@ class SchemaEncoder:
     """The map from raw rows to vectors that a schema fixes; it has nothing to fit.
 
     Each column becomes a group of bounded features, in the schema's order; a constant feature 1,
-    the last, is the intercept; then each row is divided by its own norm.
+    the last, is the intercept; then each row is divided by its own norm. With a resolution the groups are not centred
+    and so sparse, and fine bins and pairs of columns stand beside them (docs/explanation/resolution.md).
 
     Parameters
     ----------
@@ -49,6 +52,9 @@ class SchemaEncoder:
         Bounds, categories and rules.
     fit_intercept : bool, default=True
         Whether to add the constant feature.
+    resolution : Resolution, optional
+        How finely columns are spread; linear learners choose it from public numbers. Without it the encoding is that of
+        version 0.1, which kernels still read.
 
     Attributes
     ----------
@@ -74,14 +80,23 @@ class SchemaEncoder:
     norm_bound = 1.0
     row_bound = 1.0
 
-    def __init__(self, schema: Schema, *, fit_intercept: bool = True) -> None:
+    def __init__(
+        self, schema: Schema, *, fit_intercept: bool = True, resolution: Resolution | None = None
+    ) -> None:
         self.schema = schema
         self.fit_intercept = fit_intercept
+        self.resolution = resolution
+        self._resolved = None if resolution is None else ResolvedRows(schema, resolution, fit_intercept)
         self._groups = [group_of(name, column) for name, column in schema.columns.items()]
-        self.dimension = sum(group.width for group in self._groups) + fit_intercept
+        if self._resolved is None:
+            self.dimension = sum(group.width for group in self._groups) + fit_intercept
+        else:
+            self.dimension = self._resolved.dimension
 
     @cached_property
     def feature_names(self) -> list[str]:
+        if self._resolved is not None:
+            return self._resolved.feature_names
         names = [name for group in self._groups for name in group.feature_names]
         return [*names, "intercept"] if self.fit_intercept else names
 
@@ -98,12 +113,17 @@ class SchemaEncoder:
 
         Returns
         -------
-        array of shape (n, dimension), or CSR array if the schema has text columns
+        array of shape (n, dimension), or CSR array if the schema has text columns or there is a resolution
         """
         rows = self.encoded(data)
         if len(rows) == 0 and not may_be_empty:
             raise DataError("the table has no rows: give at least one")
         return rows.in_memory()
+
+    def no_rows(self) -> Matrix:
+        """A matrix of the kind that `encode` returns, without rows."""
+        shape = (0, self.dimension)
+        return sparse.csr_array(shape) if self._dense_groups is None else np.empty(shape)
 
     def encoded(self, data: Any) -> EncodedRows:
         """The same, block by block and only when asked for."""
@@ -112,8 +132,16 @@ class SchemaEncoder:
 
     def _encode_block(self, block: Any) -> Matrix:
         table = as_table(block, list(self.schema.columns))
+        if self._resolved is not None:
+            return self._resolved.encode(table)
+        dense = self._dense_groups
+        return self._encode_sparse(table) if dense is None else self._encode_dense(table, dense)
+
+    @property
+    def _dense_groups(self) -> list[DenseGroup] | None:
+        """The groups, if all of them are dense."""
         dense = [group for group in self._groups if isinstance(group, DenseGroup)]
-        return self._encode_dense(table, dense) if dense == self._groups else self._encode_sparse(table)
+        return dense if dense == self._groups and self._resolved is None else None
 
     def _encode_dense(self, table: pa.Table, groups: list[DenseGroup]) -> NDArray[np.float64]:
         cells = [group.cells(table.column(group.name)) for group in groups]

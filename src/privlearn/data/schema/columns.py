@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -11,6 +12,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    SerializerFunctionWrapHandler,
     StrictBool,
     StrictInt,
     StrictStr,
@@ -89,30 +91,74 @@ BUY_LISTS: dict[str, type] = {BUY: str, f"{BUY} whole numbers": int}
 """Stand there for a list, and say what it will hold: a column's own type depends on all of its cells."""
 
 
-class NumberColumn(PublicModel):
+Encoding = Literal["spline", "linear"]
+Knots = Annotated[StrictInt, Field(ge=2, le=4096)]
+Bins = Annotated[StrictInt, Field(ge=2, le=2**16)] | Literal["auto", "none"]
+
+
+class OrderedColumn(PublicModel):
+    """What columns whose values lie in an order share: each value has a place between two ends.
+
+    Each kind lists the settings itself, since their order counts in a schema's digest.
+
+    Parameters
+    ----------
+    encoding : {"spline", "linear"}, default="spline"
+        ``spline`` spreads the place over functions between the ends; ``linear`` scales it to [-1, 1].
+    knots : int, default=16
+        Number of equally spaced knots of the spline.
+    bins : int, "auto" or "none", default="auto"
+        Fine bins beside the spline, for values that stand out; ``auto`` takes as many as the number of records and
+        epsilon afford (docs/explanation/resolution.md), and none beside ``encoding: linear``.
+    missing : {"refuse", "zero"}, default="refuse"
+        Rule for missing cells (null, NaN).
+    """
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_said(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = serialize(self)
+        for setting, unsaid in (("bins", "auto"), ("period", None)):  # digests of version 0.1 stay valid
+            if content.get(setting, "") == unsaid:
+                del content[setting]
+        return content
+
+
+class NumberColumn(OrderedColumn):
     """A number between public bounds; what lies outside is clamped to them.
 
     Parameters
     ----------
     lower, upper : float
-        Public bounds: from the questionnaire, the law or common knowledge, never from the data.
+        Public bounds: from the questionnaire, the law or common knowledge, never from the data. With a period they may
+        be left out: 0 and the period.
     scale : {"linear", "log"}, default="linear"
         ``log`` places x at ``log1p(x - lower) / log1p(upper - lower)``: for amounts with a long tail.
-    encoding : {"spline", "linear"}, default="spline"
-        ``spline`` spreads the number over functions between the bounds; ``linear`` scales it to [-1, 1].
-    knots : int, default=16
-        Number of equally spaced knots of the spline.
-    missing : {"refuse", "zero"}, default="refuse"
-        Rule for missing cells (null, NaN).
+    period : float, optional
+        After which numbers mean the same again: 24 for hours, 12 for months, 360 for angles.
+    encoding, knots, bins, missing
+        As in `OrderedColumn`.
     """
 
     type: Literal["number"] = "number"
     lower: float
     upper: float
     scale: Literal["linear", "log"] = "linear"
-    encoding: Literal["spline", "linear"] = "spline"
-    knots: Annotated[StrictInt, Field(ge=2, le=4096)] = 16
+    encoding: Encoding = "spline"
+    knots: Knots = 16
     missing: Rule = "refuse"
+    bins: Bins = "auto"
+    period: Annotated[float, Field(gt=0)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bounded_by_its_period(cls, content: Any) -> Any:
+        if not isinstance(content, dict) or not isinstance(content.get("period"), int | float):
+            return content
+        lower = content.get("lower", 0.0)
+        return content | {
+            "lower": lower,
+            "upper": content.get("upper", filled_upper(lower, content["period"])),
+        }
 
     @field_validator("lower", "upper", mode="before")
     @classmethod
@@ -122,6 +168,83 @@ class NumberColumn(PublicModel):
     @model_validator(mode="after")
     def _bounds_are_ordered(self) -> NumberColumn:
         check_bounds(self.lower, self.upper)
+        if self.period is not None and self.scale == "log":
+            raise ValueError("scale: remove it: a number with a period has no long tail")
+        if self.period is not None and self.upper - self.lower > self.period * (1.0 + 1e-9):
+            raise ValueError(
+                f"period ({self.period:g}) is shorter than upper - lower: state bounds of one period"
+            )
+        return self
+
+
+class OrdinalColumn(OrderedColumn):
+    """One of a public list of values that have an order, such as grades or answers from never to always.
+
+    Each value lies at its place in the list, equally far from its neighbours.
+
+    Parameters
+    ----------
+    values : tuple of str, int or bool
+        All values that may occur, of one type, from the least to the greatest.
+    unknown : {"refuse", "zero"}, default="refuse"
+        Rule for cells outside the list.
+    encoding, knots, bins, missing
+        As in `OrderedColumn`; there are never more knots or bins than values.
+    """
+
+    type: Literal["ordinal"] = "ordinal"
+    values: tuple[Value, ...]
+    unknown: Rule = "refuse"
+    encoding: Encoding = "spline"
+    knots: Knots = 16
+    missing: Rule = "refuse"
+    bins: Bins = "auto"
+
+    @field_validator("values", mode="before")
+    @classmethod
+    def _are_listed(cls, values: Any) -> Any:
+        return _not_for_sale(values)
+
+    @field_validator("values")
+    @classmethod
+    def _are_distinct(cls, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        if len(distinct_values(values, "values: [never, sometimes, always]")) < 2:
+            raise ValueError("needs at least two, in their order, e.g. values: [never, sometimes, always]")
+        return values
+
+
+class DateColumn(OrderedColumn):
+    """A day between two public dates, encoded like a number of days; of a time only its day counts.
+
+    Parameters
+    ----------
+    lower, upper : date
+        Public bounds, as 2020-01-31; what lies outside is clamped to them.
+    encoding, knots, bins, missing
+        As in `OrderedColumn`.
+    """
+
+    type: Literal["date"] = "date"
+    lower: datetime.date
+    upper: datetime.date
+    encoding: Encoding = "spline"
+    knots: Knots = 16
+    missing: Rule = "refuse"
+    bins: Bins = "auto"
+
+    @field_validator("lower", "upper", mode="before")
+    @classmethod
+    def _is_a_day(cls, bound: Any) -> Any:
+        if _not_for_sale(bound) is None:
+            raise ValueError("still empty: fill in a public date, e.g. lower: 2000-01-01")
+        if isinstance(bound, datetime.datetime) or not isinstance(bound, str | datetime.date):
+            raise ValueError("must be a date such as 2000-01-31")
+        return bound
+
+    @model_validator(mode="after")
+    def _bounds_are_ordered(self) -> DateColumn:
+        if not self.lower < self.upper:
+            raise ValueError("lower must be before upper: state wider bounds")
         return self
 
 
@@ -178,7 +301,10 @@ class TextColumn(PublicModel):
     missing: Rule = "refuse"
 
 
-Column = Annotated[NumberColumn | CategoryColumn | TextColumn, Field(discriminator="type")]
+AnyColumn = NumberColumn | CategoryColumn | TextColumn | OrdinalColumn | DateColumn
+"""Every kind of column."""
+
+Column = Annotated[AnyColumn, Field(discriminator="type")]
 
 
 class Target(PublicModel):
@@ -268,6 +394,18 @@ def not_to_be_bought(part: Any) -> Any:
         raise ValueError(
             "is still to be bought: run `privlearn discover` (Python: privlearn.discover) and take its schema"
         )
+    return part
+
+
+def filled_upper(lower: Any, period: float) -> Any:
+    """The end of one period, unless what it begins with is no number."""
+    return lower + period if isinstance(lower, int | float) else None
+
+
+def _not_for_sale(part: Any) -> Any:
+    """Refuse the mark of what is still to be bought, where nothing can be."""
+    if isinstance(part, str) and part in BUY_LISTS:
+        raise ValueError("dates and the order of values cannot be bought: state them")
     return part
 
 

@@ -75,6 +75,10 @@ class SchemaDraft:
         )
         self.lists = {name: BUY_LISTS[part[key]] for name, part, marked in marks for key in marked & _LISTS}
         for name, part, marked in marks:
+            if marked and (part.get("type") in ("date", "ordinal") or part.get("period") is not None):
+                raise SchemaError(
+                    f"{name}: dates, orders and the ends of a period cannot be bought: state them"
+                )
             if marked & _LISTS and part.get("unknown") == "refuse":
                 raise SchemaError(
                     f"{name}: unknown: a bought list lacks rare values: write zero, or leave it out"
@@ -266,11 +270,16 @@ def _column_lines(name: str, kind: Any) -> Iterator[str]:
         yield "    lower: null     # smallest possible value"
         yield "    upper: null     # largest possible value"
         yield "    # scale: log    # for amounts with a long tail"
+        yield "    # period: 24    # for hours; 12 for months, 360 for angles"
+    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        yield "    type: date"
+        yield "    lower: null     # first possible day, e.g. 2000-01-01"
+        yield "    upper: null     # last possible day"
     else:
-        yield "    type: category"
+        yield "    type: category  # ordinal, if the values have an order"
         yield "    values: []      # all possible values, e.g. [female, male]"
         if pa.types.is_temporal(kind):
-            yield "    # a date or time cannot be used as it is: make it a number (days, years) or delete it"
+            yield "    # a time of day cannot be used as it is: make it a number (hours) or delete it"
 
 
 def _quoted(name: str) -> str:

@@ -7,7 +7,7 @@ import json
 import tomllib
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
@@ -184,7 +184,7 @@ class Schema(PublicModel):
     ----------
     name : str
         Name of the data set; with the digest it identifies the data set in a ledger.
-    columns : dict of str to NumberColumn, CategoryColumn or TextColumn
+    columns : dict of str to NumberColumn, CategoryColumn, OrdinalColumn, DateColumn or TextColumn
         The feature columns, in the order of the encoded features. Columns of the table that are not
         listed are not read.
     target : Target or None, default=None
@@ -200,6 +200,9 @@ class Schema(PublicModel):
         with a column that is named like an identifier until this, ``person`` or ``rows_per_person`` is stated.
     bought : tuple of Purchase, default=()
         What parts of this schema were bought from the private rows, and their price; `privlearn.discover` writes it.
+    pairs : "auto", "none" or tuple of pairs of columns, default="auto"
+        Which pairs of columns may act together, each pair over a coarse grid. ``auto`` takes all that the number of
+        records and epsilon afford (docs/explanation/resolution.md).
 
     Examples
     --------
@@ -220,6 +223,7 @@ class Schema(PublicModel):
     rows_per_person: Annotated[StrictInt, Field(ge=1)] = 1
     one_row_per_person: StrictBool = False
     bought: tuple[Purchase, ...] = ()
+    pairs: Literal["auto", "none"] | tuple[tuple[Name, Name], ...] = "auto"
 
     @model_validator(mode="after")
     def _roles_do_not_overlap(self) -> Schema:
@@ -239,9 +243,25 @@ class Schema(PublicModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _pairs_are_of_columns(self) -> Schema:
+        if isinstance(self.pairs, str):
+            return self
+        for one, other in self.pairs:
+            if one == other:
+                raise ValueError(f"pairs: {one} is paired with itself: name two columns")
+            for name in (one, other):
+                if getattr(self.columns.get(name), "type", "text") == "text":
+                    raise ValueError(f"pairs: {name} is no column of numbers, dates or listed values")
+        if len({frozenset(pair) for pair in self.pairs}) < len(self.pairs):
+            raise ValueError("pairs: one is listed twice: remove it")
+        return self
+
     @model_serializer(mode="wrap")
     def _without_what_is_not_said(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         content: dict[str, Any] = serialize(self)
+        if content["pairs"] == "auto":
+            del content["pairs"]
         for setting in ("bought", "one_row_per_person"):  # digests from before there were these stay valid
             if not content[setting]:
                 del content[setting]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
-from privlearn.data.schema.columns import CategoryColumn, NumberColumn, Target
+from privlearn.data.schema.columns import CategoryColumn, NumberColumn, OrdinalColumn, Target
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import BLOCK, Places, RowSource, TableRows
 from privlearn.data.sources.table import as_table, safely
@@ -275,6 +275,6 @@ def _spellings_of_missing(schema: Schema | None) -> list[str]:
 
 
 def _listed(column: Any) -> tuple[Any, ...]:
-    if isinstance(column, CategoryColumn):
+    if isinstance(column, CategoryColumn | OrdinalColumn):
         return column.values
     return column.classes if isinstance(column, Target) else ()

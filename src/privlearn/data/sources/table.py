@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import math
 import sys
@@ -35,7 +36,7 @@ def safely(convert: Callable[[], Result], message: str) -> Result:
     raise DataError(message)
 
 
-NUMBER, WHOLE, TRUTH, TEXT, MISSING_CELL, UNREADABLE = range(6)
+NUMBER, WHOLE, TRUTH, TEXT, MISSING_CELL, UNREADABLE, DAY = range(7)
 
 _FIELDS = [
     pa.field("number", pa.float64()),
@@ -44,13 +45,14 @@ _FIELDS = [
     pa.field("text", pa.large_string()),
     pa.field("missing", pa.null()),
     pa.field("unreadable", pa.null()),
+    pa.field("day", pa.date32()),
 ]
 MIXED = pa.sparse_union(_FIELDS)
 """One child for each kind of cell, null where a cell is of another kind."""
 
 
 def mixed(cells: Iterable[Any]) -> Any:
-    """Each cell by itself: text, true or false, a whole number or another, missing, or unreadable."""
+    """Each cell by itself: text, true or false, a whole number or another, a date, missing, or unreadable."""
     read = [_read(cell) for cell in cells]
     kinds = np.array([kind for kind, _ in read], dtype=np.int8)
     children = [
@@ -86,6 +88,11 @@ def _read(cell: Any) -> tuple[int, Any]:
         case float() | np.floating() | decimal.Decimal():
             number = _nearest(cell)
             return (MISSING_CELL, None) if math.isnan(number) else (NUMBER, number)
+        case datetime.date() if not _is_missing(cell):  # a time is one, too
+            return DAY, datetime.date(cell.year, cell.month, cell.day)
+        case np.datetime64() if not np.isnat(cell):
+            day = cell.astype("datetime64[D]").astype(object)
+            return (DAY, day) if isinstance(day, datetime.date) else (UNREADABLE, None)
     return (MISSING_CELL, None) if _is_missing(cell) else (UNREADABLE, None)
 
 
@@ -101,6 +108,8 @@ def _nearest(number: Any) -> float:
 
 def _is_missing(cell: Any) -> bool:
     pandas = sys.modules.get("pandas")  # if it was never imported, none of its marks can occur
+    if isinstance(cell, np.datetime64):
+        return bool(np.isnat(cell))
     return cell is None or (pandas is not None and (cell is pandas.NA or cell is pandas.NaT))
 
 
@@ -186,8 +195,13 @@ def _holds_objects(values: Any) -> bool:
 
 
 def _is_uniform(cells: Any) -> bool:
-    """Whether Arrow finds the type that each cell has, or fails: NaN marks missing text, integers and truth values."""
+    """Whether Arrow finds the type that each cell has, or fails: NaN marks missing text, integers and truth values.
+
+    Of times it would not: the first one's time zone would become that of all.
+    """
     kinds = {*map(type, cells)} - {type(None)}
+    if any(issubclass(kind, datetime.date | np.datetime64) for kind in kinds):
+        return False
     return len(kinds) <= 1 or (len(kinds) == 2 and float in kinds and bool(kinds & {str, int, bool}))
 
 

@@ -8,7 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from privlearn.data.schema.columns import CategoryColumn, NumberColumn, Target, TextColumn
+from privlearn.data.schema.columns import (
+    AnyColumn,
+    CategoryColumn,
+    DateColumn,
+    NumberColumn,
+    OrdinalColumn,
+    Target,
+    TextColumn,
+)
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import arrow_type
 
@@ -79,7 +87,7 @@ def point_of(schema: Schema, fields: list[FieldView]) -> tuple[pa.Table, dict[st
 
 def _field(id: str, name: str, column: Any, filled: Mapping[str, str]) -> FieldView:
     options: tuple[str, ...] = ()
-    if isinstance(column, CategoryColumn):
+    if isinstance(column, CategoryColumn | OrdinalColumn):
         unknown = () if column.missing == "refuse" else ("",)
         options = (*unknown, *map(_text, column.values))
     value = filled.get(id, options[0] if options else "")
@@ -87,10 +95,16 @@ def _field(id: str, name: str, column: Any, filled: Mapping[str, str]) -> FieldV
     return FieldView(id, name, column.type, hint, column.missing == "refuse", options, value)
 
 
-def _range(column: NumberColumn | CategoryColumn | TextColumn) -> str:
+def _range(column: AnyColumn) -> str:
     match column:
         case NumberColumn():
-            return f"{_plain(column.lower)} to {_plain(column.upper)}"
+            again = "" if column.period is None else f", again after {_plain(column.period)}"
+            return f"{_plain(column.lower)} to {_plain(column.upper)}{again}"
+        case DateColumn():
+            return f"{column.lower} to {column.upper}"
+        case OrdinalColumn():
+            other = "" if column.unknown == "refuse" else "; others count as unknown"
+            return " < ".join(map(_text, column.values)) + other
         case CategoryColumn():
             other = {"refuse": "", "zero": "; others count as unknown", "other": ", or another"}[
                 column.unknown

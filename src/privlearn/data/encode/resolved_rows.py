@@ -1,0 +1,143 @@
+"""Rows at a chosen resolution: a few non-zeros per column, in exact shares of the row's squared norm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privlearn.arrays import Array, rescale_sparse, row_squares
+from privlearn.data.encode.arrays import blocks
+from privlearn.data.encode.column_features import CategoryGroup, TextGroup
+from privlearn.data.encode.positions import Ordered, ordered_cells, positions
+from privlearn.data.encode.resolution import Resolution
+from privlearn.data.encode.slots import Cells, Cut, Piece, coarse_pieces
+from privlearn.data.schema.columns import CategoryColumn, TextColumn
+from privlearn.data.schema.schema import Schema
+
+
+class ResolvedRows:
+    """Lines, splines and lists; fine bins; pairs; words; the intercept.
+
+    Parameters
+    ----------
+    schema : Schema
+    resolution : Resolution
+    fit_intercept : bool
+
+    Attributes
+    ----------
+    dimension : int
+        Number of features.
+    shares : tuple of three floats
+        Parts of the squared norm of a row of which no cell is missing: of fine bins, of pairs, and of all the rest.
+    """
+
+    def __init__(self, schema: Schema, resolution: Resolution, fit_intercept: bool) -> None:
+        self._fit_intercept = fit_intercept
+        self._columns: dict[str, Ordered | CategoryColumn] = {}
+        self._texts: list[TextGroup] = []
+        for name, column in schema.columns.items():
+            if isinstance(column, TextColumn):
+                self._texts.append(TextGroup(name, column))
+            else:
+                self._columns[name] = column
+        coarse = [piece for name, part in self._columns.items() for piece in coarse_pieces(name, part)]
+        bins, pairs = self._bins(resolution), self._pairs(resolution, schema)
+        fine = resolution.bin_share if bins else 0.0, resolution.pair_share if pairs else 0.0
+        self.shares = (*fine, 1.0 - sum(fine))
+        weights = [
+            math.sqrt(share / max(len(part), 1)) for share, part in zip(fine, (bins, pairs), strict=True)
+        ]
+        self._weighted = [
+            (piece, weight) for part, weight in zip((bins, pairs), weights, strict=True) for piece in part
+        ]
+        self._coarse: list[Piece] = coarse
+        widths = [piece.width for piece in (*coarse, *bins, *pairs)]
+        self._starts = np.cumsum([0, *widths])
+        self.dimension = int(self._starts[-1]) + sum(group.width for group in self._texts) + fit_intercept
+
+    def _bins(self, resolution: Resolution) -> list[Piece]:
+        ordered = {name: part for name, part in self._columns.items() if not isinstance(part, CategoryColumn)}
+        counts = {name: resolution.bins_of(column) for name, column in ordered.items()}
+        return [Cut({name: count}) for name, count in counts.items() if count]
+
+    def _pairs(self, resolution: Resolution, schema: Schema) -> list[Piece]:
+        sizes = {name: resolution.grid_of(column) for name, column in self._columns.items()}
+        return [Cut({name: sizes[name] for name in pair}) for pair in resolution.pairs_of(schema)]
+
+    @property
+    def feature_names(self) -> list[str]:
+        pieces: list[Piece | TextGroup] = [
+            *self._coarse,
+            *(piece for piece, _ in self._weighted),
+            *self._texts,
+        ]
+        names = [name for piece in pieces for name in piece.feature_names]
+        return [*names, "intercept"] if self._fit_intercept else names
+
+    def encode(self, table: pa.Table) -> sparse.csr_array:
+        """CSR rows of norm at most 1; each has as many entries as there are slots, and one per different word."""
+        cells = {name: read_cells(name, column, table) for name, column in self._columns.items()}
+        words = self._words(table)
+        beside = row_squares(words) + self._fit_intercept
+        slots = sum(piece.count for piece in self._coarse) + len(self._weighted) + self._fit_intercept
+        places = np.empty((table.num_rows, slots), dtype=np.int32)
+        values = np.empty((table.num_rows, slots))
+        scale = np.empty(table.num_rows)
+        for rows in blocks(table.num_rows):
+            part = {name: column.part(rows) for name, column in cells.items()}
+            scale[rows] = self._fill(part, beside[rows], places[rows], values[rows])
+        starts = np.arange(table.num_rows + 1) * slots
+        shape = (table.num_rows, self.dimension)
+        encoded = sparse.csr_array((values.ravel(), places.ravel(), starts), shape=shape)
+        if self._texts:
+            words.data *= np.repeat(scale, np.diff(words.indptr))
+            encoded = sparse.csr_array(encoded + words)
+        rescale_sparse(encoded)
+        return encoded
+
+    def _fill(
+        self, cells: Mapping[str, Cells], beside: Array, places: NDArray[np.int32], values: Array
+    ) -> Array:
+        """Write the slots of some rows; return the factor that gives the coarse part, and what is beside, its share."""
+        slot = 0
+        for piece, start in zip(self._coarse, self._starts, strict=False):
+            for place, value in piece.slots(cells):
+                places[:, slot], values[:, slot] = start + place, value
+                slot += 1
+        squares = np.einsum("ij,ij->i", values[:, :slot], values[:, :slot]) + beside
+        scale = np.sqrt(self.shares[-1] / np.where(squares > 0.0, squares, 1.0))
+        values[:, :slot] *= scale[:, np.newaxis]
+        for (piece, weight), start in zip(self._weighted, self._starts[len(self._coarse) :], strict=False):
+            ((place, value),) = piece.slots(cells)
+            places[:, slot], values[:, slot] = start + place, weight * value
+            slot += 1
+        if self._fit_intercept:
+            places[:, slot], values[:, slot] = self.dimension - 1, scale
+        return scale
+
+    def _words(self, table: pa.Table) -> sparse.csr_array:
+        """The text columns' words, at their place among the features."""
+        shape = (table.num_rows, self.dimension)
+        words, start = sparse.csr_array(shape), int(self._starts[-1])
+        for group in self._texts:
+            found: Any = group.encode(table.column(group.name))
+            words = words + sparse.csr_array((found.data, found.indices + start, found.indptr), shape=shape)
+            start += group.width
+        return words
+
+
+def read_cells(name: str, column: Ordered | CategoryColumn, table: pa.Table) -> Cells:
+    """Touch the data: a column's cells, checked."""
+    if isinstance(column, CategoryColumn):
+        places = CategoryGroup(name, column).cells(table.column(name))
+        return Cells(np.maximum(places, 0), places >= 0)
+    cells = ordered_cells(name, column, table.column(name))
+    present = ~np.isnan(cells)
+    return Cells(np.where(present, positions(column, cells), 0.0), present)

@@ -1,0 +1,183 @@
+"""Features of which each row fills a few, however many there are: lines, hats, waves, indicators of bins and of pairs.
+
+A row has a fixed number of slots, each a place among the features and a value there; a cell that says nothing has the
+value 0. So rows are CSR from the start, and nothing here grows with the number of bins.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.arrays import Array
+from privlearn.data.encode.positions import Ordered, is_cyclic, knots_of
+from privlearn.data.schema.columns import CategoryColumn
+
+Places = NDArray[np.int64]
+
+
+class Cells(NamedTuple):
+    """A column's cells: positions in [0, 1], or numbers of listed values; and where the column says anything."""
+
+    values: NDArray[Any]
+    present: NDArray[np.bool_]
+
+    def part(self, rows: slice) -> Cells:
+        return Cells(self.values[rows], self.present[rows])
+
+
+Slots = list[tuple[Places, Array]]
+"""A place and a value for each row, once per slot."""
+
+
+class Piece(ABC):
+    """Neighbouring features that belong together, of norm at most 1.
+
+    Attributes
+    ----------
+    width : int
+        Number of features.
+    count : int
+        Number of slots.
+    """
+
+    width: int
+    count: int = 1
+
+    @property
+    @abstractmethod
+    def feature_names(self) -> list[str]: ...
+
+    @abstractmethod
+    def slots(self, cells: Mapping[str, Cells]) -> Slots: ...
+
+
+class Line(Piece):
+    """The position itself, in [-1, 1]: a trend at the price of one coefficient, which survives much noise."""
+
+    width = 1
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def feature_names(self) -> list[str]:
+        return [self._name]
+
+    def slots(self, cells: Mapping[str, Cells]) -> Slots:
+        values, present = cells[self._name]
+        return [(np.zeros(len(values), dtype=np.int64), np.where(present, 2.0 * values - 1.0, 0.0))]
+
+
+class Waves(Piece):
+    """Sine and cosine of a position along a period."""
+
+    width = count = 2
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def feature_names(self) -> list[str]:
+        return [f"{self._name} sine", f"{self._name} cosine"]
+
+    def slots(self, cells: Mapping[str, Cells]) -> Slots:
+        values, present = cells[self._name]
+        angle = 2.0 * np.pi * values
+        places = np.zeros(len(values), dtype=np.int64)
+        return [
+            (places, np.where(present, np.sin(angle), 0.0)),
+            (places + 1, np.where(present, np.cos(angle), 0.0)),
+        ]
+
+
+class Hats(Piece):
+    """The two hat functions, on equally spaced knots, between whose tops a position lies."""
+
+    count = 2
+
+    def __init__(self, name: str, knots: int, cyclic: bool) -> None:
+        self._name, self.width, self._cyclic = name, knots, cyclic
+
+    @property
+    def feature_names(self) -> list[str]:
+        return [f"{self._name}[{place}]" for place in range(self.width)]
+
+    def slots(self, cells: Mapping[str, Cells]) -> Slots:
+        values, present = cells[self._name]
+        left, right, fraction = between_knots(values, self.width, self._cyclic)
+        return [(left, np.where(present, 1.0 - fraction, 0.0)), (right, np.where(present, fraction, 0.0))]
+
+
+def between_knots(position: Array, knots: int, cyclic: bool) -> tuple[Places, Places, Array]:
+    """The knots to the left and to the right of each position, and how far it is on the way between them."""
+    intervals = knots if cyclic else knots - 1
+    left = np.minimum((position * intervals).astype(np.int64), intervals - 1)
+    fraction = position * intervals - left
+    return left, (left + 1) % knots, fraction
+
+
+class Listed(Piece):
+    """The indicator of a value in a public list."""
+
+    def __init__(self, name: str, column: CategoryColumn) -> None:
+        self._name, self._column = name, column
+        self.width = len(column.values) + (column.unknown == "other")
+
+    @property
+    def feature_names(self) -> list[str]:
+        names = [f"{self._name}={value}" for value in self._column.values]
+        return [*names, f"{self._name}: other"] if self._column.unknown == "other" else names
+
+    def slots(self, cells: Mapping[str, Cells]) -> Slots:
+        values, present = cells[self._name]
+        return [(values, present.astype(np.float64))]
+
+
+class Cut(Piece):
+    """The indicator of a column's bin, or of a pair's cell: of the bins of each of its columns.
+
+    Parameters
+    ----------
+    sizes : dict of str to int
+        Each column's number of bins; that of its values, where it is a list.
+    """
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self._sizes = dict(sizes)
+        self.width = int(np.prod(list(self._sizes.values())))
+
+    @property
+    def feature_names(self) -> list[str]:
+        name, shape = " x ".join(self._sizes), tuple(self._sizes.values())
+        return [f"{name} bin {','.join(map(str, place))}" for place in np.ndindex(shape)]
+
+    def slots(self, cells: Mapping[str, Cells]) -> Slots:
+        first = next(iter(self._sizes))
+        places = np.zeros(len(cells[first].values), dtype=np.int64)
+        filled = np.ones(len(places), dtype=np.bool_)
+        for name, size in self._sizes.items():
+            values, present = cells[name]
+            places = places * size + bin_of(values, size)
+            filled &= present
+        return [(places, filled.astype(np.float64))]
+
+
+def bin_of(values: NDArray[Any], size: int) -> Places:
+    """The bin of each position; the number of a listed value is its own."""
+    if values.dtype.kind == "i":
+        return np.asarray(values, dtype=np.int64)
+    return np.minimum((values * size).astype(np.int64), size - 1)
+
+
+def coarse_pieces(name: str, column: Ordered | CategoryColumn) -> list[Piece]:
+    """What a column becomes without fine bins: a list's indicator; or a line, and a spline beside it."""
+    if isinstance(column, CategoryColumn):
+        return [Listed(name, column)]
+    cyclic = is_cyclic(column)
+    trend: Piece = Waves(name) if cyclic else Line(name)
+    return [trend] if column.encoding == "linear" else [Hats(name, knots_of(column), cyclic), trend]

@@ -1,0 +1,133 @@
+"""Columns of dates and of ordered values: read alike from whatever holds them, refused without quoting a cell."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privlearn.data import Schema, SchemaDraft, SchemaEncoder
+from privlearn.data.encode.column_cells import days
+from privlearn.data.sources.files import parse_csv
+from privlearn.errors import DataError, SchemaError
+from tests.support.rows import dense
+
+LOWER, UPPER = datetime.date(1950, 1, 1), datetime.date(2050, 12, 31)
+DATES = st.lists(st.dates(datetime.date(1900, 1, 1), datetime.date(2100, 1, 1)), min_size=1, max_size=6)
+
+
+def encoder(**column: Any) -> SchemaEncoder:
+    return SchemaEncoder(Schema.from_dict({"name": "t", "columns": {"x": column}}), fit_intercept=False)
+
+
+@given(DATES)
+def test_a_date_is_the_number_of_its_days(dates: list[datetime.date]) -> None:
+    counted = [(day - LOWER).days for day in dates]
+    as_dates = encoder(type="date", lower=str(LOWER), upper=str(UPPER)).encode({"x": dates})
+    as_numbers = encoder(type="number", lower=0, upper=(UPPER - LOWER).days).encode({"x": counted})
+    np.testing.assert_allclose(dense(as_dates), dense(as_numbers), atol=1e-12)
+
+
+@given(DATES, st.times())
+def test_every_form_of_a_date_is_the_same_day(dates: list[datetime.date], time: datetime.time) -> None:
+    wanted = days(pa.array(dates), "x").tobytes()
+    times = [datetime.datetime.combine(day, time) for day in dates]
+    forms: list[Any] = [
+        pa.array(times),
+        pa.array([str(day) for day in dates]),
+        pa.array([moment.isoformat() for moment in times]),
+        pa.array(dates).cast(pa.date64()),
+        pa.array([str(day) for day in dates]).dictionary_encode(),
+        pl.Series(dates).to_arrow(),
+        pa.array(pd.Series(pd.to_datetime([str(day) for day in dates]))),
+    ]
+    assert {days(form, "x").tobytes() for form in forms} == {wanted}
+
+
+def test_a_time_counts_for_the_day_of_its_own_clock() -> None:
+    late = datetime.datetime(2001, 2, 3, 23, 30)
+    zone = pa.timestamp("us", "America/New_York")
+    local = pa.compute.assume_timezone(pa.array([late]), "America/New_York")
+    assert local.type == zone
+    assert days(local, "x") == days(pa.array([late.date()]), "x")
+
+
+@pytest.mark.parametrize("cell", ["2001-02-30", "2001-13-01", "3 May 2001", "", 20010203, True, 1.5])
+def test_what_is_no_date_is_refused_without_being_quoted(cell: Any) -> None:
+    with pytest.raises(DataError, match=r"column 'x' holds .* where the schema says date") as caught:
+        encoder(type="date", lower="1950-01-01", upper="2050-12-31").encode({"x": [cell]})
+    assert str(cell) not in str(caught.value) or cell == ""
+    assert caught.value.__context__ is None
+
+
+def test_gaps_follow_the_rule() -> None:
+    settings = {"type": "date", "lower": "1950-01-01", "upper": "2050-12-31"}
+    with pytest.raises(DataError, match="missing cells"):
+        encoder(**settings).encode({"x": [None, "2001-02-03"]})
+    assert not dense(encoder(**settings, missing="zero").encode({"x": [None, "2001-02-03"]}))[0].any()
+
+
+def test_a_csv_file_spells_its_dates() -> None:
+    schema = Schema.from_dict(
+        {"name": "t", "columns": {"x": {"type": "date", "lower": "1950-01-01", "upper": "2050-12-31"}}}
+    )
+    table = parse_csv(b"x\n2001-02-03\n1999-12-31\n", schema)
+    assert days(table["x"], "x").tolist() == [11356.0, 10956.0]
+
+
+@given(st.permutations(["never", "seldom", "often", "always"]), st.lists(st.integers(0, 3), min_size=1))
+def test_an_order_is_a_number_from_one_end_to_the_other(order: list[str], places: list[int]) -> None:
+    ordered = encoder(type="ordinal", values=order).encode({"x": [order[place] for place in places]})
+    numbered = encoder(type="number", lower=0, upper=3, knots=4).encode({"x": places})
+    np.testing.assert_allclose(dense(ordered), dense(numbered), atol=1e-12)
+
+
+def test_unlisted_values_follow_the_rule() -> None:
+    with pytest.raises(DataError, match="does not list"):
+        encoder(type="ordinal", values=["low", "high"]).encode({"x": ["huge"]})
+    lenient = encoder(type="ordinal", values=["low", "high"], unknown="zero")
+    assert not dense(lenient.encode({"x": ["huge"]})).any()
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ({"type": "date", "lower": "2000-01-01", "upper": "1999-01-01"}, "before upper"),
+        ({"type": "date", "lower": None, "upper": "1999-01-01"}, "still empty"),
+        ({"type": "date", "lower": 3, "upper": "1999-01-01"}, "must be a date"),
+        ({"type": "ordinal", "values": ["low"]}, "at least two"),
+        ({"type": "ordinal", "values": ["low", 3]}, "of one type"),
+        ({"type": "number", "lower": 0, "upper": 48, "period": 24}, "shorter than"),
+        ({"type": "number", "lower": 0, "upper": 24, "period": 24, "scale": "log"}, "no long tail"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(column: dict[str, Any], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        Schema.from_dict({"name": "t", "columns": {"x": column}})
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"type": "date", "lower": "buy", "upper": "2020-01-01"},
+        {"type": "ordinal", "values": "buy"},
+        {"type": "number", "lower": 0, "upper": "buy", "period": 24},
+    ],
+)
+def test_dates_and_orders_cannot_be_bought(column: dict[str, Any]) -> None:
+    with pytest.raises(SchemaError, match="cannot be bought"):
+        SchemaDraft.from_dict({"name": "t", "columns": {"x": column}})
+
+
+def test_a_period_brings_its_bounds() -> None:
+    column: Any = Schema.from_dict({"name": "t", "columns": {"x": {"type": "number", "period": 24}}}).columns[
+        "x"
+    ]
+    assert (column.lower, column.upper) == (0.0, 24.0)
