@@ -187,10 +187,15 @@ class Forecast(ABC):
     def worst_case(self) -> float:
         """In any prediction, at most."""
 
+    @property
+    def learnt_from(self) -> Spectrum:
+        """That of the rows as the learner sees them."""
+        return self.spectrum
+
     @cached_property
     def margin(self) -> float:
         """Of the predictions without noise."""
-        return self.unit * typical_margin(self.regularization, self.spectrum, self.problem)
+        return self.unit * typical_margin(self.regularization, self.learnt_from, self.problem)
 
     @property
     @abstractmethod

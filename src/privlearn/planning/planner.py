@@ -6,7 +6,12 @@ import copy
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
+import numpy as np
+
+from privlearn.arrays import Array
+from privlearn.data.encode.centred import CentredEncoder, distances
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.fitting import Fitting
@@ -19,6 +24,7 @@ from privlearn.planning.estimate import (
 )
 from privlearn.planning.forecast import MOST_ROWS, Forecast, unit_of
 from privlearn.planning.stand_in import check_count, stand_ins
+from privlearn.release.model import RawEncoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +69,21 @@ class Plan(Forecast):
         return mechanism
 
     @cached_property
+    def learnt_from(self) -> Spectrum:
+        """Centred where `fit` would centre them, around their own mean and with half of them inside."""
+        rows = self.work.rows
+        if self.mechanism.task.centring is None:
+            return self.spectrum
+        encoder, features = cast(RawEncoder, rows.encoder), cast(Array, rows.features)
+        mean = features[:, : encoder.dimension - encoder.fit_intercept].mean(axis=0)
+        radius = float(np.median(distances(features, mean))) or 1.0
+        return Spectrum.of(CentredEncoder(encoder, mean, radius).lift(features))
+
+    @cached_property
     def noise(self) -> float:
-        """Bins and pairs count as equally filled cells, since their stand-ins would take long to look at."""
+        """Bins and pairs count as cells of a typical kind, since their stand-ins would take long to look at."""
         resolution = getattr(self._foreseen.rows.encoder, "resolution", None)
-        spectrum = self.spectrum
+        spectrum = self.learnt_from
         if resolution is not None:
             share = resolution.bin_share + resolution.pair_share
             cells = max(self._foreseen.rows.dimension - self.work.rows.dimension, 1)
