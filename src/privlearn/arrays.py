@@ -22,16 +22,32 @@ def margin(dimension: int) -> float:
     return 1.0 - max(2.0**-40, dimension * 2.0**-51)
 
 
+_PIECE = 4096
+
+
+def square_sums(rows: Array) -> Array:
+    """Squared norm of each row; its bits depend on that row alone.
+
+    numpy sums longer rows in pieces whose borders depend on how many rows there are: here they do not.
+    """
+    squares: Array = np.zeros(len(rows))
+    for start in range(0, rows.shape[1], _PIECE):
+        piece = rows[:, start : start + _PIECE]
+        squares += np.einsum("ij,ij->i", piece, piece)
+    return squares
+
+
 def shorten(rows: Features) -> None:
     """Divide, in place, every row whose norm may exceed 1 by its norm.
 
     Squares are summed in float64, where a sum up to the margin is below 1 in exact arithmetic.
     """
     wide = np.asarray(rows, dtype=np.float64)
-    squares = np.einsum("ij,ij->i", wide, wide)
+    squares = square_sums(wide)
     long = np.flatnonzero(squares > margin(rows.shape[1]))
     if len(long):
-        rows[long] *= (safe_norm(rows) / np.sqrt(squares[long])).astype(rows.dtype)[:, np.newaxis]
+        factors: Any = (safe_norm(rows) / np.sqrt(squares[long])).astype(rows.dtype)
+        rows[long] *= factors[:, np.newaxis]
 
 
 def safe_norm(rows: Features) -> float:
@@ -42,7 +58,7 @@ def safe_norm(rows: Features) -> float:
 def rescale_dense(rows: Array) -> None:
     """Divide each row by its norm, in place; zero rows stay zero."""
     factor = margin(rows.shape[1])
-    rows *= (factor / _safe(np.einsum("ij,ij->i", rows, rows)))[:, np.newaxis]
+    rows *= (factor / _safe(square_sums(rows)))[:, np.newaxis]
 
 
 def rescale_sparse(rows: sparse.csr_array) -> None:

@@ -15,15 +15,15 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from privlearn import Guarantee, PrivateLogisticRegression, PrivateSVC
-from privlearn.accounting import gaussian_ratio
-from privlearn.arrays import Array
+from privlearn import Guarantee, PrivateGridSearch, PrivateLogisticRegression, PrivateSVC
+from privlearn.arrays import Array, square_sums
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.erm import Logistic, Multinomial
+from privlearn.errors import InvalidParameter
 from privlearn.estimators.goal import ClassGoal, TrainingRows
 from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.plan import centring_that_pays
+from privlearn.estimators.plan import Centrable, plan_mechanism
 from privlearn.mechanisms import ObjectivePerturbation, OutputPerturbation, Task
 from privlearn.mechanisms.statistics.centring import Centre, Centring
 from privlearn.randomness import SeededRandomness
@@ -41,7 +41,7 @@ def task_of(neighbours: str = "zero_out", **facts: Any) -> Task:
         "problems": 1,
         "regularization": 0.1,
     }
-    return Task(**default | facts, tolerance=1e-9, neighbours=neighbours)
+    return Task(**default | {"tolerance": 1e-9} | facts, neighbours=neighbours)
 
 
 def oracle_of(rows: Array) -> MemoryOracle:
@@ -234,20 +234,31 @@ def test_centre_and_fit_together_keep_the_promise_on_a_line() -> None:
     assert found - error > delta
 
 
-def test_when_it_pays() -> None:
-    def rule(total: int, epsilon: float, features: int = 100, delta: float = 1e-5) -> Centring | None:
-        return centring_that_pays(features, 1.0, total, Guarantee(epsilon, delta, "zero_out"))
+def planned(total: int, epsilon: float, always: bool = False, **facts: Any) -> Any:
+    task = task_of(total=total, dimension=facts.pop("dimension", 100), tolerance=0.0, **facts)
+    promise = Guarantee(epsilon, 1e-5, "zero_out")
+    settings: dict[str, Any] = {
+        "mechanism": "auto",
+        "noise": "auto",
+        "calibration": "tight",
+        "regularization": "auto",
+    }
+    rows = Centrable(100, 1.0, always)
+    return plan_mechanism(task, promise, **settings, rows=rows), plan_mechanism(task, promise, **settings)
 
-    assert rule(455, 0.1) is None
-    assert rule(30_000, 1.0, delta=0.0) is None
-    whole = gaussian_ratio(1.0, 1e-5)
+
+def test_when_it_pays() -> None:
+    """By the share of the mechanism's own ratio that the mean gets: enough to be near, 1 to 10 %."""
+    assert planned(455, 0.1)[0].task.centring is None
+    assert planned(455, 0.1, always=True)[0].task.centring is not None
     for total, share in ((10**6, 0.01), (2_000, 0.1)):
-        found = rule(total, 1.0)
-        assert found is not None
-        mean = (1.0 / found.mean_noise_scale) ** 2 / whole**2
-        assert mean == pytest.approx(share, rel=1e-3)
-        assert found.ratio(RELATIONS["zero_out"]) ** 2 == pytest.approx((share + 0.02) * whole**2, rel=1e-3)
-    assert centring_that_pays(100, 1.0, 455, Guarantee(0.1, 1e-5, "zero_out"), always=True) is not None
+        centred, plain = planned(total, 1.0)
+        bought = centred.task.centring
+        assert (1.0 / bought.mean_noise_scale) ** 2 / plain.ratio**2 == pytest.approx(share, rel=1e-3)
+        assert bought.ratio(RELATIONS["zero_out"]) ** 2 == pytest.approx(
+            (share + 0.02) * plain.ratio**2, rel=1e-3
+        )
+        assert plain.noise_scale < centred.noise_scale < (1.02 + share / 2.0) * plain.noise_scale
 
 
 @pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateSVC])
@@ -288,3 +299,45 @@ def test_what_is_not_centred() -> None:
     assert PrivateSVC(**gaussian, kernel="rbf").fit(X, y).certificate_.task.centring is None
     assert PrivateSVC(**gaussian, calibration="ra12").fit(X, y).certificate_.task.centring is None
     assert PrivateSVC(**gaussian, loss="hinge").fit(X, y).certificate_.task.centring is not None
+
+
+def test_no_centring_makes_much_more_noise() -> None:
+    """Each corner pays for it again: with many classes and little epsilon it may cost too much, and is left out."""
+    for classes in (3, 10, 100):
+        for epsilon in (0.01, 0.1, 1.0):
+            centred, plain = planned(
+                9000, epsilon, loss=Multinomial(), dimension=3 * classes, classes=classes, always=True
+            )
+            assert centred.noise_scale <= 1.1 * plain.noise_scale
+
+
+def test_what_centre_may_be() -> None:
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(500, 3)), rng.integers(0, 2, 500)
+    settings: dict[str, Any] = {"epsilon": 1.0, "norm_bound": 3.0, "classes": [0, 1], "random_state": 0}
+    strange: Any
+    for strange in (0, 1, np.False_, "yes"):
+        with pytest.raises(InvalidParameter, match="centre must be"):
+            PrivateSVC(**settings, delta=1e-4, centre=strange).fit(X, y)
+    with pytest.raises(InvalidParameter, match="centre=True needs"):
+        PrivateSVC(**settings, centre=True).fit(X, y)
+    work = PrivateSVC(**settings, delta=1e-4).prepare(X, y, private=True)
+    with pytest.raises(InvalidParameter, match="centred rows"):
+        work.run(work.plan(Guarantee(1.0, 1e-4)), SeededRandomness(rng))
+
+
+@pytest.mark.parametrize("grid", [{"centre": [True]}, {"centre": [False, "auto"]}])
+def test_a_search_does_not_centre(grid: dict[str, Any]) -> None:
+    rng = np.random.default_rng(9)
+    X, y = rng.normal(size=(500, 3)), rng.integers(0, 2, 500)
+    estimator = PrivateSVC(norm_bound=3.0, classes=[0, 1])
+    search = PrivateGridSearch(estimator, grid | {"regularization": [0.01, 0.1]}, epsilon=2.0, delta=1e-6)
+    with pytest.raises(InvalidParameter, match="does not centre"):
+        search.fit(X, y)
+
+
+def test_long_rows_depend_on_themselves() -> None:
+    """numpy's own sums of more than 8192 squares depend on how many rows there are."""
+    rows = np.random.default_rng(10).normal(size=(3, 9001))
+    assert np.array_equal(square_sums(rows)[:1], square_sums(rows[:1]))
+    assert square_sums(rows) == pytest.approx(np.sum(rows**2, axis=1))

@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privlearn import PrivateLogisticRegression, Release, verify
+from privlearn import PrivateLogisticRegression, Release, Schema, verify
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.data.encode.centred import CentredEncoder
+from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.errors import ReleaseError, VerificationError
+from privlearn.mechanisms.mechanism import MECHANISMS
 from privlearn.release.certificate import Certificate
-from privlearn.release.model import encoder_from_dict, encoder_to_dict
+from privlearn.release.model import describe_encoding, encoder_from_dict, encoder_to_dict
+from privlearn.sessions import SessionCertificate
+from tests.sessions.test_session_certificate import issued
 
 TABLE = simulated_census(3000, seed=1)
 
@@ -79,6 +83,47 @@ def test_model_and_certificate_must_both_be_centred(release: Release) -> None:
         forged = dataclasses.replace(one, certificate=other.certificate)
         with pytest.raises(VerificationError, match="another model"):
             Release.from_bytes(forged.to_bytes())
+
+
+def _resaved(release: Release, **changed: Any) -> bytes:
+    encoder = release.model.encoder
+    assert isinstance(encoder, CentredEncoder)
+    facts = {"base": encoder.base, "mean": encoder.mean, "radius": encoder.radius} | changed
+    other = CentredEncoder(facts["base"], facts["mean"], facts["radius"])
+    model = dataclasses.replace(release.model, encoder=other)
+    certificate = dataclasses.replace(release.certificate, subject=describe_encoding(other))
+    return dataclasses.replace(release, model=model, certificate=certificate).to_bytes()
+
+
+@pytest.mark.parametrize("persons", [{"rows_per_person": 5}, {"person": "p"}])
+def test_the_schema_counts_persons_as_the_certificate_does(release: Release, persons: dict[str, Any]) -> None:
+    schema = census_schema().to_dict()
+    schema.pop("one_row_per_person", None)
+    base = SchemaEncoder(Schema.from_dict(schema | persons))
+    with pytest.raises(VerificationError, match="another model"):
+        Release.from_bytes(_resaved(release, base=base))
+
+
+def test_nothing_hides_in_the_centre(release: Release) -> None:
+    """A radius is one of sixteen, and an array holds doubles."""
+    Release.from_bytes(_resaved(release))
+    with pytest.raises(VerificationError, match="another model"):
+        Release.from_bytes(_resaved(release, radius=0.123))
+    mean = release.model.arrays()["mean"]
+    for kind in (np.float32, np.complex128, ">f8"):
+        with pytest.raises(VerificationError):
+            Release.from_bytes(_resaved(release, mean=mean.astype(kind)))
+
+
+def test_only_releases_may_have_a_centring(release: Release) -> None:
+    record = issued(MECHANISMS["pinp"]).to_dict()
+    with pytest.raises(VerificationError):
+        SessionCertificate.from_dict(record | {"centring": release.certificate.to_dict()["centring"]})
+
+
+def test_a_centre_needs_rows(release: Release) -> None:
+    with pytest.raises(ReleaseError):
+        encoder_from_dict({"base": None, "centred": {"radius": 1.0}}, {"mean": np.zeros(3)}, None)
 
 
 @pytest.mark.parametrize("mean", [np.zeros(3), np.full(1, np.nan)])

@@ -106,8 +106,8 @@ def _noise_scales() -> Iterator[Mutant]:
     yield Mutant(
         "the output forgets the centring",
         OUTPUT,
-        "math.hypot(self._ratio, task.centring_ratio)",
-        "self._ratio",
+        "math.hypot(self.ratio, task.centring_ratio)",
+        "self.ratio",
         CENTRES,
     )
     yield Mutant("centred rows are too long", CENTRED, "math.sqrt(1.0 - INTERCEPT)", "1.0", CENTRES)
@@ -189,7 +189,7 @@ MUTANTS = [
     Mutant("tolerance noise skipped", OBJECTIVE, "noisy = ADD_NOISE[self.noise](vectors, self.tolerance_noise_scale, randomness)", "noisy = vectors", NOISE),
     Mutant("output noise skipped", OUTPUT, "vectors = minimisers.reshape", "return minimisers\n        vectors = minimisers.reshape", NOISE),
     Mutant("tolerance's epsilon counted twice", OBJECTIVE, "return self.guarantee.epsilon * (1.0 - TOLERANCE_SHARE)", "return self.guarantee.epsilon", LAWS),
-    Mutant("tolerance's cost forgotten", OBJECTIVE, "curve = self._curve(self._ratio, self._tolerance_ratio)", "curve = self._curve(self._ratio, 0.0)", DEFECTS),
+    Mutant("tolerance's cost forgotten", OBJECTIVE, "curve = self._curve(self.ratio, self._tolerance_ratio)", "curve = self._curve(self.ratio, 0.0)", DEFECTS),
     Mutant("main delta not reduced", OBJECTIVE, "delta = self.guarantee.delta * (1.0 - TOLERANCE_SHARE) *", "delta = self.guarantee.delta *", LAWS),
     Mutant("one draw for all classes", NOISES, "return _add_integers(values, step, randomness.discrete_gaussian(scale / step, values.size))", "one = randomness.discrete_gaussian(scale / step, values.shape[-1])\n    return _add_integers(values, step, np.broadcast_to(one, values.shape))", DEFECTS),
     Mutant("one norm-Gamma draw for all classes", NOISES, "for row in np.atleast_2d(values)]", "for row in [np.atleast_2d(values)[0]]] * len(np.atleast_2d(values))", DEFECTS),

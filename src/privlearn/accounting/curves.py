@@ -223,7 +223,7 @@ class GaussianObjectiveCurve:
         corner = self._core.delta(0.0)
         opposite = _both_sides(np.asarray(-self.slack), corner)
         far = np.expm1(inside - self.slack) / math.expm1(-2.0 * self.slack)
-        near = np.expm1(inside + self.slack) / math.expm1(2.0 * self.slack)
+        near = np.exp(inside - self.slack) * np.expm1(-inside - self.slack) / math.expm1(-2.0 * self.slack)
         return (far * opposite + near * corner) * (1.0 + _ROUNDING)
 
     def reach(self, order: float = 0.0) -> float:

@@ -103,8 +103,10 @@ class PrivateLinearModel(ReleasingLearner):
 
     def resolution(self, schema: Schema, records: int, promise: Guarantee | None = None) -> Resolution | None:
         """Public: as fine as so many records, and the noise that the promise asks for, afford."""
-        guarantee = self.promise() if promise is None else promise
-        expected = guarantee.relation.total(records, self.expected_records)
+        guarantee, expected = promise, records
+        if guarantee is None:
+            guarantee = self.promise()
+            expected = guarantee.relation.total(records, self.expected_records)
         return choose_resolution(schema, expected, self._noise(guarantee, schema.rows_per_person))
 
     def _noise(self, guarantee: Guarantee, rows: int) -> float:

@@ -17,13 +17,12 @@ from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.goal import Places, TrainingRows
 from privlearn.estimators.learner import ReleasingLearner
 from privlearn.estimators.memory_oracle import MemoryOracle
-from privlearn.estimators.plan import asked_tolerance, centring_that_pays, plan_mechanism
+from privlearn.estimators.plan import Centrable, asked_tolerance, plan_mechanism
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Budget, Charge
 from privlearn.ledger.composition import Cost
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.search.search import Search
-from privlearn.mechanisms.statistics.centring import Centring
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 from privlearn.release.artifact import Release
@@ -57,7 +56,7 @@ class Fitting:
         """The calibrated mechanism; it looks at public facts only."""
         estimator, points = self.estimator, self.rows.points
         kind, noise = estimator.chosen_mechanism()
-        return plan_mechanism(
+        planned = plan_mechanism(
             self.task,
             guarantee,
             mechanism=kind,
@@ -65,22 +64,25 @@ class Fitting:
             calibration=estimator.calibration,
             regularization=estimator.regularization,
             points=None if points is None else len(points),
-            centring=self._affordable_centring(guarantee),
+            rows=self._centrable(),
         )
+        if estimator.centre is True and guarantee.is_private and planned.task.centring is None:
+            raise InvalidParameter(
+                "centre=True needs dense rows, one per person, Gaussian noise (delta above 0), tight calibration, one "
+                "problem (two classes, or softmax), and a promise that can afford it: leave centre out"
+            )
+        return planned
 
-    def _affordable_centring(self, guarantee: Guarantee) -> Centring | None:
-        """By public facts: what the estimator asks for, where the rows have a mean that could be taken off."""
+    def _centrable(self) -> Centrable | None:
+        """Public: the rows, if the estimator lets them be centred and they have a mean that could be taken off."""
         encoder, asked = self.rows.encoder, self.estimator.centre
-        if asked not in ("auto", True, False):
+        if asked != "auto" and not isinstance(asked, bool):
             raise InvalidParameter(f"centre must be 'auto', True or False, not {shown(asked)}")
         if asked is False or not isinstance(encoder, ArrayEncoder | SchemaEncoder):
             return None
         if not isinstance(self.rows.features, np.ndarray):
             return None  # sparse rows would not be sparse around a mean
-        features = self.rows.dimension - encoder.fit_intercept
-        return centring_that_pays(
-            features, encoder.row_bound, self.rows.total, guarantee, always=asked is True
-        )
+        return Centrable(self.rows.dimension - encoder.fit_intercept, encoder.row_bound, asked is True)
 
     def oracle(self, task: Task) -> MemoryOracle:
         """What mechanisms of that task may ask of the rows."""
@@ -88,6 +90,10 @@ class Fitting:
 
     def run(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Array:
         """Touch the data: coefficients in the rows' space, with the mechanism's noise."""
+        if (mechanism.task.centring is not None) != isinstance(self.rows.encoder, CentredEncoder):
+            raise InvalidParameter(
+                "this plan is about centred rows: run it on `centred(mechanism, randomness)`"
+            )
         return mechanism.run(self.oracle(mechanism.task), randomness)
 
     def model(self, coefficients: Array) -> Model:

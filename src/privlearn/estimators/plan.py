@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
+from dataclasses import dataclass
 from functools import partial
 
 from scipy.optimize import brentq
@@ -22,9 +23,10 @@ _OUTPUT_FLAT, _OUTPUT_CURVED = 0.08, 0.1  # output perturbation: many directions
 _SLACK_SHARE = 0.45  # of epsilon; objective perturbation itself stops at a half
 _PLAIN = 0.25  # N Lambda without noise
 _CLOSE = 0.05  # noise in the mean, relative to a row's bound, that hardly takes up any norm
-_USELESS = 1.0 / 3.0  # and with which the mean is not worth having
+_USELESS = 0.5  # and with which the mean is not worth having
 _LEAST_FOR_MEAN, _MOST_FOR_MEAN, _FOR_COUNTS = 0.01, 0.1, 0.02  # shares of the squared ratio
 _LOG_ODDS = 2 / 3  # typical size of a coefficient, in log-odds, along each direction
+_MOST_FOR_CENTRING = 1.1  # times the noise without it
 _SESSION_CLASSES = 2.5  # best of 1 to 5 on Adult, epsilon 0.1 to 4
 _SESSION_NUMBERS = (
     0.4  # about the best of 0.02 to 1.6 on two simulated tables and Adult's hours, 1000 and 4000 rows
@@ -143,28 +145,33 @@ def _noise_deviation(task: Task, epsilon: float, delta: float, noise: str) -> fl
     return math.sqrt(2.0) * deviation if noise == "laplace" else deviation
 
 
-def centring_that_pays(
-    features: int, bound: float, total: int, guarantee: Guarantee, *, always: bool = False
-) -> Centring | None:
-    """From public numbers: the centring that a promise can afford; ``None`` if its noise would be worse than no centre.
+@dataclass(frozen=True)
+class Centrable:
+    """Public: rows that could be centred, of so many features and at most so long; ``always`` if they shall be."""
 
-    With ratio r for everything, a share f of r^2 leaves noise of norm S sqrt(d) / (N r sqrt(f)) in the mean, S being
-    how far a person moves the sum of the rows. The share is the one at which that is a twentieth of the rows' bound,
-    between 1 % and 10 %; the fit's noise grows by half of the share. Where 10 % leave more than a third of the bound,
-    the rows are better left where they are (docs/theory/centring.md).
+    features: int
+    bound: float
+    always: bool
+
+
+def centring_that_pays(rows: Centrable, plain: ReleaseMechanism) -> Centring | None:
+    """The centring that a mechanism can afford; ``None`` if its noise would be worse than no centre.
+
+    Let r be the ratio of the mechanism's own noise. A mean that is given a share f of r^2 has noise of norm
+    S sqrt(d) / (N r sqrt(f)), S being how far a person moves the sum of the rows. The share is the one at which that
+    is a twentieth of the rows' bound, between 1 % and 10 %; the fit's noise grows by about half of the share. Where
+    10 % leave more than half of the bound, the rows are better left where they are (docs/theory/centring.md).
     """
-    if not guarantee.is_private or guarantee.delta == 0:
-        return None
-    whole = gaussian_ratio(guarantee.epsilon, guarantee.delta)
-    moved = row_sum_sensitivity(guarantee.relation, features, bound)
-    noise = moved * math.sqrt(features) / (total * whole * bound)  # of the mean, if it got everything
-    if noise > _USELESS * math.sqrt(_MOST_FOR_MEAN) and not always:
+    relation, whole = plain.task.relation, plain.ratio
+    moved = row_sum_sensitivity(relation, rows.features, rows.bound)
+    noise = moved * math.sqrt(rows.features) / (plain.task.total * whole * rows.bound)  # if it got everything
+    if noise > _USELESS * math.sqrt(_MOST_FOR_MEAN) and not rows.always:
         return None
     share = min(max((noise / _CLOSE) ** 2, _LEAST_FOR_MEAN), _MOST_FOR_MEAN)
     return Centring.with_ratios(
-        features,
-        bound,
-        guarantee.relation,
+        rows.features,
+        rows.bound,
+        relation,
         mean=whole * math.sqrt(share),
         counts=whole * math.sqrt(_FOR_COUNTS),
     )
@@ -182,14 +189,15 @@ def plan_mechanism(
     calibration: str,
     regularization: str | float,
     points: int | None = None,
-    centring: Centring | None = None,
+    rows: Centrable | None = None,
 ) -> ReleaseMechanism:
     """Choose what was left to ``"auto"``, refuse what no theorem covers, and calibrate.
 
     ``mechanism="auto"`` is objective perturbation where its theorem holds, output perturbation elsewhere;
     ``noise="auto"`` is Gaussian when delta is above 0, else the calibration's pure noise.
     The task's regularization is a placeholder until it is chosen here. JT13's mechanisms, which ask a model questions,
-    need the number of public points they may ask about. A centring is taken where a theorem covers what follows it.
+    need the number of public points they may ask about. Dense rows are centred where a
+    theorem covers that and it pays.
     """
     kind = _choose_mechanism(task, guarantee, mechanism, noise, calibration)
     if kind.answers_questions:
@@ -200,13 +208,27 @@ def plan_mechanism(
         raise InvalidParameter(f"{kind.title} does not fit: {reason}. Take mechanism='output'")
     if noise != "gaussian" and not kind.answers_questions:
         guarantee = Guarantee(guarantee.epsilon, 0.0, guarantee.neighbours)
-    if centring is not None and may_follow_centring(task, kind, noise, calibration):
-        task = dataclasses.replace(task, centring=centring)
     chosen = _choose_regularization(task, guarantee, kind, noise, regularization)
     task = dataclasses.replace(task, regularization=chosen)
     calibrated: ReleaseMechanism = kind.calibrate(task, guarantee, noise, calibration, points=points)
     _refuse_felt_tolerance(task.tolerance, calibrated)
+    if rows is not None and guarantee.is_private and may_follow_centring(task, kind, noise, calibration):
+        return _centred_if_cheap(calibrated, task, rows)
     return calibrated
+
+
+def _centred_if_cheap(plain: ReleaseMechanism, task: Task, rows: Centrable) -> ReleaseMechanism:
+    """The same on centred rows, unless that makes the noise much larger, as with many classes and little epsilon."""
+    centring = centring_that_pays(rows, plain)
+    if centring is None:
+        return plain
+    try:
+        centred: ReleaseMechanism = type(plain).calibrate(
+            dataclasses.replace(task, centring=centring), plain.guarantee, plain.noise, plain.calibration
+        )
+    except InvalidParameter:  # no amount of noise keeps what the centring leaves of the promise
+        return plain
+    return centred if centred.noise_scale <= _MOST_FOR_CENTRING * plain.noise_scale else plain
 
 
 _FELT = 1 / 3  # of the mechanism's noise: with a third beside it, the whole is 5 % larger

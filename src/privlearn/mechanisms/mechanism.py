@@ -172,6 +172,11 @@ class ReleaseMechanism(CoefficientMechanism):
         return 2.0 * self.solver_distance / self.task.minimiser_sensitivity if smooth else 0.0
 
     @property
+    def ratio(self) -> float:
+        """How far one person moves the sum of gradients, over the deviation of the Gaussian noise that it gets."""
+        return self.task.gradient_sensitivity / self.noise_scale
+
+    @property
     def noise_scales(self) -> tuple[float, ...]:
         """Of every draw of noise, in the order they are made."""
         return (self.noise_scale,)

@@ -113,7 +113,8 @@ class Spectrum:
     def beside_cells(self, share: float, cells: int) -> Spectrum:
         """The same rows with a share of their squared norm in so many cells, of which each row fills a few.
 
-        Cells are filled as unevenly as words occur (Zipf's law): the second one half as often as the first, the third a third as often.
+        Cells are filled as unevenly as words occur (Zipf's law): the second half as often as the first, the third a
+        third as often, and so on.
         """
         each = 1.0 / np.arange(1.0, cells + 1.0)
         each *= share / each.sum()

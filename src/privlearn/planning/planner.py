@@ -143,7 +143,7 @@ def plan(estimator: PrivateLinearModel, rows: int, columns: int | None = None) -
     X, y = stand_ins(estimator, columns)
     copied = copy.copy(estimator)  # reading rows leaves its mark on an estimator
     if not guarantee.relation.count_is_public:
-        copied.expected_records = rows
+        copied.expected_records = 1  # too few for fine features; `foreseen` knows how many there would be
     work = copied.prepare(X, y, private=True)
     made = Plan(
         rows,

@@ -31,9 +31,10 @@ from numpy.typing import NDArray
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.errors import InvalidParameter, ReleaseError, SchemaError, VerificationError
 from privlearn.mechanisms.statistics.centring import Centring
+from privlearn.mechanisms.task import Task
 from privlearn.release.certificate import Certificate, read_certificate
 from privlearn.release.files import read_whole, write_atomically
-from privlearn.release.model import Encoder, KernelEncoder, Model, describe_encoding, model_from_dict
+from privlearn.release.model import Encoder, KernelEncoder, Model, base_of, describe_encoding, model_from_dict
 
 FORMAT = "privlearn release 1"
 _JSON_MEMBERS = ("certificate.json", "model.json")
@@ -147,17 +148,27 @@ def _check_agreement(model: Model, certificate: Certificate) -> None:
         and model.is_learnt_by(task.loss)
         and certificate.encoding == describe_encoding(model.encoder)
         and _is_centred_by(model.encoder, task.centring)
+        and _counts_persons_like(model.encoder, task)
         and np.isfinite(model.coefficients).all()
     )
     if not agree:
         raise VerificationError("the certificate belongs to another model")
 
 
+def _counts_persons_like(encoder: Encoder, task: Task) -> bool:
+    """Whether a person has as many rows by the schema as by the theorem."""
+    schema = getattr(base_of(encoder), "schema", None)
+    if schema is None:
+        return True
+    return task.rows_per_person == schema.rows_per_person and task.averaged == (schema.person is not None)
+
+
 def _is_centred_by(encoder: Encoder, centring: Centring | None) -> bool:
     """Whether the model's mean is the one that the certificate pays for."""
     if not isinstance(encoder, CentredEncoder) or centring is None:
         return not isinstance(encoder, CentredEncoder) and centring is None
-    return centring.features == len(encoder.mean) and centring.bound == encoder.base.row_bound
+    stated = centring.features == len(encoder.mean) and centring.bound == encoder.base.row_bound
+    return stated and encoder.radius in centring.radii
 
 
 def _pack(members: dict[str, bytes], comment: str) -> bytes:
@@ -191,7 +202,10 @@ def _array_bytes(array: NDArray[np.float64]) -> bytes:
 
 
 def _read_array(content: bytes) -> NDArray[np.float64]:
-    return np.asarray(np.lib.format.read_array(io.BytesIO(content), allow_pickle=False))
+    array = np.asarray(np.lib.format.read_array(io.BytesIO(content), allow_pickle=False))
+    if array.dtype != np.dtype("<f8"):
+        raise VerificationError("the arrays of a release hold numbers of double precision, nothing else")
+    return array
 
 
 def _digest(content: bytes) -> str:

@@ -11,6 +11,7 @@ from privlearn.errors import VerificationError
 from privlearn.extensions import listed
 from privlearn.mechanisms.mechanism import ReleaseMechanism, may_follow_centring, mechanisms_of
 from privlearn.mechanisms.search.search import Search, Searched
+from privlearn.mechanisms.statistics.centring import centring_from_dict
 from privlearn.mechanisms.summed.summed import SummedMechanism
 from privlearn.mechanisms.task import Task
 from privlearn.release.certified import (
@@ -61,7 +62,7 @@ class Certificate(Certified):
     def _read_mechanism(cls, record: Mapping[str, Any]) -> ReleaseMechanism | SummedMechanism:
         theorem = record["theorem"]
         guarantee = read_guarantee(record["claim"])
-        task = read_task(record, guarantee, **_stated_gap(record))
+        task = read_task(record, guarantee, **_stated_gap(record), **_stated_centring(record))
         known: dict[str, Any] = {**mechanisms_of(ReleaseMechanism), **mechanisms_of(SummedMechanism)}
         kind = listed(known, theorem["mechanism"], "mechanism")
         reason = kind.explain_refusal(task, theorem["noise"])
@@ -107,6 +108,11 @@ class Certificate(Certified):
             f"encoding: {name.replace('_', ' ')}": in_words(fact) for name, fact in self.encoding.items()
         }
         return {"coefficients": f"{self.task.problems} x {self.task.dimension}"} | encoding
+
+
+def _stated_centring(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What was bought to move and scale the rows."""
+    return {"centring": centring_from_dict(record["centring"])} if "centring" in record else {}
 
 
 def _stated_gap(record: Mapping[str, Any]) -> dict[str, float]:

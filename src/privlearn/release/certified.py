@@ -18,7 +18,6 @@ from privlearn.errors import VerificationError
 from privlearn.extensions import listed
 from privlearn.guarantee import Guarantee, weakness
 from privlearn.mechanisms.mechanism import Mechanism, ReleaseMechanism
-from privlearn.mechanisms.statistics.centring import centring_from_dict
 from privlearn.mechanisms.statistics.discovery import Discovery
 from privlearn.mechanisms.summed.summed import SummedMechanism
 from privlearn.mechanisms.task import Task
@@ -302,8 +301,6 @@ def read_task(record: Mapping[str, Any], guarantee: Guarantee, **fixed: Any) -> 
     """The public facts of a record; ``fixed`` are those that it does not hold."""
     facts = dict(record["task"])
     loss = loss_from_dict(facts.pop("loss"))
-    if "centring" in record:
-        fixed["centring"] = centring_from_dict(record["centring"])
     task = Task(loss=loss, neighbours=guarantee.neighbours, **fixed, **facts)
     if not task.tolerance:
         raise VerificationError("no solver reaches a tolerance of 0")

@@ -158,8 +158,8 @@ def _checked_share(share: float) -> float:
     return share
 
 
-def _checked_mean(mean: Array, base: RawEncoder) -> Array:
-    if mean.shape != (base.dimension - base.fit_intercept,) or not np.isfinite(mean).all():
+def _checked_mean(mean: Array, base: RawEncoder | None) -> Array:
+    if base is None or mean.shape != (base.dimension - base.fit_intercept,) or not np.isfinite(mean).all():
         raise ReleaseError("the model's arrays do not fit its description")
     return mean
 

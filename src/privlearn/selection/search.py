@@ -209,10 +209,14 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
     def _candidate(self, parameters: Parameters) -> PrivateLinearModel:
         """An estimator with a candidate's parameters; objects are shared, since estimators only store them."""
         promise = {"epsilon": self.epsilon, "delta": self.delta, "neighbours": self.neighbours}
-        settings = self.estimator.get_params(deep=False)
-        if "centre" in settings:  # what is chosen among is learnt from the same rows
-            promise["centre"] = False
-        return type(self.estimator)(**settings | promise | parameters)
+        settings = self.estimator.get_params(deep=False) | promise | parameters
+        if "centre" in settings:  # all candidates are judged on the same rows
+            if settings["centre"] is True or "centre" in parameters:
+                raise InvalidParameter(
+                    "a search does not centre rows: leave centre out, here and in param_grid"
+                )
+            settings["centre"] = False
+        return type(self.estimator)(**settings)
 
     def _way(
         self, shop: Candidates, parameters: list[Parameters], guarantee: Guarantee, randomness: Randomness

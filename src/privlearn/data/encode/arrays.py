@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.arrays import margin, row_squares
+from privlearn.arrays import margin, row_squares, square_sums
 from privlearn.data.sources.row_source import ArrayRows, EncodedRows, Matrix
 from privlearn.data.sources.table import safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, shown
@@ -117,7 +117,7 @@ class ArrayEncoder:
             _refuse_non_finite(block)
             largest = self._largest(np.max(np.abs(block), axis=1, initial=0.0))
             block /= largest[:, np.newaxis]
-            block *= self._shrink(np.einsum("ij,ij->i", block, block), largest)[:, np.newaxis]
+            block *= self._shrink(square_sums(block), largest)[:, np.newaxis]
         return rows
 
     def _encode_sparse(self, X: sparse.csr_array) -> sparse.csr_array:

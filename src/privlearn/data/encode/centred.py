@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from privlearn.arrays import Array, margin
+from privlearn.arrays import Array, margin, square_sums
 from privlearn.data.encode.arrays import INTERCEPT, ArrayEncoder, blocks
 from privlearn.data.encode.encoder import SchemaEncoder
 
@@ -68,7 +68,7 @@ class CentredEncoder:
 
 def norms(rows: Array) -> Array:
     """Of each row; its bits depend on that row alone."""
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
+    return np.asarray(np.sqrt(square_sums(rows)))
 
 
 def distances(rows: Array, mean: Array) -> Array:

@@ -162,7 +162,7 @@ class ObjectivePerturbation(ReleaseMechanism):
         if self.noise == "norm_gamma":
             return pure_renyi(self.spends().epsilon, order)
         task, beside = self.task, math.hypot(self._tolerance_ratio, self.task.centring_ratio)
-        alone = GaussianObjectiveCurve(self._ratio, self.slack, task.free_directions or 0, task.corners)
+        alone = GaussianObjectiveCurve(self.ratio, self.slack, task.free_directions or 0, task.corners)
         return task.problems * (renyi_divergence(alone, order) + order * beside**2 / 2.0)
 
     def run(self, oracle: Minimises, randomness: Randomness) -> Array:
@@ -234,10 +234,6 @@ class ObjectivePerturbation(ReleaseMechanism):
         )
 
     @property
-    def _ratio(self) -> float:
-        return self.task.gradient_sensitivity / self.noise_scale
-
-    @property
     def _tolerance_ratio(self) -> float:
         """Of one problem's second noise, rounding to its grid included."""
         return 2.0 * self.solver_distance / self.tolerance_noise_scale + self._grid_ratio
@@ -247,7 +243,7 @@ class ObjectivePerturbation(ReleaseMechanism):
         return math.sqrt(self.task.dimension) * 2.0**-GRID_BITS
 
     def _composed_delta(self) -> float:
-        curve = self._curve(self._ratio, self._tolerance_ratio)
+        curve = self._curve(self.ratio, self._tolerance_ratio)
         epsilon = self.guarantee.epsilon * (1.0 - MARGIN)
         return composed_delta(curve, self.task.problems, epsilon) / (1.0 - MARGIN)
 
@@ -281,7 +277,7 @@ class ObjectivePerturbation(ReleaseMechanism):
         share = TOLERANCE_SHARE * self.guarantee.epsilon
         if self.noise == "norm_gamma":
             return 2.0 * self.task.problems / (share * (1.0 - MARGIN))
-        ratio = BESIDE * self._ratio
+        ratio = BESIDE * self.ratio
         if self.calibration == "ra12":
             joint = gaussian_ratio(share, TOLERANCE_SHARE * self.guarantee.delta)
             ratio = joint / math.sqrt(self.task.problems)

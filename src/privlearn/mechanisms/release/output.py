@@ -91,7 +91,7 @@ class OutputPerturbation(ReleaseMechanism):
         task, scale = self.task, self.noise_scale
         if self.noise == "gaussian":
             epsilon = self.guarantee.epsilon
-            delta = gaussian_delta(math.hypot(self._ratio, task.centring_ratio), epsilon)
+            delta = gaussian_delta(math.hypot(self.ratio, task.centring_ratio), epsilon)
             return Guarantee(epsilon, delta, task.neighbours)
         per_problem = self.sensitivity / scale
         if self.noise == "laplace":
@@ -101,7 +101,7 @@ class OutputPerturbation(ReleaseMechanism):
     def renyi(self, order: float) -> float:
         """Renyi divergence of the given order that this release may cost."""
         if self.noise == "gaussian":
-            return order * (self._ratio**2 + self.task.centring_ratio**2) / 2.0
+            return order * (self.ratio**2 + self.task.centring_ratio**2) / 2.0
         return pure_renyi(self.spends().epsilon, order)
 
     def run(self, oracle: Minimises, randomness: Randomness) -> Array:
@@ -123,7 +123,7 @@ class OutputPerturbation(ReleaseMechanism):
         }
 
     @property
-    def _ratio(self) -> float:
+    def ratio(self) -> float:
         """Joint sensitivity of all problems over the noise's standard deviation, rounding to the grid included."""
         return math.sqrt(self.task.problems) * self.sensitivity / self.noise_scale + self._grid_ratio
 

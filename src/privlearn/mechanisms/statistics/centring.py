@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.errors import check_positive
+from privlearn.errors import check_positive, whole_number
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian
 from privlearn.randomness import Randomness
 from privlearn.relation import Relation
@@ -97,6 +97,11 @@ class Centring:
             math.sqrt(_COUNTS) / counts,
         )
 
+    @property
+    def radii(self) -> tuple[float, ...]:
+        """Among which one is released, from the largest down."""
+        return tuple(radius * self.bound for radius in _RADII)
+
     def ratio(self, relation: Relation) -> float:
         """What it costs: the ratio of the Gaussian mechanism that dominates it."""
         mean = row_sum_sensitivity(relation, self.features, self.bound) / self.mean_noise_scale
@@ -110,10 +115,10 @@ class Centring:
         low, high = 0, len(_RADII)  # the last radius that holds half of the rows is among low to high - 1
         for _ in range(_COUNTS):
             middle = (low + high) // 2
-            count = oracle.rows_within(Centre(mean, _RADII[middle] * self.bound))
+            count = oracle.rows_within(Centre(mean, self.radii[middle]))
             found = add_gaussian(np.array([float(count)]), self.count_noise_scale, randomness)[0]
             low, high = (middle, high) if found >= total / 2.0 else (low, middle)
-        return Centre(mean, _RADII[low] * self.bound)
+        return Centre(mean, self.radii[low])
 
     def to_dict(self) -> dict[str, Any]:
         """For a certificate."""
@@ -128,8 +133,8 @@ class Centring:
 
 def centring_from_dict(record: Mapping[str, Any]) -> Centring:
     """Inverse of `Centring.to_dict`."""
-    names = ("features", "bound", "mean_noise_scale", "count_noise_scale")
-    return Centring(**{name: record[name] for name in names})
+    scales = {name: float(record[name]) for name in ("bound", "mean_noise_scale", "count_noise_scale")}
+    return Centring(whole_number(record["features"], "features"), **scales)
 
 
 def row_sum_sensitivity(relation: Relation, features: int, bound: float) -> float:

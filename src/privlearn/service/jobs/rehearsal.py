@@ -81,7 +81,9 @@ def _of_model(
     def predict(epsilon: float) -> Iterator[NDArray[Any]]:
         mechanism = planned.plan(Guarantee(epsilon, delta, offered.settings.neighbours))
         for draw in range(1 if wide else _DRAWS):
-            yield work.model(weighted.run(mechanism, SeededRandomness(draw))).predict(test)
+            randomness = SeededRandomness(draw)
+            centred = weighted.centred(mechanism, randomness)
+            yield centred.model(centred.run(mechanism, randomness)).predict(test)
 
     return truth, EPSILONS[::2] if wide else EPSILONS, predict
 
