@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from privlearn.accounting import ONE_CORNER, Corners
+from privlearn.accounting.curves import ONE_CORNER, Corners
 from privlearn.erm.certifiable import (
     GAP_TOLERANCE,
     certified_distance,

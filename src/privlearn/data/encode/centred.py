@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from privlearn.arrays import Array, margin, square_sums
 from privlearn.data.encode.arrays import INTERCEPT, ArrayEncoder, blocks
-from privlearn.data.encode.encoder import SchemaEncoder
+
+if TYPE_CHECKING:
+    from privlearn.data.encode.encoder import SchemaEncoder
 
 
 class CentredEncoder:

@@ -16,6 +16,7 @@ from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, texts
 from privlearn.data.encode.positions import (
     Ordered,
+    between_knots,
     is_cyclic,
     knots_of,
     ordered_cells,
@@ -23,7 +24,6 @@ from privlearn.data.encode.positions import (
     refuse_missing,
     refuse_unknown,
 )
-from privlearn.data.encode.slots import between_knots
 from privlearn.data.schema.columns import AnyColumn, CategoryColumn, TextColumn
 from privlearn.data.sources.table import safely
 

@@ -14,6 +14,7 @@ from privlearn.data.schema.columns import DateColumn, NumberColumn, OrdinalColum
 from privlearn.errors import ON_DROPPING, DataError
 
 Ordered = NumberColumn | OrdinalColumn | DateColumn
+Places = NDArray[np.int64]
 
 _EPOCH = datetime.date(1970, 1, 1)
 
@@ -49,6 +50,14 @@ def positions(column: Ordered, cells: Array) -> Array:
         share = above / column.period
         share[share >= 1.0] = 0.0
     return np.clip(share, 0.0, 1.0)
+
+
+def between_knots(position: Array, knots: int, cyclic: bool) -> tuple[Places, Places, Array]:
+    """The knots to the left and to the right of each position, and how far it is on the way between them."""
+    intervals = knots if cyclic else knots - 1
+    left = np.minimum((position * intervals).astype(np.int64), intervals - 1)
+    fraction = position * intervals - left
+    return left, (left + 1) % knots, fraction
 
 
 def is_cyclic(column: Ordered) -> bool:

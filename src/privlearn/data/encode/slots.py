@@ -14,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.data.encode.positions import Ordered, is_cyclic, knots_of
+from privlearn.data.encode.positions import Ordered, Places, between_knots, is_cyclic, knots_of
 from privlearn.data.schema.columns import CategoryColumn
-
-Places = NDArray[np.int64]
 
 
 class Cells(NamedTuple):
@@ -111,14 +109,6 @@ class Hats(Piece):
         values, present = cells[self._name]
         left, right, fraction = between_knots(values, self.width, self._cyclic)
         return [(left, np.where(present, 1.0 - fraction, 0.0)), (right, np.where(present, fraction, 0.0))]
-
-
-def between_knots(position: Array, knots: int, cyclic: bool) -> tuple[Places, Places, Array]:
-    """The knots to the left and to the right of each position, and how far it is on the way between them."""
-    intervals = knots if cyclic else knots - 1
-    left = np.minimum((position * intervals).astype(np.int64), intervals - 1)
-    fraction = position * intervals - left
-    return left, (left + 1) % knots, fraction
 
 
 class Listed(Piece):

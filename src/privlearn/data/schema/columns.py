@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -23,10 +22,6 @@ from pydantic import (
 )
 
 from privlearn.errors import SchemaError
-from privlearn.relation import relation_named
-
-Neighbours = Annotated[StrictStr, AfterValidator(lambda name: relation_named(name).name)]
-"""The name of a known relation, as a setting."""
 
 _TAGGED = "columns"  # a column's type stands between its name and its field in pydantic's location
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
+    AfterValidator,
     Field,
     SerializerFunctionWrapHandler,
     StrictBool,
@@ -20,9 +21,10 @@ from pydantic import (
     model_validator,
 )
 
-from privlearn.data.schema.columns import Column, Neighbours, PublicModel, Target
+from privlearn.data.schema.columns import Column, PublicModel, Target
 from privlearn.errors import SchemaError
 from privlearn.guarantee import Guarantee
+from privlearn.relation import relation_named
 
 _YAML_SUFFIXES = {".yaml", ".yml"}
 
@@ -107,6 +109,10 @@ def _refuse_repeated(keys: Iterable[str]) -> None:
 
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[StrictInt, Field(ge=1)]
+
+
+Neighbours = Annotated[StrictStr, AfterValidator(lambda name: relation_named(name).name)]
+"""The name of a known relation, as a setting."""
 
 
 class Purchase(PublicModel):
