@@ -197,6 +197,7 @@ MUTANTS = [
     Mutant("tolerance's noise not beside the objective's", CURVES, "return math.hypot(length * self.ratio, self.beside)", "return length * self.ratio", LAWS),
     Mutant("a residual has the sign of its noise", CURVES, "far = math.log(2.0) + GaussianCurve", "far = GaussianCurve", ("accounting/test_curves.py",)),
     Mutant("a residual's sign is known", TASK, "return 0 if self.loss.monotone or self.classes else 1", "return 0", ("privacy/test_residual_losses.py",)),
+    Mutant("a residual's curve forgets what is beside it", CURVES, "return FreeGaussianCurve(self._from_corner(1.0))", "return FreeGaussianCurve(self.ratio)", CENTRES),
     Mutant("tolerance that drowns the model", PLAN, "and share > _FELT:", "and False:", ("estimators/test_linear.py",)),
     Mutant("softmax: one corner", TASK, "return ((others, 1.0),)", "return ((1, 1.0),)", SOFTMAX),
     Mutant("softmax: corners between two records' left out", TASK, "(others * (others - 1), math.sqrt(0.75)), ", "", SOFTMAX),
