@@ -51,7 +51,8 @@ def scaled(values: np.ndarray, lower: float, upper: float) -> np.ndarray:
 
 
 def flags(values: np.ndarray, categories: list[str]) -> np.ndarray:
-    return (np.asarray(values)[:, np.newaxis] == np.array(categories)).astype(float)
+    found: np.ndarray = (values[:, np.newaxis] == np.array(categories)).astype(float)
+    return found
 
 
 def housing() -> Numbers:
@@ -69,10 +70,10 @@ def hours() -> Numbers:
     """Working hours per week in Adult."""
     table, schema = load("adult")
     columns = []
-    for name, column in schema.columns.items():
+    for name, facts in schema.to_dict()["columns"].items():
         if name == "hours-per-week":
             continue
-        values, facts = table[name].to_numpy(), column.to_dict()
+        values = table[name].to_numpy()
         if facts["type"] == "category":
             columns.append(flags(values, facts["values"]))
         else:
@@ -267,14 +268,14 @@ def _distance_to_unsafety(volumes: np.ndarray, epsilon: float, restricted: int) 
 def _in_shell(ordered: np.ndarray, depth: int, rng: Generator) -> np.ndarray:
     """Uniform in the box of that depth (from 0), outside of the next box, by the first direction that leaves it."""
     low, high = ordered[depth], ordered[-1 - depth]
+    point: np.ndarray = rng.uniform(low, high)
     if depth + 1 >= len(ordered) // 2:
-        return rng.uniform(low, high)
+        return point
     inner_low, inner_high = ordered[depth + 1], ordered[-2 - depth]
     inside = np.clip((inner_high - inner_low) / (high - low), 0.0, 1.0)
     before = np.concatenate([[1.0], np.cumprod(inside)[:-1]])
     chances = before * (1.0 - inside)
     leaves = rng.choice(len(low), p=chances / chances.sum())
-    point = rng.uniform(low, high)
     point[:leaves] = rng.uniform(inner_low, inner_high)[:leaves]
     left, right = inner_low[leaves] - low[leaves], high[leaves] - inner_high[leaves]
     step = rng.uniform(0.0, left + right)
