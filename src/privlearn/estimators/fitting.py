@@ -55,10 +55,10 @@ class Fitting:
 
     def plan(self, guarantee: Guarantee) -> ReleaseMechanism:
         """The calibrated mechanism; it looks at public facts only."""
-        estimator, points = self.estimator, self.rows.points
+        estimator, points, task = self.estimator, self.rows.points, self.task
         kind, noise = estimator.chosen_mechanism()
         return plan_mechanism(
-            self.task,
+            dataclasses.replace(task, loss=estimator.loss_under(guarantee, task)),
             guarantee,
             mechanism=kind,
             noise=noise,
