@@ -14,7 +14,7 @@ from privlearn import Guarantee, PrivateLogisticRegression
 from privlearn.accounting import gaussian_ratio
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.erm import Huber, HuberHinge, Logistic
-from privlearn.estimators.plan import default_regularization, width_that_pays
+from privlearn.estimators.plan import default_regularization
 from privlearn.mechanisms import Task
 from privlearn.mechanisms.statistics.centring import Centring
 
@@ -86,20 +86,6 @@ def test_few_centred_rows_of_numbers_are_shrunk_more(total: int, felt: bool) -> 
     assert (found > strength(plain, 1.0, "objective", "gaussian")) == felt
     wide = [strength(replace(centred, dimension=d), 1.0, "objective", "gaussian") for d in (100, 10_000)]
     assert wide[1] == pytest.approx(wide[0])
-
-
-def test_the_width_of_a_residuals_loss_follows_from_public_numbers() -> None:
-    """The noise in a score, sigma w d / N, is a fiftieth, between a width of 0.2 and one of 1."""
-    task = replace(TASK, loss=Huber(0.2), total=20_000, dimension=40)
-
-    def width(epsilon: float, total: int = 20_000) -> float:
-        return width_that_pays(replace(task, total=total), Guarantee(epsilon, 1e-5))
-
-    between = width(0.2)
-    assert between * 40 * 2.0 / gaussian_ratio(0.2, 1e-5) / 20_000 == pytest.approx(0.02, rel=0.05)
-    assert width(0.01) == 0.2 < between < 1.0 == width(10.0) == width(math.inf)
-    assert width(0.2, 5_000) == 0.2
-    assert width_that_pays(task, Guarantee(1.0, 0.0)) < width(1.0)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])

@@ -77,7 +77,7 @@ class TestPlainMinimiser:
         assert np.linalg.norm(gradient) / 0.02 <= 1e-8  # strong convexity: the distance to the minimiser
 
     def test_scipys_minimiser_of_the_same_objective(self) -> None:
-        model = private(epsilon=math.inf, delta=0.0, loss="huber", regularization=0.02).fit(PLACES, PRICES)
+        model = private(epsilon=math.inf, delta=0.0, regularization=0.02).fit(PLACES, PRICES)
         rows, targets = ArrayEncoder(2.0, 4).encode(PLACES), PRICES / 2.5 - 1.0
 
         def objective(w: Any) -> tuple[float, Any]:
@@ -88,13 +88,6 @@ class TestPlainMinimiser:
 
         found = minimize(objective, np.zeros(5), jac=True, method="BFGS", options={"gtol": 1e-11})
         assert np.allclose(model.coefficients_[0], found.x, atol=1e-8)
-
-    def test_the_width_is_left_to_public_numbers_unless_it_is_asked_for(self) -> None:
-        widths = [
-            private(epsilon=epsilon, loss=loss).fit(PLACES, PRICES).certificate_.task.loss
-            for epsilon, loss in ((0.05, None), (10.0, None), (10.0, "huber"), (10.0, Huber(0.3)))
-        ]
-        assert widths == [Huber(0.2), Huber(1.0), Huber(0.2), Huber(0.3)]
 
     def test_coefficients_in_the_units_of_the_data(self) -> None:
         model = private(epsilon=math.inf, delta=0.0).fit(PLACES, PRICES)

@@ -55,10 +55,10 @@ class Fitting:
 
     def plan(self, guarantee: Guarantee) -> ReleaseMechanism:
         """The calibrated mechanism; it looks at public facts only."""
-        estimator, points, task = self.estimator, self.rows.points, self.task
+        estimator, points = self.estimator, self.rows.points
         kind, noise = estimator.chosen_mechanism()
         return plan_mechanism(
-            dataclasses.replace(task, loss=estimator.loss_under(guarantee, task)),
+            self.task,
             guarantee,
             mechanism=kind,
             noise=noise,

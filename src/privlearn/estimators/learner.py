@@ -149,10 +149,6 @@ class ReleasingLearner(Learner):
         """Public: the mechanism and the noise asked for, either of them perhaps ``"auto"``."""
         return self.mechanism, self.noise
 
-    def loss_under(self, guarantee: Guarantee, task: Task) -> LossFacts:
-        """Public: the loss to learn with under a promise; the task's own, unless its width is left open."""
-        return task.loss
-
     def promise(self) -> Guarantee:
         """Public: what is asked for; refused while epsilon is not stated."""
         return Guarantee(cast(float, self.epsilon), self.delta, self.neighbours)

@@ -27,8 +27,6 @@ _LEAST_FOR_MEAN, _MOST_FOR_MEAN, _FOR_COUNTS = 0.01, 0.1, 0.02  # shares of the 
 _LOG_ODDS = 2 / 3  # typical size of a coefficient, in log-odds, along each direction
 _SPREAD = 0.2  # of targets in [-1, 1]: what a useful regression explains, and what it leaves, is 0.1 to 0.4
 _WITHIN = 2 / 3  # of such residuals are within the width of the loss, where it is curved
-_NARROWEST, _WIDEST = 0.2, 1.0  # of Huber's loss
-_HEARD = 0.02  # noise in a score, of a target's half range, that costs as much as medians instead of means
 _SESSION_CLASSES = 2.5  # best of 1 to 5 on Adult, epsilon 0.1 to 4
 _SESSION_NUMBERS = (
     0.4  # about the best of 0.02 to 1.6 on two simulated tables and Adult's hours, 1000 and 4000 rows
@@ -160,20 +158,6 @@ def _noise_deviation(task: Task, epsilon: float, delta: float, noise: str) -> fl
         return sensitivity * math.sqrt(problems) / gaussian_ratio(epsilon, delta)
     deviation = sensitivity * problems * math.sqrt(dimension) / epsilon
     return math.sqrt(2.0) * deviation if noise == "laplace" else deviation
-
-
-def width_that_pays(task: Task, guarantee: Guarantee) -> float:
-    """Of Huber's loss for targets in [-1, 1], from public numbers: between 0.2, about medians, and 1, about means.
-
-    N residuals within the width w give each of d directions a curvature of N / (w d), so the noise in a score is about
-    sigma w d / N. The width is the largest at which that stays below a fiftieth (docs/theory/regularization.md).
-    """
-    if not guarantee.is_private:
-        return _WIDEST
-    noise = "gaussian" if guarantee.delta else "norm_gamma"
-    deviation = _noise_deviation(task, guarantee.epsilon, guarantee.delta, noise)
-    directions = min(task.dimension, _SEPARATOR**2)
-    return min(max(round(_HEARD * task.total / (deviation * directions), 2), _NARROWEST), _WIDEST)
 
 
 def centring_that_pays(

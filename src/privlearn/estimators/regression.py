@@ -11,18 +11,15 @@ from privlearn.arrays import Array
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.schema.schema import Schema
-from privlearn.erm.losses import Huber, LossFacts
+from privlearn.erm.losses import LossFacts
 from privlearn.estimators.goal import Progress, TrainingRows
 from privlearn.estimators.inputs import (
     NumberLearner,
 )
 from privlearn.estimators.kernel_choice import KernelChoice
-from privlearn.estimators.plan import width_that_pays
 from privlearn.estimators.scikit_learn import RegressorMixin
 from privlearn.features.kernel import Kernel
-from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Budget
-from privlearn.mechanisms.task import Task
 from privlearn.release.artifact import Release
 from privlearn.release.model import RegressionModel, base_of
 
@@ -44,10 +41,9 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
     target_bounds : tuple of two floats, optional
         Public bounds of the target, for plain arrays; targets outside are clamped to them. A schema has them in its
         target: ``{"name": "price", "lower": 0, "upper": 500000}``.
-    loss : {"huber", "clipped_square"} or Loss, optional
-        By default Huber's, with a width from 0.2 to 1 that follows from public numbers: the less noise, the wider, and
-        the closer to means. ``"huber"``: width 0.2, robust, about medians. ``"clipped_square"``: half the square, its
-        slope clipped at 0.5. In units of the scaled target; a `Loss` brings another width.
+    loss : {"huber", "clipped_square"} or Loss, default="huber"
+        ``"huber"``: width 0.2, robust and the least noise. ``"clipped_square"``: half the square, its slope clipped at
+        0.5. In units of the scaled target; a `Loss` brings another width.
     mechanism : {"auto", "objective", "output", "function_release", "tddl", "tdil"}, default="auto"
         ``"auto"``: objective perturbation, and output perturbation for persons with several rows. A residual's sign is
         open, so Gaussian ``"objective"`` perturbation needs a little more noise than for a classifier
@@ -121,9 +117,6 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
 
     def _read(self, X: Any, y: Any, private: bool) -> TrainingRows:
         return self._read_numbers(X, y, private)
-
-    def loss_under(self, guarantee: Guarantee, task: Task) -> LossFacts:
-        return Huber(width_that_pays(task, guarantee)) if self.loss is None else task.loss
 
     def publish(self, release: Release) -> None:
         super().publish(release)
