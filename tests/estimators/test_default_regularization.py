@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privlearn import Guarantee, PrivateLogisticRegression
+from privlearn.accounting import gaussian_ratio
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.erm import HuberHinge, Logistic
+from privlearn.erm import Huber, HuberHinge, Logistic
 from privlearn.estimators.plan import default_regularization
 from privlearn.mechanisms import Task
+from privlearn.mechanisms.statistics.centring import Centring
 
 TASK = Task(Logistic(), 36_000, 185, 1, 1.0, 1e-10, "replace_one")
 WAYS = [("objective", "gaussian"), ("objective", "norm_gamma"), ("output", "gaussian"), ("output", "laplace")]
@@ -69,6 +71,21 @@ def test_columns_beyond_what_rows_can_fill_ask_for_nothing(mechanism: str, noise
     """Curvatures add up to a constant, so most of a million directions do not matter to any prediction."""
     wide = strength(replace(TASK, dimension=10**5), 1.0, mechanism, noise)
     assert strength(replace(TASK, dimension=10**6), 1.0, mechanism, noise) == pytest.approx(wide)
+
+
+@pytest.mark.parametrize(("total", "felt"), [(1_000, True), (100_000, False)])
+def test_few_centred_rows_of_numbers_are_shrunk_more(total: int, felt: bool) -> None:
+    """k = sigma^2 d / (N h v^2), written out anew, where that is more than what is asked for otherwise."""
+    bought = Centring(60, 1.0, mean_noise_scale=30.0, count_noise_scale=40.0)
+    plain = replace(TASK, loss=Huber(0.2), total=total, dimension=60)
+    centred = replace(plain, centring=bought)
+    found = strength(centred, 1.0, "objective", "gaussian")
+    sigma = 2.0 / gaussian_ratio(1.0 - math.log1p(5.0 / found), 1e-5)
+    wanted = sigma**2 * 60 / (total * (2.0 / 3.0) * 5.0 * 0.2**2)
+    assert (found == pytest.approx(wanted, rel=1e-4)) == felt
+    assert (found > strength(plain, 1.0, "objective", "gaussian")) == felt
+    wide = [strength(replace(centred, dimension=d), 1.0, "objective", "gaussian") for d in (100, 10_000)]
+    assert wide[1] == pytest.approx(wide[0])
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])

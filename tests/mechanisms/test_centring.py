@@ -15,11 +15,11 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from privlearn import Guarantee, PrivateGridSearch, PrivateLogisticRegression, PrivateSVC
+from privlearn import Guarantee, PrivateGridSearch, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
 from privlearn.arrays import Array, square_sums
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
-from privlearn.erm import Logistic, Multinomial
+from privlearn.erm import Huber, Logistic, Multinomial
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.goal import ClassGoal, TrainingRows
 from privlearn.estimators.memory_oracle import MemoryOracle
@@ -156,6 +156,36 @@ def test_ratios_add_up_in_squares(neighbours: str, classes: int) -> None:
         assert not dataclasses.replace(mechanism, noise_scale=0.9 * mechanism.noise_scale).spends() <= promise
 
 
+@pytest.mark.parametrize("neighbours", RELATIONS)
+def test_beside_a_residual_ratios_add_up_in_squares(neighbours: str) -> None:
+    """E max(0, 1 - exp(left - m^2/2 - m |Z|)), m of all three noises: by quadrature; and below it the exact law.
+
+    The exact law: of m |Z| and of the noises beside it, in two dimensions.
+    """
+    epsilon, delta = 1.3, 1e-4
+    bought = Centring(4, 1.0, mean_noise_scale=30.0, count_noise_scale=40.0)
+    facts = task_of(neighbours, total=100_000, dimension=12, centring=bought, loss=Huber(0.2))
+    promise = Guarantee(epsilon, delta, neighbours)
+    mechanism = ObjectivePerturbation.calibrate(facts, promise, "gaussian", "tight")
+    moved = 2.0 if neighbours == "replace_one" else 1.0
+    spent = (moved * (1.0 + 2.0 * 2.0**-21) / 30.0) ** 2 + 4.0 / 40.0**2
+    beside = math.sqrt(spent + (2.0 * mechanism.solver_distance / mechanism.tolerance_noise_scale) ** 2)
+    left, alone = epsilon - mechanism.slack, moved / mechanism.noise_scale
+    z, width = np.linspace(-9.0, 9.0, 3001, retstep=True)
+    weights = stats.norm.pdf(z) * width
+
+    def free(ratio: float) -> Array:
+        return np.asarray(ratio**2 / 2.0 + ratio * np.abs(z))
+
+    bound = weights @ np.maximum(-np.expm1(left - free(math.hypot(alone, beside))), 0.0)
+    assert bound == pytest.approx(delta, rel=2e-3)
+    second = beside**2 / 2.0 + beside * z
+    exact = weights @ np.maximum(-np.expm1(left - free(alone)[:, np.newaxis] - second), 0.0) @ weights
+    assert 0.9 * delta < exact <= 1.001 * bound  # of quadrature
+    without = dataclasses.replace(mechanism, task=dataclasses.replace(mechanism.task, centring=None))
+    assert without.spends().delta < 0.9 * delta < mechanism.spends().delta <= delta
+
+
 @dataclass(frozen=True)
 class Line:
     """Whole runs on a line: centre, then the fit, each step with the exact log-ratio of what it gave on both tables."""
@@ -276,6 +306,23 @@ def test_rows_that_share_a_mean_are_learnt_from(kind: Any) -> None:
     inside = X[np.linalg.norm(encoder.base.encode(X)[:, :-1] - encoder.mean, axis=1) <= encoder.radius]
     expected = inside @ centred.coef_.T + centred.intercept_
     assert centred.decision_function(inside) == pytest.approx(expected[:, 0], rel=1e-9)
+
+
+@pytest.mark.parametrize("neighbours", ["zero_out", "replace_one"])
+def test_numbers_of_rows_that_share_a_mean_are_learnt(neighbours: str) -> None:
+    rng = np.random.default_rng(4)
+    X = 1.0 + 0.05 * rng.normal(size=(4000, 4))
+    y = 10.0 * X[:, 0] - 10.0 * X[:, 1] + 0.2 * rng.normal(size=4000)
+    facts: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-5, "neighbours": neighbours, "random_state": 0}
+    facts |= {"norm_bound": 2.5, "target_bounds": (-3.0, 3.0)}
+    centred, plain = (PrivateRegressor(**facts, centre=centre).fit(X, y) for centre in ("auto", False))
+    assert centred.score(X, y) > 0.7 > 0.5 > plain.score(X, y)
+    assert centred.certificate_.task.centring is not None
+    assert plain.certificate_.task.centring is None
+    encoder: Any = centred.release_.model.encoder
+    inside = X[np.linalg.norm(encoder.base.encode(X)[:, :-1] - encoder.mean, axis=1) <= encoder.radius]
+    expected = np.clip(inside @ centred.coef_ + centred.intercept_, -3.0, 3.0)
+    assert centred.predict(inside) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

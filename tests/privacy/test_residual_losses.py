@@ -15,27 +15,28 @@ from privlearn import PrivateRegressor
 from privlearn.audit.laws import Grid, objective_laws
 from privlearn.audit.neighbours import worst_pairs
 from privlearn.erm import ClippedSquare, Huber
+from privlearn.relation import RELATIONS
 from tests.support.combinations import Plan
 
 EPSILON, DELTA, ALARM = 1.3, 1e-4, 1e-6
-DIRECTIONS = {"zero_out": 1, "add_remove": 1, "replace_one": 2}
 LOSSES = [Huber(0.2), Huber(0.02), ClippedSquare(0.5)]
-every_relation = pytest.mark.parametrize("neighbours", DIRECTIONS)
+every_relation = pytest.mark.parametrize("neighbours", RELATIONS)
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=str)
 
 
-def free_delta(epsilon: float, ratio: float, directions: int) -> float:
-    """E max(0, 1 - exp(epsilon - ratio^2/2 - ratio X)), X the norm of a normal vector: by quadrature."""
-    law = stats.chi(directions)
+def free_delta(epsilon: float, ratio: float) -> float:
+    """E max(0, 1 - exp(epsilon - ratio^2/2 - ratio |Z|)), Z a normal number: by quadrature."""
     start = max((epsilon - ratio**2 / 2.0) / ratio, 0.0)
     value, _ = integrate.quad(
-        lambda x: -math.expm1(epsilon - ratio**2 / 2.0 - ratio * x) * law.pdf(x), start, start + 40.0
+        lambda x: -math.expm1(epsilon - ratio**2 / 2.0 - ratio * x) * stats.halfnorm.pdf(x),
+        start,
+        start + 40.0,
     )
     return float(value)
 
 
-def free_ratio(epsilon: float, delta: float, directions: int) -> float:
-    return float(brentq(lambda m: free_delta(epsilon, m, directions) - delta, 1e-3, 10.0, xtol=1e-13))
+def free_ratio(epsilon: float, delta: float) -> float:
+    return float(brentq(lambda m: free_delta(epsilon, m) - delta, 1e-3, 10.0, xtol=1e-13))
 
 
 @every_relation
@@ -45,7 +46,7 @@ def test_scale_is_that_of_the_theorem(neighbours: str, loss: Any) -> None:
     mechanism = plan.calibrate(EPSILON, DELTA, loss=loss, total=1000, regularization=0.5)
     slack = math.log1p(loss.smoothness / 500.0)
     # With a tenth of its ratio for the solver's tolerance beside it.
-    ratio = free_ratio(EPSILON - slack, DELTA, DIRECTIONS[neighbours]) / math.hypot(1.0, 0.1)
+    ratio = free_ratio(EPSILON - slack, DELTA) / math.hypot(1.0, 0.1)
     expected = (2.0 if neighbours == "replace_one" else 1.0) * loss.lipschitz / ratio
     assert mechanism.noise_scale == pytest.approx(expected, rel=1e-6)
 
@@ -71,7 +72,7 @@ def test_released_coefficients_have_that_noise(neighbours: str, loss: str) -> No
     steepest, curvature = (1.0, 5.0) if loss == "huber" else (0.5, 1.0)
     slack = math.log1p(curvature / (n * strength))
     # With a tenth of its ratio for the solver's tolerance beside it.
-    ratio = free_ratio(EPSILON - slack, DELTA, DIRECTIONS[neighbours]) / math.hypot(1.0, 0.1)
+    ratio = free_ratio(EPSILON - slack, DELTA) / math.hypot(1.0, 0.1)
     scale = (2.0 if neighbours == "replace_one" else 1.0) * steepest / ratio / (n * strength)
     law = stats.chi2(d)
     for factor in (1.0, 0.5, 2.0):

@@ -262,6 +262,7 @@ class TestMistakes:
         ):
             work = self.work(estimator, X, answers)
             mechanism = work.plan(Guarantee(5.0, 1e-4))
+            work = work.centred(mechanism, SeededRandomness(1))
             coefficients = work.run(mechanism, SeededRandomness(0))
             wrong = int(np.sum(work.model(coefficients).predict(X) != answers))
             assert work.mistakes(coefficients) == wrong > 0
@@ -270,7 +271,9 @@ class TestMistakes:
         X, _ = records(300)
         target = 10.0 * X[:, 0] + 3.0
         work = self.work(PrivateRegressor(norm_bound=1.5, target_bounds=(-5, 15)), X, target)
-        coefficients = work.run(work.plan(Guarantee(5.0, 1e-4)), SeededRandomness(0))
+        mechanism = work.plan(Guarantee(5.0, 1e-4))
+        work = work.centred(mechanism, SeededRandomness(1))
+        coefficients = work.run(mechanism, SeededRandomness(0))
         errors = np.abs(work.model(coefficients).predict(X) - np.clip(target, -5, 15)) / 20.0
         assert math.isclose(work.mistakes(coefficients), errors.sum(), rel_tol=1e-4)
 

@@ -95,14 +95,13 @@ class GaussianCurve:
 
 @dataclass(frozen=True)
 class FreeGaussianCurve:
-    """Gaussian noise against a shift of norm at most ``ratio`` that may point anywhere, even after seeing the noise.
+    """Gaussian noise against a shift of norm at most ``ratio`` along a line, either way, even after seeing the noise.
 
-    The shift lives in 1 or 2 ``directions``: the loss is at most ratio^2/2 + ratio X, X the norm of a standard normal
-    vector of that dimension, so delta(t) = E max(0, 1 - exp(t - ratio^2/2 - ratio X)), in closed form for t >= 0.
+    The loss is at most ratio^2/2 + ratio |Z|, Z a standard normal number, so
+    delta(t) = E max(0, 1 - exp(t - ratio^2/2 - ratio |Z|)), in closed form for t >= 0.
     """
 
     ratio: float
-    directions: int
 
     def delta(self, epsilon: ArrayLike) -> Any:
         return np.exp(self.log_delta(np.maximum(np.asarray(epsilon, dtype=float), 0.0)))
@@ -110,16 +109,10 @@ class FreeGaussianCurve:
     def log_delta(self, epsilon: ArrayLike) -> Any:
         at, corner = np.asarray(epsilon, dtype=float), self.ratio**2 / 2.0
         below, beyond = np.minimum(at, corner), np.maximum(at, corner)
-        if self.directions == 1:
-            width = self.ratio / math.sqrt(2.0)
-            close = np.log(erf(width) + np.expm1(-below) * np.exp(below - corner) * erfcx(width))
-            far = math.log(2.0) + GaussianCurve(self.ratio).log_delta(beyond)
-            found = np.where(at < corner, close, far)
-        else:
-            start = (beyond - corner) / self.ratio
-            weight = np.exp(below - corner) * self.ratio * _mills(start + self.ratio)
-            found = np.log(weight - np.expm1(below - corner)) - start**2 / 2.0 * (1.0 - 8.0 * _UNIT)
-        return np.minimum(found + _ROUNDING, 0.0)
+        width = self.ratio / math.sqrt(2.0)
+        close = np.log(erf(width) + np.expm1(-below) * np.exp(below - corner) * erfcx(width))
+        far = math.log(2.0) + GaussianCurve(self.ratio).log_delta(beyond)
+        return np.minimum(np.where(at < corner, close, far) + _ROUNDING, 0.0)
 
     def reach(self, order: float = 0.0) -> float:
         return GaussianCurve(self.ratio).reach(order)
@@ -133,36 +126,23 @@ ONE_CORNER: Corners = ((1, 1.0),)
 
 @dataclass(frozen=True)
 class SummedCurve:
-    """The largest of several losses: deltas add up, to no more than 1. A part is how many, their curve, and its shift.
+    """The largest of several losses: deltas add up, to no more than 1. A part is how many, and their curve.
 
     Cut at 1 it is a bound, but not convex there; composition needs no more.
     """
 
-    parts: tuple[tuple[int, GaussianCurve | FreeGaussianCurve, float], ...]
+    parts: tuple[tuple[int, GaussianCurve], ...]
 
     def delta(self, epsilon: ArrayLike) -> Any:
         at = np.asarray(epsilon, dtype=float)
-        return np.minimum(sum(count * curve.delta(at - shift) for count, curve, shift in self.parts), 1.0)
+        return np.minimum(sum(count * curve.delta(at) for count, curve in self.parts), 1.0)
 
     def log_delta(self, epsilon: ArrayLike) -> Any:
-        at = np.asarray(epsilon, dtype=float)
-        logs = [
-            math.log(count)
-            + np.where(at < shift, _log_left(curve, at - shift), _log_right(curve, at - shift))
-            for count, curve, shift in self.parts
-        ]
+        logs = [math.log(count) + curve.log_delta(epsilon) for count, curve in self.parts]
         return np.minimum(np.logaddexp.reduce(logs), 0.0)
 
     def reach(self, order: float = 0.0) -> float:
-        return max(shift + curve.reach(order) for _, curve, shift in self.parts)
-
-
-def _log_right(curve: GaussianCurve | FreeGaussianCurve, at: Array) -> Any:
-    return curve.log_delta(np.maximum(at, 0.0))
-
-
-def _log_left(curve: GaussianCurve | FreeGaussianCurve, at: Array) -> Any:
-    return log_or_minus_infinity(curve.delta(np.minimum(at, 0.0)))
+        return max(curve.reach(order) for _, curve in self.parts)
 
 
 @dataclass(frozen=True)
@@ -171,7 +151,7 @@ class GaussianObjectiveCurve:
 
     Proven in docs/theory/objective.md for epsilon >= slack; below -slack it follows because the bound holds in both
     directions, and between the two by the chord, since a privacy curve is convex in exp(epsilon). A loss that is not
-    monotone leaves the sign of a record's gradient open: ``free_directions`` is then 1 (zero_out) or 2 (replace_one).
+    monotone leaves the sign of a record's gradient open, in one of the ``free_directions``.
     The softmax loss has several ``corners``, whose deltas add up (docs/theory/softmax.md).
 
     ``beside`` is the ratio of a second Gaussian noise whose shift may depend on what the first led to: that of the
@@ -200,20 +180,16 @@ class GaussianObjectiveCurve:
 
     @property
     def _core(self) -> GaussianCurve | FreeGaussianCurve | SummedCurve:
+        if self.free_directions:
+            return FreeGaussianCurve(self._from_corner(1.0))
         if not self.beside and self.corners == ONE_CORNER:
-            return self._from_corner(1.0)
-        parts = tuple((count, self._from_corner(length), 0.0) for count, length in self.corners)
-        if not self.beside:
-            return SummedCurve(parts)
+            return GaussianCurve(self._from_corner(1.0))
+        parts = tuple((count, GaussianCurve(self._from_corner(length))) for count, length in self.corners)
         # At the corner 0, which costs nothing otherwise, the second noise is alone.
-        alone = self.ratio**2 / 2.0 if self.free_directions else 0.0
-        return SummedCurve((*parts, (1, GaussianCurve(self.beside), alone)))
+        return SummedCurve((*parts, (1, GaussianCurve(self.beside))) if self.beside else parts)
 
-    def _from_corner(self, length: float) -> GaussianCurve | FreeGaussianCurve:
-        ratio = math.hypot(length * self.ratio, self.beside)
-        return (
-            FreeGaussianCurve(ratio, self.free_directions) if self.free_directions else GaussianCurve(ratio)
-        )
+    def _from_corner(self, length: float) -> float:
+        return math.hypot(length * self.ratio, self.beside)
 
     def _chord(self, at: Array) -> Any:
         """Linear in exp(epsilon) between -slack and slack."""

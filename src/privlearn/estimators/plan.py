@@ -27,6 +27,8 @@ _USELESS = 0.5  # and with which the mean is not worth having
 _LEAST_FOR_MEAN, _MOST_FOR_MEAN, _FOR_COUNTS = 0.01, 0.1, 0.02  # shares of the squared ratio
 _LOG_ODDS = 2 / 3  # typical size of a coefficient, in log-odds, along each direction
 _MOST_FOR_CENTRING = 1.1  # times the noise without it
+_SPREAD = 0.2  # of targets in [-1, 1]: what a useful regression explains, and what it leaves, is 0.1 to 0.4
+_WITHIN = 2 / 3  # of such residuals are within the width of the loss, where it is curved
 _SESSION_CLASSES = 2.5  # best of 1 to 5 on Adult, epsilon 0.1 to 4
 _SESSION_NUMBERS = (
     0.4  # about the best of 0.02 to 1.6 on two simulated tables and Adult's hours, 1000 and 4000 rows
@@ -44,6 +46,8 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
     what is to be learnt is taken as 10, or as sqrt(d), one unit per direction, if that is more: beyond 100 features
     k is sigma itself. sigma belongs to the epsilon that the Jacobian's slack, which falls as k grows, leaves over, so
     k solves an equation; and the slack never takes more than 45 % of epsilon.
+
+    Numbers learnt from centred rows: at least sigma^2 d / (N h v^2), see `_flat_balance`. Few rows ask for it.
 
     The same of the softmax loss: k = sqrt(2) sigma / (tau (1 + log(K - 1))), see `_softmax_balance`.
 
@@ -99,13 +103,26 @@ def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
         slack = task.problems * task.jacobian_slack(strength / task.total)
         deviation = _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise)
         directions = math.sqrt(task.dimension)
-        return deviation * directions / max(_SEPARATOR, directions)
+        return max(deviation * directions / max(_SEPARATOR, directions), _flat_balance(task, deviation))
 
     least = _strength_of_slack(task, _SLACK_SHARE * guarantee.epsilon / task.problems)
     most = wanted(least)  # what is wanted falls as the strength grows
     if most <= least:
         return least
     return float(brentq(lambda strength: strength - wanted(strength), least, most, rtol=1e-6))
+
+
+def _flat_balance(task: Task, deviation: float) -> float:
+    """Where noise and shrinkage of numbers balance if all directions are alike, as in rows without a common part.
+
+    Then each has curvature a = N h / d, and noise and shrinkage of a score are sigma^2 / (a + k)^2 and
+    k^2 v^2 / (a + k)^2, least at k = sigma^2 / (a v^2). Of more than 100 directions rows hardly fill the others.
+    """
+    if task.centring is None or task.loss.sees != "residual":
+        return 0.0
+    directions = min(task.dimension, _SEPARATOR**2)
+    curvature = task.total * _WITHIN * task.loss.smoothness / directions
+    return deviation**2 / (curvature * _SPREAD**2)
 
 
 def _softmax_balance(task: Task, guarantee: Guarantee, noise: str) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.data.encode.arrays import ArrayEncoder
+from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LossFacts
 from privlearn.estimators.goal import Progress, TrainingRows
@@ -20,7 +21,7 @@ from privlearn.estimators.scikit_learn import RegressorMixin
 from privlearn.features.kernel import Kernel
 from privlearn.ledger.charge import Budget
 from privlearn.release.artifact import Release
-from privlearn.release.model import RegressionModel
+from privlearn.release.model import RegressionModel, base_of
 
 """For targets in [-1, 1]. The noise reaches the coefficients divided by the data's curvature. For Huber's loss that is
 P(|residual| < width) / width, within a sixth of its best as soon as the width is at most the residuals' spread; a width
@@ -91,6 +92,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
         calibration: str = "tight",
         regularization: str | float = "auto",
         fit_intercept: bool = True,
+        centre: str | bool = "auto",
         tolerance: str | float = "auto",
         ledger: Budget | None = None,
         accept_weak_privacy: bool = False,
@@ -120,8 +122,9 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
     def publish(self, release: Release) -> None:
         super().publish(release)
         model = cast(RegressionModel, release.model)
-        if isinstance(model.encoder, ArrayEncoder):
-            slopes, intercept = model.encoder.unscale(model.coefficients[0])
+        encoder = model.encoder
+        if isinstance(encoder, ArrayEncoder | CentredEncoder) and isinstance(base_of(encoder), ArrayEncoder):
+            slopes, intercept = encoder.unscale(model.coefficients[0])
             lower, upper = model.target_bounds
             half = (upper - lower) / 2.0
             self.coef_, self.intercept_ = half * slopes, lower + half * (1.0 + intercept)

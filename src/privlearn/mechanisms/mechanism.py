@@ -199,7 +199,7 @@ def may_follow_centring(task: Task, kind: type[Mechanism], noise: str, calibrati
     """Whether a theorem covers such a mechanism on rows that were centred before."""
     if not (issubclass(kind, ReleaseMechanism) and kind.takes_centring):
         return False
-    proven = task.free_directions == 0 and task.problems == 1
+    proven = task.free_directions is not None and task.problems == 1
     return proven and (noise, calibration) == ("gaussian", "tight")
 
 

@@ -229,18 +229,16 @@ class Task:
 
     @property
     def free_directions(self) -> int | None:
-        """In how many directions a person's gradient may point either way; ``None`` if nobody knows.
+        """Along how many lines a person may move the gradients either way, at worst; ``None`` if nobody knows.
 
-        0: it lies between known `corners` (a monotone margin loss, the softmax loss). Where the sign is open, as for a
-        residual: 1 direction if a record is there or not, 2 if it is replaced. A person with several rows, or the
-        softmax loss of an unknown number of classes, has more.
+        0: they move between known `corners` (a monotone margin loss, the softmax loss). 1: the sign is open, as for a
+        residual; of a record and its replacement, those on one line are the worst (docs/theory/objective.md). A person
+        with several rows, or the softmax loss of an unknown number of classes, has more.
         """
         known = self.classes if self.loss.sees == "classes" else 1
         if self.rows_per_person > 1 or self.averaged or not known:
             return None
-        if self.loss.monotone or self.classes:
-            return 0
-        return self.relation.gradients
+        return 0 if self.loss.monotone or self.classes else 1
 
     @property
     def corners(self) -> Corners:

@@ -39,6 +39,7 @@ from privlearn.release.model import Encoder, KernelEncoder, Model, base_of, desc
 FORMAT = "privlearn release 1"
 _JSON_MEMBERS = ("certificate.json", "model.json")
 _ARRAYS = ("coefficients", "mean", "public_points")
+_RELEASED = {"coefficients", "mean"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +107,8 @@ class Release:
             if _digest(members[name]) != manifest["sha256"][name]:
                 raise VerificationError(f"{name} was changed after the release was written")
         loaded = {name: _read_array(members[member]) for name, member in arrays.items()}
+        if any(loaded[name].dtype != np.dtype("<f8") for name in _RELEASED & loaded.keys()):
+            raise VerificationError("what was released is in double precision, nothing else")
         model = model_from_dict(json.loads(members["model.json"]), loaded, kernel)
         certificate = read_certificate(json.loads(members["certificate.json"]))
         _check_agreement(model, certificate)
@@ -202,10 +205,7 @@ def _array_bytes(array: NDArray[np.float64]) -> bytes:
 
 
 def _read_array(content: bytes) -> NDArray[np.float64]:
-    array = np.asarray(np.lib.format.read_array(io.BytesIO(content), allow_pickle=False))
-    if array.dtype != np.dtype("<f8"):
-        raise VerificationError("the arrays of a release hold numbers of double precision, nothing else")
-    return array
+    return np.asarray(np.lib.format.read_array(io.BytesIO(content), allow_pickle=False))
 
 
 def _digest(content: bytes) -> str:

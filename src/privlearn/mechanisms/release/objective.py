@@ -54,15 +54,15 @@ class ObjectivePerturbation(ReleaseMechanism):
     - ``norm_gamma``, b of density exp(-|b| / scale): epsilon = K (S / scale + s).
     - ``gaussian``, b ~ N(0, scale^2 I), for a loss monotone in the margin: for each problem
       delta(epsilon) = HS(epsilon - s, S / scale), free of the dimension; K problems compose by their curves. A loss of
-      residuals leaves a gradient's sign open: E max(0, 1 - exp(epsilon - s - m^2/2 - m X)) with m = S / scale and X the
-      norm of a standard normal vector in 1 (zero_out) or 2 (replace_one) dimensions. The softmax loss has k - 1 corners
+      residuals leaves a gradient's sign open: E max(0, 1 - exp(epsilon - s - m^2/2 - m |Z|)) with m = S / scale and Z a
+      standard normal number. The softmax loss has k - 1 corners
       (zero_out), whose deltas add up: (k - 1) HS(epsilon - s, S / scale); replace_one: (k - 1) (HS(epsilon - s, m)
       + (k - 2) HS(epsilon - s, sqrt(3/4) m) + 2 HS(epsilon - s, m / 2)).
 
     The solver returns a point within t = (tolerance + rounding of b) / Lam of the exact minimiser: a second noise
     covers 2 t (after Iyengar et al. 2019). Gaussian, of ratio u = 2 t / its scale: each m above becomes
-    sqrt(m^2 + u^2), and HS(epsilon - s, u) is added, where a residual has HS(epsilon - s - m^2/2, u). Pure noise: 2 t
-    over its scale is added to epsilon.
+    sqrt(m^2 + u^2), and HS(epsilon - s, u) is added, but not for residuals. Pure noise: 2 t over its scale is added to
+    epsilon.
 
     A centring of ratio r before it, for one problem, is one more such noise: u becomes sqrt(u^2 + r^2)
     (docs/theory/centring.md).
