@@ -1,4 +1,4 @@
-"""Private linear regression beside four peers, written from their papers, on six tables.
+"""Private linear regression beside four peers, written anew after papers and public code, on six tables.
 
     PRIVLEARN_DATA=... python benchmarks/regression.py [housing ...] [--epsilon 0.1 0.5 1 4] [--splits 5]
 
