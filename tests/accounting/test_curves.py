@@ -71,7 +71,7 @@ def test_of_a_record_and_its_replacement_those_on_one_line_are_the_worst(
     loss = np.max([v @ v / 2.0 + np.abs(noise @ v) for v in (a + c, a - c)], axis=0)
     density = np.exp(-(noise**2).sum(axis=-1) / 2.0) * 0.03**2 / (2.0 * math.pi)
     exact = float((density * np.maximum(-np.expm1(epsilon - loss), 0.0)).sum())
-    assert exact <= float(FreeGaussianCurve(ratio).delta(epsilon)) + 1e-6
+    assert exact <= float(FreeGaussianCurve(ratio).delta(epsilon)) + 5e-5  # the grid's own error, at a kink
 
 
 @pytest.mark.parametrize("ratio", [0.1, 0.5, 1.0, 2.0])

@@ -93,7 +93,9 @@ def _crash(census: Census, server: ForkServer, kills: int) -> dict[str, int]:
     while killed < kills:
         if runs % RUNS_A_BUDGET == 0:
             holder, before = Holder(census, f"holder-{runs}"), (0, 0, 0)
-        moment = dice.triangular(0.0, 1.1 * longest, longest)  # most of a run is reading, which changes nothing
+        moment = dice.triangular(
+            0.0, 1.1 * longest, longest
+        )  # most of a run is reading, which changes nothing
         answer = server.run(holder.arguments(f"m{runs}"), moment)
         runs += 1
         after = holder.check()

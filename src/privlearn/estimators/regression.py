@@ -23,11 +23,6 @@ from privlearn.ledger.charge import Budget
 from privlearn.release.artifact import Release
 from privlearn.release.model import RegressionModel, base_of
 
-"""For targets in [-1, 1]. The noise reaches the coefficients divided by the data's curvature. For Huber's loss that is
-P(|residual| < width) / width, within a sixth of its best as soon as the width is at most the residuals' spread; a width
-far below it only costs slack. Useful models leave a spread of 0.1 to 0.4. Whoever asks for the square wants means, not
-medians: its slope is clipped at a quarter of the range, beyond most residuals."""
-
 
 class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
     """Private regression of a number between public bounds.
@@ -64,6 +59,10 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
     True
     """
 
+    # For targets in [-1, 1]. The noise reaches the coefficients divided by the data's curvature. For Huber's loss
+    # that is P(|residual| < width) / width, within a sixth of its best as soon as the width is at most the residuals'
+    # spread; a width far below it only costs slack. Useful models leave a spread of 0.1 to 0.4. Whoever asks for the
+    # square wants means, not medians: its slope is clipped at a quarter of the range, beyond most residuals.
     _default_loss = "huber"
     _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "column_bounds", "target_bounds")
 
