@@ -196,10 +196,10 @@ def test_the_holder_sees_the_log(clinic: tuple[Clinic, str]) -> None:
 
 def test_the_key_is_nowhere(clinic: tuple[Clinic, str], client: Client) -> None:
     made, url = clinic
-    secret = made.key.rsplit("_", 1)[1]
+    secret = made.key[-16:-4]  # of both keys; a secret may hold any letter of a key, the one between its parts too
     wrong = Client(url, made.key[:-4] + "AAAA")
     for each in (client, wrong, client._connection):
-        assert secret[:8] not in repr(each)
+        assert secret not in repr(each)
         with pytest.raises(InvalidParameter, match="pickled"):
             pickle.dumps(each)
     with wrong, pytest.raises(AccessRefused) as refused:
@@ -207,7 +207,7 @@ def test_the_key_is_nowhere(clinic: tuple[Clinic, str], client: Client) -> None:
     with Client("http://127.0.0.1:9", made.key, patience=0.1) as nobody, pytest.raises(Unreachable) as gone:
         nobody.me()
     for caught in (refused, gone):
-        assert secret[:8] not in "".join(traceback.format_exception(caught.value))
+        assert secret not in "".join(traceback.format_exception(caught.value))
         assert caught.value.__context__ is None
 
 
