@@ -196,7 +196,7 @@ def test_the_holder_sees_the_log(clinic: tuple[Clinic, str]) -> None:
 
 def test_the_key_is_nowhere(clinic: tuple[Clinic, str], client: Client) -> None:
     made, url = clinic
-    secret = made.key[-16:-4]  # of both keys; a secret may hold any letter of a key, the one between its parts too
+    secret = made.key[-16:-4]  # of both keys; a secret may hold an underscore
     wrong = Client(url, made.key[:-4] + "AAAA")
     for each in (client, wrong, client._connection):
         assert secret not in repr(each)
