@@ -143,6 +143,10 @@ def _column(column: Any) -> str:
         return f"number from {column.lower:g} to {column.upper:g}, {column.scale} scale"
     if column.type == "category":
         return f"one of {listed(column.values)}{', or other' if column.unknown == 'other' else ''}"
+    if column.type == "ordinal":
+        return f"one of {listed(column.values)}, in this order"
+    if column.type == "date":
+        return f"date from {column.lower} to {column.upper}"
     return f"text in {column.features} hash buckets"
 
 

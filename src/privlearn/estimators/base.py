@@ -110,7 +110,12 @@ class PrivateLinearModel(ReleasingLearner):
         return choose_resolution(schema, expected, self._noise(guarantee, schema.rows_per_person))
 
     def _noise(self, guarantee: Guarantee, rows: int) -> float:
-        """Public: the noise that `choose_resolution` reckons with; without bound where it grows with the features."""
+        """Public: the noise that `choose_resolution` reckons with; without bound where it grows with the features.
+
+        So it does for a regression, whose scores add up what is in their cells instead of being compared with 0.
+        """
+        if self.chosen_loss().sees == "residual":
+            return math.inf
         if not guarantee.is_private:
             return 0.0
         gaussian = guarantee.delta > 0 and self.noise in ("auto", "gaussian") and self.calibration == "tight"

@@ -230,18 +230,23 @@ def plan_mechanism(
     calibrated: ReleaseMechanism = kind.calibrate(task, guarantee, noise, calibration, points=points)
     _refuse_felt_tolerance(task.tolerance, calibrated)
     if rows is not None and guarantee.is_private and may_follow_centring(task, kind, noise, calibration):
-        return _centred_if_cheap(calibrated, task, rows)
+        return _centred_if_cheap(calibrated, task, rows, regularization)
     return calibrated
 
 
-def _centred_if_cheap(plain: ReleaseMechanism, task: Task, rows: Centrable) -> ReleaseMechanism:
+def _centred_if_cheap(
+    plain: ReleaseMechanism, task: Task, rows: Centrable, regularization: str | float
+) -> ReleaseMechanism:
     """The same on centred rows, unless that makes the noise much larger, as with many classes and little epsilon."""
     centring = centring_that_pays(rows, plain)
     if centring is None:
         return plain
+    task = dataclasses.replace(task, centring=centring)
+    chosen = _choose_regularization(task, plain.guarantee, type(plain), plain.noise, regularization)
+    task = dataclasses.replace(task, regularization=chosen)
     try:
         centred: ReleaseMechanism = type(plain).calibrate(
-            dataclasses.replace(task, centring=centring), plain.guarantee, plain.noise, plain.calibration
+            task, plain.guarantee, plain.noise, plain.calibration
         )
     except InvalidParameter:  # no amount of noise keeps what the centring leaves of the promise
         return plain

@@ -249,14 +249,14 @@ class Forecast(ABC):
     def smallest_rows(self, verdict: str = "clear") -> int | None:
         """Fewest records with which this epsilon gives that verdict or a better one; ``None`` if 10^12 are too few."""
         found = _smallest(
-            lambda rows: self.at(rows=math.ceil(rows)).ratio, largest_ratio(verdict), 1.0, float(MOST_ROWS)
+            lambda rows: _ratio(self.at(rows=math.ceil(rows))), largest_ratio(verdict), 1.0, float(MOST_ROWS)
         )
         return None if found is None else math.ceil(found)
 
     def smallest_epsilon(self, verdict: str = "clear") -> float | None:
         """Smallest epsilon with which so many records give that verdict or better; ``None`` if 100 is too small."""
         return _smallest(
-            lambda epsilon: self.at(epsilon=epsilon).ratio,
+            lambda epsilon: _ratio(self.at(epsilon=epsilon)),
             largest_ratio(verdict),
             LEAST_EPSILON,
             MOST_EPSILON,
@@ -276,6 +276,17 @@ def unit_of(rows: TrainingRows) -> float:
         return 1.0
     lower, upper = rows.goal.target_bounds
     return (upper - lower) / 2.0
+
+
+_HOPELESS = 1e300
+
+
+def _ratio(plan: Forecast) -> float:
+    """Of a plan; of one that is refused, as with so many records that rounding is felt, more than enough."""
+    try:
+        return plan.ratio
+    except InvalidParameter:
+        return _HOPELESS
 
 
 def _smallest(ratio_at: Callable[[float], float], largest: float, low: float, high: float) -> float | None:
