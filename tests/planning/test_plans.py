@@ -251,3 +251,10 @@ def _people(count: int) -> pa.Table:
     return rows.append_column("id", pa.array(np.arange(count) // 2)).append_column(
         "answer", pa.array(answers)
     )
+
+
+def test_bounds_per_column_say_how_many_there_are() -> None:
+    model = PrivateLogisticRegression(
+        epsilon=1.0, delta=1e-6, column_bounds=[(18, 110), (115, 165)], classes=[0, 1]
+    )
+    assert plan(model, rows=8000).verdict in ("clear", "noisy", "drowned")

@@ -88,7 +88,8 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
     coefficients_ : array of shape (problems, dimension)
         Over the encoded features.
     coef_, intercept_ : array
-        In the units of X; for plain arrays only. Rows that are shortened have smaller scores than these give.
+        In the units of X; for plain arrays under a ``norm_bound`` only. Rows that are shortened have smaller scores
+        than these give.
     """
 
     _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "column_bounds", "classes")

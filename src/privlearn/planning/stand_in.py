@@ -12,6 +12,7 @@ import pyarrow as pa
 from scipy.special import ndtr
 
 from privlearn.arrays import Array
+from privlearn.data.encode.bounded_arrays import schema_of_bounds
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.columns import (
     AnyColumn,
@@ -49,6 +50,11 @@ def stand_ins(estimator: Any, columns: int | None) -> tuple[Any, Any]:
         return points, _answers(estimator, row_count(points))
     if schema is not None:
         return stand_in_table(schema), _answers(estimator, STAND_INS)
+    if estimator.column_bounds is not None:
+        table = stand_in_table(schema_of_bounds(estimator.column_bounds))
+        return np.column_stack([column.to_numpy() for column in table.columns]), _answers(
+            estimator, STAND_INS
+        )
     if columns is None:
         raise InvalidParameter(
             "describe the rows: give the estimator a schema, or say how many columns of numbers there are, columns=20"
