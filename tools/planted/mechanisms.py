@@ -114,8 +114,8 @@ def _noise_scales() -> Iterator[Mutant]:
     yield Mutant(
         "sums that depend on their order",
         MEMORY,
-        "np.rint(features[part] * UNIT).astype(np.int64)",
-        "(features[part] * UNIT)",
+        "np.rint(features[part] * shares[part]).astype(np.int64)",
+        "(features[part] * shares[part])",
         CENTRES,
     )
     drawn = "@scale / step@, values.size))"

@@ -151,11 +151,11 @@ class GaussianObjectiveCurve:
 
     Proven in docs/theory/objective.md for epsilon >= slack; below -slack it follows because the bound holds in both
     directions, and between the two by the chord, since a privacy curve is convex in exp(epsilon). A loss that is not
-    monotone leaves the sign of a record's gradient open, in one of the ``free_directions``.
+    monotone leaves the sign of a record's gradient open: ``free_directions`` is 1 then.
     The softmax loss has several ``corners``, whose deltas add up (docs/theory/softmax.md).
 
-    ``beside`` is the ratio of a second Gaussian noise whose shift may depend on what the first led to: that of the
-    solver's tolerance.
+    ``beside`` is the ratio of other Gaussian noise, that of a centring before and of the solver's tolerance after: its
+    shift may depend on what the first led to, and what the first is added to may depend on it.
     """
 
     ratio: float

@@ -112,7 +112,7 @@ class PrivateLinearModel(ReleasingLearner):
     def _noise(self, guarantee: Guarantee, rows: int) -> float:
         """Public: the noise that `choose_resolution` reckons with; without bound where it grows with the features.
 
-        So it does for a regression, whose scores add up what is in their cells instead of being compared with 0.
+        A regression keeps its columns whole: with pairs, the default regularization was measured to be far too weak.
         """
         if self.chosen_loss().sees == "residual":
             return math.inf

@@ -68,8 +68,8 @@ class Fitting:
         )
         if estimator.centre is True and guarantee.is_private and planned.task.centring is None:
             raise InvalidParameter(
-                "centre=True needs dense rows, one per person, Gaussian noise (delta above 0), tight calibration, one "
-                "problem (two classes, or softmax), and a promise that can afford it: leave centre out"
+                "centre=True needs dense rows, one per person, Gaussian noise (delta above 0), tight calibration and "
+                "one problem (a number, two classes, or softmax): leave centre out"
             )
         return planned
 

@@ -78,12 +78,22 @@ class MemoryOracle(DataOracle, Centres):
         return float(np.floor(parts * UNIT).astype(np.int64).sum()) / UNIT
 
     def sum_of_rows(self) -> Array:
-        features = self._without_constant
-        sums = [np.rint(features[part] * UNIT).astype(np.int64).sum(axis=0) for part in blocks(len(features))]
+        features, shares = self._without_constant, UNIT * self._person_weights[:, np.newaxis]
+        sums = [
+            np.rint(features[part] * shares[part]).astype(np.int64).sum(axis=0)
+            for part in blocks(len(features))
+        ]
         return np.asarray(sum(sums, np.zeros(features.shape[1], np.int64)) / UNIT)
 
     def rows_within(self, centre: Centre) -> int:
-        return int(np.count_nonzero(distances(self._without_constant, centre.mean) <= centre.radius))
+        inside = distances(self._without_constant, centre.mean) <= centre.radius
+        return round(float(self._person_weights[inside].sum()))
+
+    @cached_property
+    def _person_weights(self) -> Array:
+        """1 for every row, unless rows stand for others."""
+        weights = self._rows.person_weights
+        return np.ones(self._rows.features.shape[0]) if weights is None else weights
 
     @property
     def _without_constant(self) -> Array:

@@ -26,7 +26,6 @@ _CLOSE = 0.05  # noise in the mean, relative to a row's bound, that hardly takes
 _USELESS = 0.5  # and with which the mean is not worth having
 _LEAST_FOR_MEAN, _MOST_FOR_MEAN, _FOR_COUNTS = 0.01, 0.1, 0.02  # shares of the squared ratio
 _LOG_ODDS = 2 / 3  # typical size of a coefficient, in log-odds, along each direction
-_MOST_FOR_CENTRING = 1.1  # times the noise without it
 _SPREAD = 0.2  # of targets in [-1, 1]: what a useful regression explains, and what it leaves, is 0.1 to 0.4
 _WITHIN = 2 / 3  # of such residuals are within the width of the loss, where it is curved
 _SESSION_CLASSES = 2.5  # best of 1 to 5 on Adult, epsilon 0.1 to 4
@@ -230,27 +229,22 @@ def plan_mechanism(
     calibrated: ReleaseMechanism = kind.calibrate(task, guarantee, noise, calibration, points=points)
     _refuse_felt_tolerance(task.tolerance, calibrated)
     if rows is not None and guarantee.is_private and may_follow_centring(task, kind, noise, calibration):
-        return _centred_if_cheap(calibrated, task, rows, regularization)
+        return _centred(calibrated, task, rows, regularization)
     return calibrated
 
 
-def _centred_if_cheap(
+def _centred(
     plain: ReleaseMechanism, task: Task, rows: Centrable, regularization: str | float
 ) -> ReleaseMechanism:
-    """The same on centred rows, unless that makes the noise much larger, as with many classes and little epsilon."""
+    """The same on centred rows, where that pays."""
     centring = centring_that_pays(rows, plain)
     if centring is None:
         return plain
-    task = dataclasses.replace(task, centring=centring)
-    chosen = _choose_regularization(task, plain.guarantee, type(plain), plain.noise, regularization)
+    task, kind = dataclasses.replace(task, centring=centring), type(plain)
+    chosen = _choose_regularization(task, plain.guarantee, kind, plain.noise, regularization)
     task = dataclasses.replace(task, regularization=chosen)
-    try:
-        centred: ReleaseMechanism = type(plain).calibrate(
-            task, plain.guarantee, plain.noise, plain.calibration
-        )
-    except InvalidParameter:  # no amount of noise keeps what the centring leaves of the promise
-        return plain
-    return centred if centred.noise_scale <= _MOST_FOR_CENTRING * plain.noise_scale else plain
+    centred: ReleaseMechanism = kind.calibrate(task, plain.guarantee, plain.noise, plain.calibration)
+    return centred
 
 
 _FELT = 1 / 3  # of the mechanism's noise: with a third beside it, the whole is 5 % larger

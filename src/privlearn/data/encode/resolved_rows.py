@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.arrays import Array, rescale_sparse, row_squares
+from privlearn.arrays import Array, rescale_sparse, row_squares, square_sums
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_features import CategoryGroup, TextGroup
 from privlearn.data.encode.positions import Ordered, ordered_cells, positions
@@ -111,7 +111,7 @@ class ResolvedRows:
             for place, value in piece.slots(cells):
                 places[:, slot], values[:, slot] = start + place, value
                 slot += 1
-        squares = np.einsum("ij,ij->i", values[:, :slot], values[:, :slot]) + beside
+        squares = square_sums(values[:, :slot]) + beside
         scale = np.sqrt(self.shares[-1] / np.where(squares > 0.0, squares, 1.0))
         values[:, :slot] *= scale[:, np.newaxis]
         for (piece, weight), start in zip(self._weighted, self._starts[len(self._coarse) :], strict=False):
