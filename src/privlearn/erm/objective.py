@@ -17,8 +17,8 @@ from privlearn.arrays import Array
 from privlearn.erm.certifiable import Rounding, gamma
 from privlearn.erm.problem import Problem, Rows, column_squares, pairwise_sum, row_products
 
-SAMPLED = 8  # a preconditioner reads one row in so many
-STRONGEST = 256  # columns whose joint curvature it knows
+FEWEST_COLUMNS, MOST_COLUMNS = 256, 2048  # whose joint curvature a preconditioner knows
+LEAST_STRIDE, ROWS_PER_COLUMN = 8, 16  # it reads one row in so many at most, and so many rows per column at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +102,15 @@ class Objective:
     def preconditioner(self, curvatures: Array) -> Callable[[Array], Array]:
         """The strongest columns jointly, as some of the rows know them, the others each by itself.
 
-        Splines, lists and the intercept hang together and are few; thousands of bins hardly do.
+        Splines, lists and the intercept hang together, and so do coarse cells of pairs; thousands of bins hardly do.
         """
-        diagonal = np.full(self.rows.dimension, self.regularization)
+        diagonal, entries = np.full(self.rows.dimension, self.regularization), 0
         for rows, block in self.rows:
             diagonal += column_squares(block, curvatures[rows])
-        strongest = np.sort(np.argsort(-diagonal, kind="stable")[:STRONGEST])
+            entries += block.size
+        # so many that their factorisation costs no more than the passes over the rows that it saves
+        columns = int(np.clip(0.5 * entries**0.5, FEWEST_COLUMNS, MOST_COLUMNS))
+        strongest = np.sort(np.argsort(-diagonal, kind="stable")[:columns])
         joint = self._sampled_hessian(curvatures, strongest)
         scale = np.sqrt(diagonal[strongest] / np.diag(joint))  # each column by itself is known from all rows
         factor, _ = cholesky(joint * np.outer(scale, scale), 1e-12 * float(diagonal.max()))
@@ -120,8 +123,9 @@ class Objective:
         return apply
 
     def _sampled_hessian(self, curvatures: Array, columns: NDArray[np.intp]) -> Array:
-        """The Hessian in some columns, estimated from every `SAMPLED`-th row."""
-        gram = SAMPLED * self.rows.some_gram(curvatures, columns, SAMPLED)
+        """The Hessian in some columns, estimated from some of the rows."""
+        stride = max(LEAST_STRIDE, self.rows.count // (ROWS_PER_COLUMN * len(columns)))
+        gram = stride * self.rows.some_gram(curvatures, columns, stride)
         gram[np.diag_indices_from(gram)] += self.regularization
         return gram
 

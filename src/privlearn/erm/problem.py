@@ -178,13 +178,13 @@ class Rows:
 
     def some_gram(self, weights: Array, columns: NDArray[np.intp], stride: int) -> Array:
         """``X' diag(weights) X`` in some columns, of every so many-th row."""
-        chosen = self._features[::stride]
-        part = np.asarray(
-            chosen[:, columns].toarray() if self.is_sparse else chosen[:, columns], dtype=np.float64
-        )
-        part *= np.sqrt(weights[::stride])[:, np.newaxis]
-        gram: Array = part.T @ part
-        return gram
+        chosen = self._features[::stride][:, columns]
+        roots = np.sqrt(weights[::stride])
+        if self.is_sparse:
+            part = _scaled_rows(sparse.csr_array(chosen), roots)
+            return np.asarray((part.T @ part).toarray())
+        dense = chosen * roots[:, np.newaxis]
+        return np.asarray(dense.T @ dense)
 
     def _block(self, number: int) -> Any:
         if self._blocks is not None:
@@ -275,6 +275,11 @@ def _is_sparse(block: Any) -> bool:
 
 def _squared(block: Any) -> Any:
     return sparse.csr_array((block.data**2, block.indices, block.indptr), shape=block.shape)
+
+
+def _scaled_rows(block: Any, factors: Array) -> Any:
+    data = block.data * np.repeat(factors, np.diff(block.indptr))
+    return sparse.csr_array((data, block.indices, block.indptr), shape=block.shape)
 
 
 def _csr_view(features: Any, rows: slice) -> Any:
