@@ -55,9 +55,12 @@ def safe_norm(rows: Features) -> float:
     return margin(rows.shape[1]) * (1.0 if rows.dtype == np.float64 else 1.0 - 2.0**-22)
 
 
-def rescale_dense(rows: Array) -> None:
-    """Divide each row by its norm, in place; zero rows stay zero."""
-    factor = margin(rows.shape[1])
+def rescale_dense(rows: Array, dimension: int | None = None) -> None:
+    """Divide each row by its norm, in place; zero rows stay zero.
+
+    Where these are the entries of sparse rows, ``dimension`` is theirs.
+    """
+    factor = margin(rows.shape[1] if dimension is None else dimension)
     rows *= (factor / _safe(square_sums(rows)))[:, np.newaxis]
 
 

@@ -36,7 +36,7 @@ class Smooth(Protocol):
 
     def rounding(self, point: Point) -> float: ...
 
-    def data_slope(self, margins: Array, change: Array) -> tuple[float, float]: ...
+    def slope(self, one: Point, other: Point, length: float) -> tuple[float, float]: ...
 
 
 class Directions(Protocol):
@@ -92,7 +92,7 @@ def _step(objective: Smooth, point: Point, direction: Array) -> Point:
     rounding = 1e-14 * (1.0 + abs(point.value))
     if full.value <= point.value + rounding and abs(full.gradient @ direction) <= SUFFICIENT * abs(slope):
         return full
-    length = _exact_length(objective, point, direction, full.margins - point.margins)
+    length = _exact_length(objective, point, direction, full)
     after = objective.at(point.coefficients + length * direction)
     if after.value < point.value - rounding:
         return after
@@ -111,7 +111,7 @@ def _smaller_gradient(objective: Smooth, point: Point, direction: Array, otherwi
     return otherwise
 
 
-def _exact_length(objective: Smooth, point: Point, direction: Array, change: Array) -> float:
+def _exact_length(objective: Smooth, point: Point, direction: Array, full: Point) -> float:
     """Root of the slope along ``direction``: Newton's method kept inside a bracket."""
     square = objective.regularization * float(direction @ direction)
     fixed = objective.regularization * float(point.coefficients @ direction) + float(
@@ -119,7 +119,7 @@ def _exact_length(objective: Smooth, point: Point, direction: Array, change: Arr
     )
 
     def slope_and_bend(length: float) -> tuple[float, float]:
-        slope, bend = objective.data_slope(point.margins + length * change, change)
+        slope, bend = objective.slope(point, full, length)
         return slope + fixed + length * square, bend + square
 
     return flat_length(slope_and_bend, 1e-3 * abs(float(point.gradient @ direction)))

@@ -145,9 +145,10 @@ class _Softmax:
         probabilities[own] -= 1.0
         return losses, probabilities
 
-    def data_slope(self, margins: Array, change: Array) -> tuple[float, float]:
-        """First and second derivative of the data's part of the value along ``change`` of the margins."""
-        probabilities, _ = _softmax(margins)
+    def slope(self, one: Point, other: Point, length: float) -> tuple[float, float]:
+        """First and second derivative of the data's part of the value, so far on the line from one point to another."""
+        change = other.margins - one.margins
+        probabilities, _ = _softmax(one.margins + length * change)
         mean = np.einsum("ik,ik->i", probabilities, change)
         square = np.einsum("ik,ik->i", probabilities, change**2)
         own = change[np.arange(len(change)), self.labels]

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from privlearn.arrays import Array
-from privlearn.erm.certifiable import Rounding, gamma
+from privlearn.data.encode.arrays import blocks
+from privlearn.erm.certifiable import SPARSE_BLOCK, Rounding, gamma
 from privlearn.erm.problem import Problem, Rows, column_squares, pairwise_sum, row_products
 
 FEWEST_COLUMNS, MOST_COLUMNS = 256, 2048  # whose joint curvature a preconditioner knows
@@ -26,7 +27,7 @@ class Point:
     """The objective at ``coefficients``; ``margins`` are the signed ones, ``sign_i <w, x_i> - offset_i``."""
 
     coefficients: Array
-    margins: Array
+    margins: NDArray[Any]
     value: float
     gradient: Array
     norm: float
@@ -39,12 +40,11 @@ class Objective:
         self.rows = Rows(problem.features, problem.norm_bound)
         self.loss = problem.loss
         self.regularization = problem.regularization
-        self.signs = np.asarray(problem.signs, dtype=np.float64)
-        weights = np.ones(self.rows.count) if problem.row_weights is None else problem.row_weights
-        self.scales: Array = np.asarray(weights, dtype=np.float64) / problem.total
+        self.signs = problem.signs
+        self.scales: Array = _scales(problem)
         self.linear: Array = np.zeros(self.rows.dimension) if problem.linear is None else problem.linear
         self.norm_bound = problem.norm_bound
-        self.offsets: Array = np.zeros(self.rows.count) if problem.offsets is None else problem.offsets
+        self.offsets: Array = _repeated(0.0, self.rows.count) if problem.offsets is None else problem.offsets
         self._rounding = Rounding(
             loss=self.loss,
             regularization=self.regularization,
@@ -53,12 +53,12 @@ class Objective:
             mass=float(np.sum(self.scales)),
             norm_bound=self.norm_bound,
             linear_norm=float(np.linalg.norm(self.linear)),
-            largest_offset=float(np.max(np.abs(self.offsets), initial=0.0)),
+            largest_offset=max(-float(np.min(self.offsets, initial=0.0)), float(np.max(self.offsets, initial=0.0))),
         )
 
     def at(self, coefficients: Array) -> Point:
         """Value, gradient and margins, in one pass over the rows."""
-        margins = np.empty(self.rows.count)
+        margins = np.empty(self.rows.count, dtype=np.float32)  # for directions and step lengths, which may be inexact
         values = []
 
         def gradients() -> Iterator[Array]:
@@ -78,20 +78,30 @@ class Objective:
         """The part of the value that does not read the rows."""
         return ridge_value(self.regularization, self.linear, coefficients)
 
-    def curvatures(self, point: Point) -> Array:
+    def curvatures(self, point: Point) -> NDArray[np.float32]:
         """The weight of each row in the Hessian, ``sum_i curvature_i x_i x_i' + Lambda I``."""
-        return self.scales * self.loss.curvature(point.margins)
+        return self._rowwise(lambda rows: self.scales[rows] * self.loss.curvature(_wide(point.margins[rows])))
 
-    def curvatures_between(self, one: Point, other: Point) -> Array:
+    def curvatures_between(self, one: Point, other: Point) -> NDArray[np.float32]:
         """The same at ``other``, but at least each row's mean curvature on the way from ``one``.
 
         A loss with a corner has no curvature beside it, and descent by local curvature would jump across it for ever.
         """
-        local, way = self.loss.curvature(other.margins), other.margins - one.margins
-        turn = self.loss.derivative(other.margins) - self.loss.derivative(one.margins)
-        mean = np.divide(turn, way, out=np.zeros_like(way), where=way != 0)
-        curvature: Array = np.clip(mean, local, self.loss.smoothness)
-        return self.scales * curvature
+
+        def mean_curvature(rows: slice) -> Array:
+            before, after = _wide(one.margins[rows]), _wide(other.margins[rows])
+            local, way = self.loss.curvature(after), after - before
+            turn = self.loss.derivative(after) - self.loss.derivative(before)
+            mean = np.divide(turn, way, out=np.zeros_like(way), where=way != 0)
+            return self.scales[rows] * np.clip(mean, local, self.loss.smoothness)
+
+        return self._rowwise(mean_curvature)
+
+    def _rowwise(self, weight: Callable[[slice], Array]) -> NDArray[np.float32]:
+        weights = np.empty(self.rows.count, dtype=np.float32)
+        for rows in blocks(self.rows.count, SPARSE_BLOCK):
+            weights[rows] = weight(rows)
+        return weights
 
     def hessian_product(self, curvatures: Array, vector: Array) -> Array:
         product = self.regularization * vector
@@ -129,11 +139,16 @@ class Objective:
         gram[np.diag_indices_from(gram)] += self.regularization
         return gram
 
-    def data_slope(self, margins: Array, change: Array) -> tuple[float, float]:
-        """First and second derivative of the data's part of the value along ``change`` of the margins."""
-        weighted = self.scales * change
-        slope = float(weighted @ self.loss.derivative(margins))
-        return slope, float((weighted * change) @ self.loss.curvature(margins))
+    def slope(self, one: Point, other: Point, length: float) -> tuple[float, float]:
+        """First and second derivative of the data's part of the value, so far on the line from one point to another."""
+        slope = bend = 0.0
+        for rows in blocks(self.rows.count, SPARSE_BLOCK):
+            before = _wide(one.margins[rows])
+            change = _wide(other.margins[rows]) - before
+            margins, weighted = before + length * change, self.scales[rows] * change
+            slope += float(weighted @ self.loss.derivative(margins))
+            bend += float((weighted * change) @ self.loss.curvature(margins))
+        return slope, bend
 
     def certified_norm(self, point: Point) -> float:
         """Upper bound on the norm of the exact gradient at exactly ``point.coefficients``."""
@@ -142,6 +157,22 @@ class Objective:
     def rounding(self, point: Point) -> float:
         """Upper bound on |computed gradient - exact gradient|."""
         return self._rounding.bound(float(np.linalg.norm(point.coefficients)))
+
+
+def _scales(problem: Problem) -> Array:
+    """What each row counts, over N."""
+    if problem.row_weights is None:
+        return _repeated(1.0 / problem.total, problem.features.shape[0])
+    return np.asarray(problem.row_weights, dtype=np.float64) / problem.total
+
+
+def _repeated(number: float, count: int) -> Array:
+    """The same number for every row, kept once."""
+    return np.broadcast_to(np.float64(number), count)
+
+
+def _wide(margins: NDArray[Any]) -> Array:
+    return margins.astype(np.float64)
 
 
 def ridge_value(regularization: float, linear: Array, coefficients: Array) -> float:

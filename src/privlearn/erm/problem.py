@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from privlearn.arrays import Array
+from privlearn.data.sources.row_source import EncodedRows, row_blocks
 from privlearn.erm.certifiable import DENSE_BLOCK, MOST_LEVELS, PIECE, SPARSE_BLOCK
 from privlearn.erm.losses import Loss
 from privlearn.errors import InvalidParameter, check_positive
 
 Features = Any
-"""A dense float64 or float32 array, or a scipy CSR matrix or array of those."""
+"""A dense float64 or float32 array, a scipy CSR matrix or array of those, or `EncodedRows`, which come in blocks."""
 
 Progress = Callable[[int, float], None]
 """Called with the number of iterations so far and the certified gradient norm (or duality gap) reached."""
@@ -94,6 +95,8 @@ class Solution:
 
 def check_features(features: Features) -> None:
     """Refuse what the solvers cannot read without a copy."""
+    if isinstance(features, EncodedRows):
+        return
     if sparse.issparse(features):
         if cast(Any, features).format != "csr":
             raise InvalidParameter("sparse features must be in CSR format: call .tocsr() first")
@@ -144,17 +147,27 @@ class Rows:
 
     def __init__(self, features: Features, norm_bound: float) -> None:
         self.count, self.dimension = features.shape
-        self.is_sparse = sparse.issparse(features)
-        size = SPARSE_BLOCK if self.is_sparse else DENSE_BLOCK
-        self.slices = [slice(start, min(start + size, self.count)) for start in range(0, self.count, size)]
-        self.chain = size + MOST_LEVELS
+        in_blocks = isinstance(features, EncodedRows)
+        self.is_sparse = features.is_sparse if in_blocks else sparse.issparse(features)
+        self._size = SPARSE_BLOCK if self.is_sparse else DENSE_BLOCK
+        self.chain = self._size + MOST_LEVELS
         self._features = features
-        self._blocks = [_csr_view(features, rows) for rows in self.slices] if self.is_sparse else None
+        self._blocks = None if in_blocks or not self.is_sparse else list(self._pieces(slice(0, self.count), features))
         self._check_norms(norm_bound)
 
     def __iter__(self) -> Iterator[tuple[slice, Any]]:
-        for number, rows in enumerate(self.slices):
-            yield rows, self._block(number)
+        if self._blocks is not None:
+            yield from self._blocks
+            return
+        for rows, block in row_blocks(self._features):
+            yield from self._pieces(rows, block)
+
+    def _pieces(self, rows: slice, block: Any) -> Iterator[tuple[slice, Any]]:
+        """A block in parts that are small enough for the chain, as float64."""
+        for start in range(rows.start, rows.stop, self._size):
+            part = slice(start, min(start + self._size, rows.stop))
+            inside = slice(part.start - rows.start, part.stop - rows.start)
+            yield part, _csr_view(block, inside) if self.is_sparse else np.asarray(block[inside], np.float64)
 
     def times(self, vector: Array) -> Array:
         """``X v``."""
@@ -178,18 +191,13 @@ class Rows:
 
     def some_gram(self, weights: Array, columns: NDArray[np.intp], stride: int) -> Array:
         """``X' diag(weights) X`` in some columns, of every so many-th row."""
-        chosen = self._features[::stride][:, columns]
+        chosen = every(self._features, stride)[:, columns]
         roots = np.sqrt(weights[::stride])
         if self.is_sparse:
             part = _scaled_rows(sparse.csr_array(chosen), roots)
             return np.asarray((part.T @ part).toarray())
         dense = chosen * roots[:, np.newaxis]
         return np.asarray(dense.T @ dense)
-
-    def _block(self, number: int) -> Any:
-        if self._blocks is not None:
-            return self._blocks[number]
-        return np.asarray(self._features[self.slices[number]], dtype=np.float64)
 
     def _check_norms(self, norm_bound: float) -> None:
         limit = (norm_bound * (1.0 + NORM_SLACK)) ** 2
@@ -200,6 +208,13 @@ class Rows:
                     f"features have rows that are not finite or longer than norm_bound = {norm_bound:g}: "
                     "clip the rows first"
                 )
+
+
+def every(features: Features, stride: int) -> Any:
+    """The matrix of every so many-th row."""
+    if isinstance(features, EncodedRows):
+        return features.take(np.arange(0, features.shape[0], stride)).in_memory()
+    return features[::stride]
 
 
 def row_products(block: Any, vectors: Array) -> Array:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from privlearn.arrays import Array
+from privlearn.data.sources.row_source import in_memory
 from privlearn.erm.certifiable import GAP_TOLERANCE
 from privlearn.erm.descent import Directions, descend, not_certified
 from privlearn.erm.hinge import minimise_hinge
@@ -19,12 +20,13 @@ from privlearn.erm.newton import (
     used_columns,
 )
 from privlearn.erm.objective import Objective
-from privlearn.erm.problem import Problem, Progress, Solution
+from privlearn.erm.problem import Problem, Progress, Solution, every
 from privlearn.errors import SolverError, check_positive
 
 FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjugate gradients
 SPARSE_LIMIT = 256  # the same for sparse rows, which such a matrix makes no use of
-STRIDE = 8  # the warm start reads one row in so many
+STRIDE = 8  # the warm start reads one row in so many,
+MOST_ROWS = 1 << 18  # and no more than about so many
 FEWEST_ROWS, ROWS_PER_COLUMN = 500, 10  # with fewer rows a warm start would say too little
 
 
@@ -47,7 +49,7 @@ def minimise(
     """
     check_positive(tolerance=tolerance)
     if math.isinf(problem.loss.smoothness):
-        return minimise_hinge(problem, gap, progress)
+        return minimise_hinge(replace(problem, features=in_memory(problem.features)), gap, progress)
     used = used_columns(problem)
     if used is None:
         return _descend_from(_warm_start(problem), problem, tolerance, progress)
@@ -67,17 +69,18 @@ def _descend_from(start: Array, problem: Problem, tolerance: float, progress: Pr
 
 
 def _warm_start(problem: Problem) -> Array:
-    """Minimiser over every `STRIDE`-th row, as precise as they deserve; zero if they are too few."""
+    """Minimiser over some of the rows, as precise as they deserve; zero if they are too few."""
     rows, dimension = problem.features.shape
-    kept = -(-rows // STRIDE)
+    stride = max(STRIDE, rows // MOST_ROWS)
+    kept = -(-rows // stride)
     if kept < max(FEWEST_ROWS, ROWS_PER_COLUMN * min(dimension, FACTORISED_LIMIT)):
         return np.zeros(dimension)
     part = replace(
         problem,
-        features=problem.features[::STRIDE],
-        signs=problem.signs[::STRIDE],
-        row_weights=None if problem.row_weights is None else problem.row_weights[::STRIDE],
-        offsets=None if problem.offsets is None else problem.offsets[::STRIDE],
+        features=every(problem.features, stride),
+        signs=problem.signs[::stride],
+        row_weights=None if problem.row_weights is None else problem.row_weights[::stride],
+        offsets=None if problem.offsets is None else problem.offsets[::stride],
         total=max(1, round(problem.total * kept / rows)),
     )
     try:

@@ -82,8 +82,8 @@ class Group(ABC):
     def feature_names(self) -> list[str]: ...
 
     @abstractmethod
-    def encode(self, column: Any) -> sparse.csr_array:
-        """The features of the column's cells."""
+    def cells(self, column: Any) -> Any:
+        """Touch the data: the column's cells, checked, in the few numbers that say all that is encoded."""
 
 
 class DenseGroup(Group):
@@ -91,16 +91,13 @@ class DenseGroup(Group):
 
     @abstractmethod
     def cells(self, column: Any) -> NDArray[Any]:
-        """The column's cells, checked, as one number each."""
+        """Touch the data: the column's cells, checked, as one number each: a position, NaN where it is missing; or the
+        place of a listed value, negative where there is none."""
 
     @abstractmethod
     def expand(self, cells: NDArray[Any], out: NDArray[np.float64]) -> None:
         """Write the features of the cells into ``out``, of shape (n, width)."""
 
-    def encode(self, column: Any) -> sparse.csr_array:
-        features = np.empty((len(column), self.width))
-        self.expand(self.cells(column), features)
-        return sparse.csr_array(features)
 
 
 class OrderedGroup(DenseGroup):
@@ -118,11 +115,11 @@ class OrderedGroup(DenseGroup):
         return [f"{self.name}[{place}]" for place in range(self.width)]
 
     def cells(self, column: Any) -> NDArray[np.float64]:
-        return ordered_cells(self.name, self._column, column)
+        return positions(self._column, ordered_cells(self.name, self._column, column))
 
     def expand(self, cells: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         missing = np.isnan(cells)
-        out[:] = self._functions(np.where(missing, 0.0, positions(self._column, cells)))
+        out[:] = self._functions(np.where(missing, 0.0, cells))
         out[missing] = 0.0
 
     def _functions(self, position: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -176,7 +173,7 @@ class TextGroup(Group):
     def feature_names(self) -> list[str]:
         return [f"{self.name}[{bucket}]" for bucket in range(self.width)]
 
-    def encode(self, column: Any) -> sparse.csr_array:
+    def cells(self, column: Any) -> sparse.csr_array:
         cells = texts(column, f"column {self.name!r}")
         missing = np.asarray(cells.is_null().to_numpy())
         refuse_missing(missing, self._column.missing, self.name)

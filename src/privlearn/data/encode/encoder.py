@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
 from privlearn.arrays import Array, rescale_dense, rescale_sparse
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, numbers, owners
-from privlearn.data.encode.column_features import DenseGroup, group_of
+from privlearn.data.encode.column_features import DenseGroup, Group, group_of
 from privlearn.data.encode.resolution import Resolution
-from privlearn.data.encode.resolved_rows import ResolvedRows
+from privlearn.data.encode.resolved_rows import ResolvedRows, number_of_rows
 from privlearn.data.schema.columns import Target
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import EncodedRows, Matrix, RowSource, TableRows
@@ -123,41 +123,43 @@ class SchemaEncoder:
     def no_rows(self) -> Matrix:
         """A matrix of the kind that `encode` returns, without rows."""
         shape = (0, self.dimension)
-        return sparse.csr_array(shape) if self._dense_groups is None else np.empty(shape)
+        return sparse.csr_array(shape) if self.is_sparse else np.empty(shape)
 
     def encoded(self, data: Any) -> EncodedRows:
         """The same, block by block and only when asked for."""
         source = data if isinstance(data, RowSource) else TableRows(as_table(data, list(self.schema.columns)))
-        return EncodedRows(source, self._encode_block, self.dimension)
-
-    def _encode_block(self, block: Any) -> Matrix:
-        table = as_table(block, list(self.schema.columns))
-        if self._resolved is not None:
-            return self._resolved.encode(table)
-        dense = self._dense_groups
-        return self._encode_sparse(table) if dense is None else self._encode_dense(table, dense)
+        return EncodedRows(source, lambda block: self.expand(self.cells(block)), self.dimension, self.is_sparse)
 
     @property
-    def _dense_groups(self) -> list[DenseGroup] | None:
-        """The groups, if all of them are dense."""
-        dense = [group for group in self._groups if isinstance(group, DenseGroup)]
-        return dense if dense == self._groups and self._resolved is None else None
+    def is_sparse(self) -> bool:
+        """Whether rows are CSR."""
+        return self._resolved is not None or not all(isinstance(group, DenseGroup) for group in self._groups)
 
-    def _encode_dense(self, table: pa.Table, groups: list[DenseGroup]) -> NDArray[np.float64]:
-        cells = [group.cells(table.column(group.name)) for group in groups]
+    def cells(self, block: Any) -> dict[str, Any]:
+        """Touch the data: each column's cells, checked, in the few numbers that its features follow from."""
+        table = as_table(block, list(self.schema.columns))
+        return {group.name: group.cells(table.column(group.name)) for group in self._groups}
+
+    def expand(self, cells: Mapping[str, Any]) -> Matrix:
+        """The vectors of some rows' cells; each depends on its own row's."""
+        if self._resolved is not None:
+            return self._resolved.expand(cells)
+        return self._expand_sparse(cells) if self.is_sparse else self._expand_dense(cells, self._groups)
+
+    def _expand_dense(self, cells: Mapping[str, Any], groups: Sequence[Any]) -> NDArray[np.float64]:
         places = np.cumsum([0, *(group.width for group in groups)])
-        rows = np.empty((table.num_rows, self.dimension))
+        rows = np.empty((number_of_rows(cells), self.dimension))
         rows[:, places[-1] :] = 1.0  # the intercept, if there is one
         for part in blocks(len(rows)):
-            for group, column, start, stop in zip(groups, cells, places[:-1], places[1:], strict=True):
-                group.expand(column[part], rows[part, start:stop])
+            for group, start, stop in zip(groups, places[:-1], places[1:], strict=True):
+                group.expand(cells[group.name][part], rows[part, start:stop])
             rescale_dense(rows[part])
         return rows
 
-    def _encode_sparse(self, table: pa.Table) -> sparse.csr_array:
-        parts = [group.encode(table.column(group.name)) for group in self._groups]
+    def _expand_sparse(self, cells: Mapping[str, Any]) -> sparse.csr_array:
+        parts = [_in_sparse_form(group, cells[group.name]) for group in self._groups]
         if self.fit_intercept:
-            parts.append(sparse.csr_array(np.ones((table.num_rows, 1))))
+            parts.append(sparse.csr_array(np.ones((number_of_rows(cells), 1))))
         rows = sparse.csr_array(sparse.hstack(parts, format="csr"))
         rescale_sparse(rows)
         return rows
@@ -209,3 +211,11 @@ class SchemaEncoder:
         owner = owners(column, f"column {self.schema.person!r}")
         rows_of = np.bincount(owner)
         return 1.0 / rows_of[owner], len(rows_of)
+
+
+def _in_sparse_form(group: Group, cells: Any) -> sparse.csr_array:
+    if not isinstance(group, DenseGroup):
+        return sparse.csr_array(cells)
+    features = np.empty((len(cells), group.width))
+    group.expand(cells, features)
+    return sparse.csr_array(features)

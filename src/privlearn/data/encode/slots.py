@@ -8,28 +8,34 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.arrays import Array
 from privlearn.data.encode.positions import Ordered, Places, between_knots, is_cyclic, knots_of
 from privlearn.data.schema.columns import CategoryColumn
 
 
-class Cells(NamedTuple):
+class Cells:
     """A column's cells: positions in [0, 1], or numbers of listed values; and where the column says anything."""
 
-    values: NDArray[Any]
-    present: NDArray[np.bool_]
+    def __init__(self, values: NDArray[Any], present: NDArray[np.bool_]) -> None:
+        self.values, self.present = values, present
+        self._bins: dict[int, Places] = {}
 
     def part(self, rows: slice) -> Cells:
         return Cells(self.values[rows], self.present[rows])
 
+    def bins(self, size: int) -> Places:
+        """The bin of each position, of so many; the number of a listed value is its own. Pairs ask again and again."""
+        if size not in self._bins:
+            self._bins[size] = _bin_of(self.values, size)
+        return self._bins[size]
 
-Slots = list[tuple[Places, Array]]
-"""A place and a value for each row, once per slot."""
+
+Slots = list[tuple[Places, NDArray[Any]]]
+"""A place and a value for each row, once per slot; a truth value stands for 1 or 0."""
 
 
 class Piece(ABC):
@@ -67,7 +73,7 @@ class Line(Piece):
         return [self._name]
 
     def slots(self, cells: Mapping[str, Cells]) -> Slots:
-        values, present = cells[self._name]
+        values, present = cells[self._name].values, cells[self._name].present
         return [(np.zeros(len(values), dtype=np.int64), np.where(present, 2.0 * values - 1.0, 0.0))]
 
 
@@ -84,7 +90,7 @@ class Waves(Piece):
         return [f"{self._name} sine", f"{self._name} cosine"]
 
     def slots(self, cells: Mapping[str, Cells]) -> Slots:
-        values, present = cells[self._name]
+        values, present = cells[self._name].values, cells[self._name].present
         angle = 2.0 * np.pi * values
         places = np.zeros(len(values), dtype=np.int64)
         return [
@@ -106,7 +112,7 @@ class Hats(Piece):
         return [f"{self._name}[{place}]" for place in range(self.width)]
 
     def slots(self, cells: Mapping[str, Cells]) -> Slots:
-        values, present = cells[self._name]
+        values, present = cells[self._name].values, cells[self._name].present
         left, right, fraction = between_knots(values, self.width, self._cyclic)
         return [(left, np.where(present, 1.0 - fraction, 0.0)), (right, np.where(present, fraction, 0.0))]
 
@@ -124,8 +130,8 @@ class Listed(Piece):
         return [*names, f"{self._name}: other"] if self._column.unknown == "other" else names
 
     def slots(self, cells: Mapping[str, Cells]) -> Slots:
-        values, present = cells[self._name]
-        return [(values, present.astype(np.float64))]
+        values, present = cells[self._name].values, cells[self._name].present
+        return [(values, present)]
 
 
 class Cut(Piece):
@@ -147,18 +153,15 @@ class Cut(Piece):
         return [f"{name} bin {','.join(map(str, place))}" for place in np.ndindex(shape)]
 
     def slots(self, cells: Mapping[str, Cells]) -> Slots:
-        first = next(iter(self._sizes))
-        places = np.zeros(len(cells[first].values), dtype=np.int64)
-        filled = np.ones(len(places), dtype=np.bool_)
-        for name, size in self._sizes.items():
-            values, present = cells[name]
-            places = places * size + bin_of(values, size)
-            filled &= present
-        return [(places, filled.astype(np.float64))]
+        (first, size), *others = self._sizes.items()
+        places, filled = cells[first].bins(size), cells[first].present
+        for name, size in others:
+            places = places * size + cells[name].bins(size)
+            filled = filled & cells[name].present
+        return [(places, filled)]
 
 
-def bin_of(values: NDArray[Any], size: int) -> Places:
-    """The bin of each position; the number of a listed value is its own."""
+def _bin_of(values: NDArray[Any], size: int) -> Places:
     if values.dtype.kind == "i":
         return np.asarray(values, dtype=np.int64)
     return np.minimum((values * size).astype(np.int64), size - 1)

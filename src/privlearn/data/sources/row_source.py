@@ -82,21 +82,31 @@ class EncodedRows(RowSource[Matrix]):
         From a block to its vectors; each vector depends on its own row and on public facts only.
     dimension : int
         Of a vector.
+    is_sparse : bool
+        Whether blocks are CSR.
     """
 
-    def __init__(self, source: RowSource[Any], encode: Callable[[Any], Matrix], dimension: int) -> None:
+    def __init__(
+        self, source: RowSource[Any], encode: Callable[[Any], Matrix], dimension: int, is_sparse: bool
+    ) -> None:
         self._source = source
         self._encode = encode
-        self._dimension = dimension
+        self.shape = len(source), dimension
+        self.is_sparse = is_sparse
 
     def __len__(self) -> int:
-        return len(self._source)
+        return self.shape[0]
 
     def blocks(self) -> Iterator[Matrix]:
         return map(self._encode, self._source.blocks())
 
     def take(self, places: Places) -> EncodedRows:
-        return EncodedRows(self._source.take(places), self._encode, self._dimension)
+        return EncodedRows(self._source.take(places), self._encode, self.shape[1], self.is_sparse)
+
+    def lifted(self, lift: Callable[[Matrix], Matrix], dimension: int) -> EncodedRows:
+        """The rows as a further map makes dense vectors of them."""
+        encode = self._encode
+        return EncodedRows(self._source, lambda block: lift(encode(block)), dimension, False)
 
     def in_memory(self) -> Matrix:
         """All vectors at once, for what goes through them many times."""
@@ -107,7 +117,7 @@ class EncodedRows(RowSource[Matrix]):
         if sparse.issparse(first):
             parts: Any = [first, *blocks]
             return sparse.csr_array(sparse.vstack(parts, format="csr"))
-        whole, start = np.empty((len(self), self._dimension)), 0
+        whole, start = np.empty(self.shape), 0
         for block in chain([first], blocks):
             if start + len(block) > len(whole):
                 break
@@ -116,6 +126,19 @@ class EncodedRows(RowSource[Matrix]):
         if start != len(whole) or next(blocks, None) is not None:
             raise DataError("the source's blocks have another number of rows than it says")
         return whole
+
+
+def in_memory(rows: Any) -> Any:
+    """The matrix of encoded rows, whether it is one already or a source of blocks."""
+    return rows.in_memory() if isinstance(rows, EncodedRows) else rows
+
+
+def row_blocks(rows: Any) -> Iterator[tuple[slice, Any]]:
+    """The blocks of a matrix or of a source of them, each with its place among all rows."""
+    start = 0
+    for block in (rows if isinstance(rows, RowSource) else ArrayRows(rows)).blocks():
+        yield slice(start, start + block.shape[0]), block
+        start += block.shape[0]
 
 
 def _starts(rows: int) -> range:

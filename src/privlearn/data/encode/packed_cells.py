@@ -1,0 +1,153 @@
+"""Cells of a table in as few bytes as they need, in memory or, where they are many, in a file that nobody else can open.
+
+A solver goes through the rows many times. Cells take a tenth of the room of the vectors that they are encoded as, and
+expanding them costs less than reading the table again.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privlearn.data.sources.row_source import Places, RowSource
+from privlearn.errors import DataError
+
+KEPT_IN_MEMORY = 1 << 28  # bytes of packed cells; more go to a file
+MOST_DISTINCT = 1 << 12  # values of a block that are worth a list of their own
+
+Cells = Mapping[str, Any]
+"""A block: an array of one number per row, or a CSR array, for each column."""
+
+
+class PackedCells(RowSource[Cells]):
+    """PRIVATE: blocks of cells, as they are added.
+
+    Parameters
+    ----------
+    folder : str, optional
+        Where the file goes, if there must be one. It has no name there: nobody else can open it, and the system removes
+        it when this object, or the process, ends.
+    """
+
+    def __init__(self, folder: str | None = None) -> None:
+        self._folder = folder
+        self._blocks: list[_Block] = []
+        self._kept = 0
+        self._file: IO[bytes] | None = None
+
+    def add(self, cells: Cells) -> None:
+        """The next block."""
+        arrays = {name: _packed(column) for name, column in cells.items()}
+        block = _Block(int(next(iter(cells.values())).shape[0]), arrays)
+        self._kept += block.size
+        if self._kept > KEPT_IN_MEMORY:
+            block = self._written(block)
+        self._blocks.append(block)
+
+    def __len__(self) -> int:
+        return sum(block.rows for block in self._blocks)
+
+    def blocks(self) -> Iterator[Cells]:
+        for block in self._blocks:
+            yield self._read(block)
+
+    def take(self, places: Places) -> PackedCells:
+        order = np.argsort(places, kind="stable")
+        wanted, parts, start = places[order], [], 0
+        for block in self._blocks:
+            first, last = np.searchsorted(wanted, (start, start + block.rows))
+            if first < last or not parts:
+                cells, inside = self._read(block), wanted[first:last] - start
+                parts.append({name: column[inside] for name, column in cells.items()})
+            start += block.rows
+        back = np.argsort(order)
+        taken = PackedCells(self._folder)
+        taken.add({name: _stacked([part[name] for part in parts])[back] for name in parts[0]})
+        return taken
+
+    def _written(self, block: _Block) -> _Block:
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(dir=self._folder, prefix="privlearn-")
+            self._file.seek(0, 2)
+            place = self._file.tell()
+            for array in block.arrays():
+                np.lib.format.write_array(self._file, array, allow_pickle=False)
+            self._file.flush()
+        except OSError as error:
+            message = error.strerror
+        else:
+            return block.at(place)
+        raise DataError(
+            f"the cells could not be kept in a file: {message}. Name a folder with more room in TMPDIR"
+        )
+
+    def _read(self, block: _Block) -> Cells:
+        if block.place is not None and self._file is not None:
+            self._file.seek(block.place)
+            block = block.filled(self._file)
+        return {name: _unpacked(column) for name, column in block.columns.items()}
+
+
+Packed = tuple[str, list[NDArray[Any]]]
+"""How a column is kept, and its arrays."""
+
+
+class _Block:
+    """Some rows' columns; without their arrays once these are in the file."""
+
+    def __init__(self, rows: int, columns: dict[str, Packed], place: int | None = None) -> None:
+        self.rows, self.columns, self.place = rows, columns, place
+
+    @property
+    def size(self) -> int:
+        return sum(array.nbytes for array in self.arrays())
+
+    def arrays(self) -> Iterator[NDArray[Any]]:
+        for _, arrays in self.columns.values():
+            yield from arrays
+
+    def at(self, place: int) -> _Block:
+        gone = {name: (kind, [array[:0] for array in arrays]) for name, (kind, arrays) in self.columns.items()}
+        return _Block(self.rows, gone, place)
+
+    def filled(self, file: IO[bytes]) -> _Block:
+        columns = {
+            name: (kind, [np.lib.format.read_array(file, allow_pickle=False) for _ in arrays])
+            for name, (kind, arrays) in self.columns.items()
+        }
+        return _Block(self.rows, columns)
+
+
+def _packed(column: Any) -> Packed:
+    """Whole numbers in the smallest type that holds them; others as places in a list of those that occur, if few do."""
+    if sparse.issparse(column):
+        return "sparse", [column.data, column.indices, column.indptr, np.array(column.shape)]
+    if column.dtype.kind == "i":
+        ends = int(column.min(initial=0)), int(column.max(initial=0))
+        return "plain", [column.astype(np.result_type(*map(np.min_scalar_type, (*ends, -1))))]
+    values, places = np.unique(column, return_inverse=True)
+    if len(values) > MOST_DISTINCT:
+        return "plain", [column]
+    return "listed", [values, places.astype(np.min_scalar_type(max(len(values) - 1, 0)))]
+
+
+def _unpacked(column: Packed) -> Any:
+    kind, arrays = column
+    if kind == "plain":
+        return arrays[0]
+    if kind == "listed":
+        return arrays[0][arrays[1]]
+    data, indices, starts, shape = arrays
+    return sparse.csr_array((data, indices, starts), shape=tuple(shape))
+
+
+def _stacked(parts: list[Any]) -> Any:
+    if sparse.issparse(parts[0]):
+        return sparse.csr_array(sparse.vstack(parts, format="csr"))
+    return np.concatenate(parts)
