@@ -162,7 +162,7 @@ class _Softmax:
         """The same at ``other``: this loss has no corners."""
         return self.curvatures(other)
 
-    def hessian_product(self, curvatures: Array, vector: Array) -> Array:
+    def hessian_product(self, curvatures: NDArray[Any], vector: Array) -> Array:
         matrix = vector.reshape(self._shape)
         product = self.regularization * matrix
         for rows, block in self.rows:
@@ -172,7 +172,7 @@ class _Softmax:
             product += (block.T @ (self.scales[rows, np.newaxis] * moved)).T
         return product.ravel()
 
-    def preconditioner(self, curvatures: Array) -> Callable[[Array], Array]:
+    def preconditioner(self, curvatures: NDArray[Any]) -> Callable[[Array], Array]:
         """Where columns are few, the inverse of ``mean of (diag(p) - p p') (x) mean of x x' + Lambda I``.
 
         It would be the Hessian's if a row said nothing about its probabilities.
@@ -199,7 +199,7 @@ class _Softmax:
         lengths, columns = np.linalg.eigh(gram)
         return np.maximum(lengths, 0.0), columns
 
-    def _hessian_diagonal(self, curvatures: Array) -> Array:
+    def _hessian_diagonal(self, curvatures: NDArray[Any]) -> Array:
         diagonal = np.full(self._shape, self.regularization)
         for rows, block in self.rows:
             spread = self.scales[rows, np.newaxis] * curvatures[rows] * (1.0 - curvatures[rows])

@@ -19,7 +19,10 @@ from privlearn.erm.certifiable import SPARSE_BLOCK, Rounding, gamma
 from privlearn.erm.problem import Problem, Rows, column_squares, pairwise_sum, row_products
 
 FEWEST_COLUMNS, MOST_COLUMNS = 256, 2048  # whose joint curvature a preconditioner knows
-LEAST_STRIDE, ROWS_PER_COLUMN = 8, 16  # it reads one row in so many at most, and so many rows per column at most
+LEAST_STRIDE, ROWS_PER_COLUMN = (
+    8,
+    16,
+)  # it reads one row in so many at most, and so many rows per column at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +56,16 @@ class Objective:
             mass=float(np.sum(self.scales)),
             norm_bound=self.norm_bound,
             linear_norm=float(np.linalg.norm(self.linear)),
-            largest_offset=max(-float(np.min(self.offsets, initial=0.0)), float(np.max(self.offsets, initial=0.0))),
+            largest_offset=max(
+                -float(np.min(self.offsets, initial=0.0)), float(np.max(self.offsets, initial=0.0))
+            ),
         )
 
     def at(self, coefficients: Array) -> Point:
         """Value, gradient and margins, in one pass over the rows."""
-        margins = np.empty(self.rows.count, dtype=np.float32)  # for directions and step lengths, which may be inexact
+        margins = np.empty(
+            self.rows.count, dtype=np.float32
+        )  # for directions and step lengths, which may be inexact
         values = []
 
         def gradients() -> Iterator[Array]:
@@ -78,11 +85,11 @@ class Objective:
         """The part of the value that does not read the rows."""
         return ridge_value(self.regularization, self.linear, coefficients)
 
-    def curvatures(self, point: Point) -> NDArray[np.float32]:
+    def curvatures(self, point: Point) -> NDArray[Any]:
         """The weight of each row in the Hessian, ``sum_i curvature_i x_i x_i' + Lambda I``."""
         return self._rowwise(lambda rows: self.scales[rows] * self.loss.curvature(_wide(point.margins[rows])))
 
-    def curvatures_between(self, one: Point, other: Point) -> NDArray[np.float32]:
+    def curvatures_between(self, one: Point, other: Point) -> NDArray[Any]:
         """The same at ``other``, but at least each row's mean curvature on the way from ``one``.
 
         A loss with a corner has no curvature beside it, and descent by local curvature would jump across it for ever.
@@ -93,23 +100,24 @@ class Objective:
             local, way = self.loss.curvature(after), after - before
             turn = self.loss.derivative(after) - self.loss.derivative(before)
             mean = np.divide(turn, way, out=np.zeros_like(way), where=way != 0)
-            return self.scales[rows] * np.clip(mean, local, self.loss.smoothness)
+            curvature: Array = np.clip(mean, local, self.loss.smoothness)
+            return self.scales[rows] * curvature
 
         return self._rowwise(mean_curvature)
 
-    def _rowwise(self, weight: Callable[[slice], Array]) -> NDArray[np.float32]:
+    def _rowwise(self, weight: Callable[[slice], Array]) -> NDArray[Any]:
         weights = np.empty(self.rows.count, dtype=np.float32)
         for rows in blocks(self.rows.count, SPARSE_BLOCK):
             weights[rows] = weight(rows)
         return weights
 
-    def hessian_product(self, curvatures: Array, vector: Array) -> Array:
+    def hessian_product(self, curvatures: NDArray[Any], vector: Array) -> Array:
         product = self.regularization * vector
         for rows, block in self.rows:
             product += block.T @ (curvatures[rows] * (block @ vector))
         return product
 
-    def preconditioner(self, curvatures: Array) -> Callable[[Array], Array]:
+    def preconditioner(self, curvatures: NDArray[Any]) -> Callable[[Array], Array]:
         """The strongest columns jointly, as some of the rows know them, the others each by itself.
 
         Splines, lists and the intercept hang together, and so do coarse cells of pairs; thousands of bins hardly do.
@@ -132,10 +140,10 @@ class Objective:
 
         return apply
 
-    def _sampled_hessian(self, curvatures: Array, columns: NDArray[np.intp]) -> Array:
+    def _sampled_hessian(self, curvatures: NDArray[Any], columns: NDArray[np.intp]) -> Array:
         """The Hessian in some columns, estimated from some of the rows."""
         stride = max(LEAST_STRIDE, self.rows.count // (ROWS_PER_COLUMN * len(columns)))
-        gram = stride * self.rows.some_gram(curvatures, columns, stride)
+        gram: Array = stride * self.rows.some_gram(curvatures, columns, stride)
         gram[np.diag_indices_from(gram)] += self.regularization
         return gram
 

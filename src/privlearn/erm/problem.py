@@ -152,7 +152,9 @@ class Rows:
         self._size = SPARSE_BLOCK if self.is_sparse else DENSE_BLOCK
         self.chain = self._size + MOST_LEVELS
         self._features = features
-        self._blocks = None if in_blocks or not self.is_sparse else list(self._pieces(slice(0, self.count), features))
+        self._blocks = (
+            None if in_blocks or not self.is_sparse else list(self._pieces(slice(0, self.count), features))
+        )
         self._check_norms(norm_bound)
 
     def __iter__(self) -> Iterator[tuple[slice, Any]]:
@@ -180,7 +182,7 @@ class Rows:
         """``X' v``."""
         return pairwise_sum((block.T @ vector[rows] for rows, block in self), self.dimension)
 
-    def gram(self, weights: Array, kind: type[np.floating[Any]] = np.float64) -> Array:
+    def gram(self, weights: NDArray[Any], kind: type[np.floating[Any]] = np.float64) -> Array:
         """``X' diag(weights) X``; numpy computes ``A.T @ A`` at half the cost of another product."""
         roots = np.sqrt(weights).astype(kind)
         gram = np.zeros((self.dimension, self.dimension), dtype=kind)
@@ -189,7 +191,7 @@ class Rows:
                 gram += part.T @ part
         return gram.astype(np.float64)
 
-    def some_gram(self, weights: Array, columns: NDArray[np.intp], stride: int) -> Array:
+    def some_gram(self, weights: NDArray[Any], columns: NDArray[np.intp], stride: int) -> Array:
         """``X' diag(weights) X`` in some columns, of every so many-th row."""
         chosen = every(self._features, stride)[:, columns]
         roots = np.sqrt(weights[::stride])
@@ -278,7 +280,7 @@ def row_squares(block: Any) -> Array:
     return norms
 
 
-def column_squares(block: Any, weights: Array) -> Array:
+def column_squares(block: Any, weights: NDArray[Any]) -> Array:
     """``sum_i weights_i x_ij^2`` for every column j."""
     squares: Array = (_squared(block) if _is_sparse(block) else block**2).T @ weights
     return squares

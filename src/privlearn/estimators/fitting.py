@@ -13,6 +13,7 @@ from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema, with_purchases
+from privlearn.data.sources.row_source import EncodedRows
 from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.goal import Places, TrainingRows
 from privlearn.estimators.learner import ReleasingLearner
@@ -80,7 +81,8 @@ class Fitting:
             raise InvalidParameter(f"centre must be 'auto', True or False, not {shown(asked)}")
         if asked is False or not isinstance(encoder, ArrayEncoder | SchemaEncoder):
             return None
-        if not isinstance(self.rows.features, np.ndarray):
+        features = self.rows.features
+        if features.is_sparse if isinstance(features, EncodedRows) else not isinstance(features, np.ndarray):
             return None  # sparse rows would not be sparse around a mean
         return Centrable(self.rows.dimension - encoder.fit_intercept, encoder.row_bound, asked is True)
 
@@ -107,7 +109,12 @@ class Fitting:
             return self
         centre = task.centring.run(self.oracle(task), task.total, randomness)
         encoder = CentredEncoder(cast(RawEncoder, rows.encoder), centre.mean, centre.radius)
-        return self.on(dataclasses.replace(rows, encoder=encoder, features=encoder.lift(rows.features)))
+        features = rows.features
+        if isinstance(features, EncodedRows):
+            features = features.lifted(encoder.lift, encoder.dimension)
+        else:
+            features = encoder.lift(features)
+        return self.on(dataclasses.replace(rows, encoder=encoder, features=features))
 
     def release(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Release:
         """Touch the data: what may leave, once it is paid for."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.data.encode.encoder import Bounds, from_unit
+from privlearn.data.sources.row_source import EncodedRows
 from privlearn.erm.losses import LossFacts
 from privlearn.erm.problem import Features
 from privlearn.features.landmarks import LandmarkFeatures
@@ -57,7 +58,7 @@ class Goal(ABC):
 
     @property
     @abstractmethod
-    def signs(self) -> list[Array]:
+    def signs(self) -> list[NDArray[np.int8]]:
         """PRIVATE: +1 or -1 for each row, for each function."""
 
     @property
@@ -95,7 +96,7 @@ class ClassGoal(Goal):
         Public weight of each class.
     """
 
-    labels: NDArray[np.int64]
+    labels: NDArray[np.integer[Any]]
     classes: NDArray[Any]
     ignored: NDArray[np.bool_] | None = None
     class_weights: Array | None = None
@@ -123,8 +124,8 @@ class ClassGoal(Goal):
         return self.labels.astype("<i8")
 
     @property
-    def signs(self) -> list[Array]:
-        return [np.where(self.labels == positive, 1.0, -1.0) for positive in self._positives]
+    def signs(self) -> list[NDArray[np.int8]]:
+        return [np.where(self.labels == positive, np.int8(1), np.int8(-1)) for positive in self._positives]
 
     offsets: ClassVar[None] = None
 
@@ -175,8 +176,8 @@ class NumberGoal(Goal):
         return self.targets.astype("<f8")
 
     @property
-    def signs(self) -> list[Array]:
-        return [np.ones(len(self.targets))]
+    def signs(self) -> list[NDArray[np.int8]]:
+        return [np.ones(len(self.targets), dtype=np.int8)]
 
     @property
     def offsets(self) -> Array:
@@ -195,7 +196,7 @@ class TrainingRows:
 
     Parameters
     ----------
-    features : array or CSR matrix
+    features : array, CSR matrix or EncodedRows
         Or, before a kernel has lifted them, the objects that it reads.
     encoder : Encoder, optional
         ``None`` for objects that only a kernel can read.
@@ -243,7 +244,9 @@ class TrainingRows:
         counted = len(places) if weights is None else max(1, round(float(weights.sum())))
         return dataclasses.replace(
             self,
-            features=self.features[places],
+            features=self.features.take(places)
+            if isinstance(self.features, EncodedRows)
+            else self.features[places],
             goal=self.goal.take(places),
             person_weights=weights,
             total=counted if expected is None else expected,

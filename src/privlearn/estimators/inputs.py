@@ -16,11 +16,13 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from privlearn.arrays import Array
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, owners
 from privlearn.data.encode.column_cells import numbers as cell_numbers
-from privlearn.data.encode.encoder import Bounds, SchemaEncoder, to_unit
+from privlearn.data.encode.encoder import Bounds, SchemaEncoder, to_unit, weights_of_persons
+from privlearn.data.encode.packed_cells import PackedCells
 from privlearn.data.encode.resolution import Resolution
 from privlearn.data.schema.columns import EXACT, Target
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import refuse_unclear_persons
+from privlearn.data.sources.row_source import EncodedRows, RowSource, TableRows
 from privlearn.data.sources.table import as_array, as_table, column_names, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 from privlearn.estimators.goal import ClassGoal, Goal, NumberGoal, TrainingRows
@@ -69,32 +71,76 @@ def read_table(
 ) -> TrainingRows:
     """A raw table under a schema with classes; ``y=None`` takes the schema's target column."""
     encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
-    target, answers = target_column(schema, X, y)
-    labels = encoder.encode_labels(answers)
+    target = target_of(schema)
+
+    def places_of(values: Any) -> NDArray[np.integer[Any]]:
+        labels = encoder.encode_labels(values)
+        return labels.astype(np.min_scalar_type(-len(target.classes)))
+
+    labels, read = read_columns(encoder, X, y, places_of)
     ignored = labels == UNKNOWN if target.unknown == "zero" else None
     goal = ClassGoal(np.maximum(labels, 0), np.array(target.classes), ignored)
-    return encode_table(encoder, X, goal, len(labels), resolve)
+    return read.rows(goal, resolve)
+
+
+def target_of(schema: Schema) -> Target:
+    if schema.target is None:
+        raise InvalidParameter("the schema has no target: add `target:` with its name and classes")
+    return schema.target
 
 
 def target_column(schema: Schema, X: Any, y: Any) -> tuple[Target, Any]:
     """The schema's target, and ``y`` or else the table's column of that name."""
-    if schema.target is None:
-        raise InvalidParameter("the schema has no target: add `target:` with its name and classes")
-    return schema.target, as_table(X, [schema.target.name]).column(0) if y is None else y
+    target = target_of(schema)
+    return target, as_table(X, [target.name]).column(0) if y is None else y
 
 
-def encode_table(encoder: SchemaEncoder, X: Any, goal: Goal, answers: int, resolve: Resolve) -> TrainingRows:
-    """A table with so many labels or target values, at the resolution that its number of persons affords."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class ReadColumns:
+    """PRIVATE: a table's cells, read once and checked; vectors follow when the resolution is known."""
+
+    encoder: SchemaEncoder
+    cells: PackedCells
+    person: Any
+
+    def rows(self, goal: Goal, resolve: Resolve) -> TrainingRows:
+        """At the resolution that the number of persons affords."""
+        schema, encoder = self.encoder.schema, self.encoder
+        weights, persons = None, len(self.cells)
+        if schema.person is not None:
+            weights, persons = weights_of_persons(self.person, schema.person)
+        resolution = resolve(schema, persons)
+        if resolution is not None:
+            encoder = SchemaEncoder(schema, fit_intercept=encoder.fit_intercept, resolution=resolution)
+        features: Any = EncodedRows(self.cells, encoder.expand, encoder.dimension, encoder.is_sparse)
+        if len(features) * encoder.row_bytes <= IN_MEMORY:
+            features = features.in_memory()
+        return TrainingRows(features, encoder, goal, persons, weights, schema.rows_per_person)
+
+
+IN_MEMORY = 1 << 27  # bytes of vectors; more are expanded from their cells in each pass
+
+
+def read_columns(
+    encoder: SchemaEncoder, X: Any, y: Any, read_answers: Callable[[Any], NDArray[Any]]
+) -> tuple[NDArray[Any], ReadColumns]:
+    """Touch the data, once and block by block: answers and cells, whatever would not fit refused."""
     schema = encoder.schema
     refuse_unclear_persons(schema, column_names(X))
-    weights, persons = (None, answers) if schema.person is None else encoder.person_weights(X)
-    resolution = resolve(schema, persons)
-    if resolution is not None:
-        encoder = SchemaEncoder(schema, fit_intercept=encoder.fit_intercept, resolution=resolution)
-    features = encoder.encode(X, may_be_empty=True)
-    if features.shape[0] != answers:
+    wanted = [target_of(schema).name] if y is None else []
+    persons = [] if schema.person is None else [schema.person]
+    source = X if isinstance(X, RowSource) else TableRows(as_table(X, [*wanted, *persons, *schema.columns]))
+    answers, owner, cells = [], [], PackedCells()
+    for block in source.blocks():
+        table = as_table(block, [*wanted, *persons, *schema.columns])
+        answers += [read_answers(table.column(name)) for name in wanted]
+        owner += [table.column(name) for name in persons]
+        cells.add(encoder.cells(table))
+    found = read_answers(y) if y is not None else np.concatenate(answers)
+    if len(found) != len(cells):
         raise DataError("the table has more or fewer rows than there are labels: give one label for each row")
-    return TrainingRows(features, encoder, goal, persons, weights, schema.rows_per_person)
+    chunks = [chunk for column in owner for chunk in column.chunks]
+    return found, ReadColumns(encoder, cells, pa.chunked_array(chunks) if chunks else None)
 
 
 def first_rows_of_persons(schema: Schema | None, X: Any, y: Any, most: int) -> tuple[Any, Any]:
@@ -221,10 +267,9 @@ class NumberLearner(Learner):
             goal = self._read_targets(X, y, private)
             return self._encode_arrays(X, goal, len(goal.targets))
         encoder = SchemaEncoder(self.schema, fit_intercept=self.fit_intercept)
-        target, answers = target_column(self.schema, X, y)
-        targets = encoder.encode_targets(answers)
-        goal = NumberGoal(targets, cast(Bounds, target.bounds))
-        return encode_table(encoder, X, goal, len(targets), self.resolution)
+        targets, read = read_columns(encoder, X, y, encoder.encode_targets)
+        goal = NumberGoal(targets, cast(Bounds, target_of(self.schema).bounds))
+        return read.rows(goal, self.resolution)
 
     def _read_targets(self, X: Any, y: Any, private: bool) -> NumberGoal:
         """Numbers scaled from their bounds to [-1, 1]."""

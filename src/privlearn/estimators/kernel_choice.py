@@ -12,6 +12,7 @@ from scipy import sparse
 
 from privlearn.data.encode.resolution import Resolution
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.row_source import in_memory
 from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.fitting import Fitting
@@ -66,7 +67,7 @@ def _to_fourier(estimator: Lifts, kernel: Kernel, rows: TrainingRows) -> Trainin
     if base is None:
         raise InvalidParameter("Fourier features need rows of numbers: pass schema=... or norm_bound=...")
     features = FourierFeatures(kernel, base.dimension, estimator.fourier_pairs, estimator.fourier_seed)
-    lifted = features.transform(rows.features, dtype=np.float32, may_be_empty=True)
+    lifted = features.transform(in_memory(rows.features), dtype=np.float32, may_be_empty=True)
     return dataclasses.replace(rows, encoder=FourierEncoder(base, features), features=lifted)
 
 
@@ -76,7 +77,7 @@ def _to_landmarks(kernel: Kernel, public_points: Any, rows: TrainingRows) -> Tra
     landmarks = LandmarkFeatures(kernel, encoded)
     # By the public number of records or persons: how many rows a person has must not change everybody's precision.
     dtype = np.float32 if rows.total * landmarks.dimension > _LARGE else np.float64
-    lifted = landmarks.transform(rows.features, dtype=dtype, may_be_empty=True)
+    lifted = landmarks.transform(in_memory(rows.features), dtype=dtype, may_be_empty=True)
     encoder = KernelEncoder(base, landmarks.kernel, landmarks.public_points)
     points = np.asarray(landmarks.transform(encoded), dtype=np.float64)
     return dataclasses.replace(rows, encoder=encoder, features=lifted, landmarks=landmarks, points=points)

@@ -16,6 +16,7 @@ from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.bounded_arrays import bounded_array
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.row_source import in_memory
 from privlearn.erm.kernel.dual import minimise_kernel
 from privlearn.erm.kernel.problem import KernelProblem
 from privlearn.erm.losses import Loss, choose_loss
@@ -138,7 +139,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         rows = self.read_rows(*first_rows_of_persons(self.schema, X, y, LARGEST), private=True)
         _check_count(rows.total)
         self.kernel_, self.encoder_ = kernel, cast(Encoder, rows.encoder)
-        self._rows, self._features = rows, as_matrix(rows.features)
+        self._rows, self._features = rows, as_matrix(in_memory(rows.features))
         self._task = session_task(self, rows, self.guarantee, kernel)
         self._dual = None
         return self

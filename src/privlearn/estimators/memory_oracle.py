@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.centred import distances
+from privlearn.data.sources.row_source import row_blocks
 from privlearn.erm.losses import Loss
 from privlearn.erm.multinomial import minimise_multinomial
 from privlearn.erm.problem import Features, Problem, Rows
@@ -72,33 +74,38 @@ class MemoryOracle(DataOracle, Centres):
         cut to a multiple of 2^-20, so that the sum is exact in any order: sums of whole numbers, below 2^53 for all
         tables of fewer than 2^33 rows.
         """
-        parts = self._rows.goal.errors(_scores(self._rows.features, coefficients))
+        scores = [_scores(block, coefficients) for _, block in row_blocks(self._rows.features)]
+        parts = self._rows.goal.errors(np.concatenate(scores))
         if self._rows.person_weights is not None:
             parts = parts * self._rows.person_weights
         return float(np.floor(parts * UNIT).astype(np.int64).sum()) / UNIT
 
     def sum_of_rows(self) -> Array:
-        features, shares = self._without_constant, UNIT * self._person_weights[:, np.newaxis]
-        sums = [
-            np.rint(features[part] * shares[part]).astype(np.int64).sum(axis=0)
-            for part in blocks(len(features))
-        ]
-        return np.asarray(sum(sums, np.zeros(features.shape[1], np.int64)) / UNIT)
+        total = np.zeros(self._without_constant, dtype=np.int64)
+        for features, weights in self._dense_parts():
+            total += np.rint(features * (UNIT * weights[:, np.newaxis])).astype(np.int64).sum(axis=0)
+        return np.asarray(total / UNIT)
 
     def rows_within(self, centre: Centre) -> int:
-        inside = distances(self._without_constant, centre.mean) <= centre.radius
-        return round(float(self._person_weights[inside].sum()))
-
-    @cached_property
-    def _person_weights(self) -> Array:
-        """1 for every row, unless rows stand for others."""
-        weights = self._rows.person_weights
-        return np.ones(self._rows.features.shape[0]) if weights is None else weights
+        parts = self._dense_parts()
+        inside = (
+            weights[distances(features, centre.mean) <= centre.radius].sum() for features, weights in parts
+        )
+        return round(float(sum(inside)))
 
     @property
-    def _without_constant(self) -> Array:
-        features, encoder = cast(Array, self._rows.features), cast(RawEncoder, self._rows.encoder)
-        return features[:, : encoder.dimension - encoder.fit_intercept]
+    def _without_constant(self) -> int:
+        encoder = cast(RawEncoder, self._rows.encoder)
+        return encoder.dimension - encoder.fit_intercept
+
+    def _dense_parts(self) -> Iterator[tuple[Array, Array]]:
+        """Rows without the constant feature, and how many rows each stands for: 1 but in rehearsals."""
+        weights = self._rows.person_weights
+        for rows, block in row_blocks(self._rows.features):
+            for part in blocks(len(block)):
+                features = block[part, : self._without_constant]
+                counted = np.ones(len(features)) if weights is None else weights[rows][part]
+                yield features, counted
 
     @cached_property
     def _blocks(self) -> Rows:
@@ -113,12 +120,12 @@ class MemoryOracle(DataOracle, Centres):
     def _loss(self) -> Loss:
         return cast(Loss, self._task.loss)
 
-    def _gradient(self, signs: Array, point: Array) -> Array:
+    def _gradient(self, signs: NDArray[np.int8], point: Array) -> Array:
         slopes = self._loss.derivative(signs * self._blocks.times(point))
         return self._blocks.transposed_times(signs * self._weights * slopes)
 
     def _minimiser(
-        self, signs: list[Array], number: int, linear: Array | None, regularization: float
+        self, signs: list[NDArray[np.int8]], number: int, linear: Array | None, regularization: float
     ) -> Array:
         rows = self._rows
         problem = Problem(

@@ -99,7 +99,6 @@ class DenseGroup(Group):
         """Write the features of the cells into ``out``, of shape (n, width)."""
 
 
-
 class OrderedGroup(DenseGroup):
     """A number, a date or a value of an ordered list, by its place between two ends: a spline, or one coordinate."""
 

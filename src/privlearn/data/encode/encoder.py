@@ -128,12 +128,19 @@ class SchemaEncoder:
     def encoded(self, data: Any) -> EncodedRows:
         """The same, block by block and only when asked for."""
         source = data if isinstance(data, RowSource) else TableRows(as_table(data, list(self.schema.columns)))
-        return EncodedRows(source, lambda block: self.expand(self.cells(block)), self.dimension, self.is_sparse)
+        return EncodedRows(
+            source, lambda block: self.expand(self.cells(block)), self.dimension, self.is_sparse
+        )
 
     @property
     def is_sparse(self) -> bool:
         """Whether rows are CSR."""
         return self._resolved is not None or not all(isinstance(group, DenseGroup) for group in self._groups)
+
+    @property
+    def row_bytes(self) -> int:
+        """About how much memory an encoded row takes."""
+        return 12 * self._resolved.slots if self._resolved is not None else 8 * self.dimension
 
     def cells(self, block: Any) -> dict[str, Any]:
         """Touch the data: each column's cells, checked, in the few numbers that its features follow from."""
@@ -199,18 +206,18 @@ class SchemaEncoder:
         return self.schema.target
 
     def person_weights(self, data: Any) -> tuple[NDArray[np.float64], int]:
-        """Weight of each row and the number of persons.
-
-        A person's m rows weigh 1/m each, so that every person weighs 1; without a person column every
-        row is a person.
-        """
+        """Weight of each row and the number of persons; without a person column every row is a person."""
         if self.schema.person is None:
             count = as_table(data, list(self.schema.columns)).num_rows
             return np.ones(count), count
-        column = as_table(data, [self.schema.person]).column(0)
-        owner = owners(column, f"column {self.schema.person!r}")
-        rows_of = np.bincount(owner)
-        return 1.0 / rows_of[owner], len(rows_of)
+        return weights_of_persons(as_table(data, [self.schema.person]).column(0), self.schema.person)
+
+
+def weights_of_persons(column: Any, name: str) -> tuple[NDArray[np.float64], int]:
+    """A person's m rows weigh 1/m each, so that every person weighs 1; and how many persons there are."""
+    owner = owners(column, f"column {name!r}")
+    rows_of = np.bincount(owner)
+    return 1.0 / rows_of[owner], len(rows_of)
 
 
 def _in_sparse_form(group: Group, cells: Any) -> sparse.csr_array:

@@ -1,4 +1,4 @@
-"""Cells of a table in as few bytes as they need, in memory or, where they are many, in a file that nobody else can open.
+"""Cells of a table in as few bytes as they need: in memory or, where they are many, in a file that has no name.
 
 A solver goes through the rows many times. Cells take a tenth of the room of the vectors that they are encoded as, and
 expanding them costs less than reading the table again.
@@ -58,7 +58,8 @@ class PackedCells(RowSource[Cells]):
 
     def take(self, places: Places) -> PackedCells:
         order = np.argsort(places, kind="stable")
-        wanted, parts, start = places[order], [], 0
+        wanted, start = places[order], 0
+        parts: list[dict[str, Any]] = []
         for block in self._blocks:
             first, last = np.searchsorted(wanted, (start, start + block.rows))
             if first < last or not parts:
@@ -73,7 +74,7 @@ class PackedCells(RowSource[Cells]):
     def _written(self, block: _Block) -> _Block:
         try:
             if self._file is None:
-                self._file = tempfile.TemporaryFile(dir=self._folder, prefix="privlearn-")
+                self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115  closed with this object
             self._file.seek(0, 2)
             place = self._file.tell()
             for array in block.arrays():
@@ -113,7 +114,9 @@ class _Block:
             yield from arrays
 
     def at(self, place: int) -> _Block:
-        gone = {name: (kind, [array[:0] for array in arrays]) for name, (kind, arrays) in self.columns.items()}
+        gone = {
+            name: (kind, [array[:0] for array in arrays]) for name, (kind, arrays) in self.columns.items()
+        }
         return _Block(self.rows, gone, place)
 
     def filled(self, file: IO[bytes]) -> _Block:
@@ -126,7 +129,7 @@ class _Block:
 
 def _packed(column: Any) -> Packed:
     """Whole numbers in the smallest type that holds them; others as places in a list of those that occur, if few do."""
-    if sparse.issparse(column):
+    if isinstance(column, sparse.csr_array):
         return "sparse", [column.data, column.indices, column.indptr, np.array(column.shape)]
     if column.dtype.kind == "i":
         ends = int(column.min(initial=0)), int(column.max(initial=0))

@@ -19,7 +19,6 @@ from privlearn.data.encode.slots import Cells, Cut, Piece, coarse_pieces
 from privlearn.data.schema.columns import CategoryColumn, TextColumn
 from privlearn.data.schema.schema import Schema
 
-
 FILLED = 8192  # rows at a time; measured best of 1024 to 16384 for seven columns
 
 
@@ -36,6 +35,8 @@ class ResolvedRows:
     ----------
     dimension : int
         Number of features.
+    slots : int
+        Entries of a row, words left out.
     shares : tuple of three floats
         Parts of the squared norm of a row of which no cell is missing: of fine bins, of pairs, and of all the rest.
     """
@@ -62,6 +63,7 @@ class ResolvedRows:
         self._coarse: list[Piece] = coarse
         widths = [piece.width for piece in (*coarse, *bins, *pairs)]
         self._starts = np.cumsum([0, *widths])
+        self.slots = sum(piece.count for piece in coarse) + len(self._weighted) + fit_intercept
         self.dimension = int(self._starts[-1]) + sum(group.width for group in self._texts) + fit_intercept
 
     def _bins(self, resolution: Resolution) -> list[Piece]:
@@ -87,9 +89,8 @@ class ResolvedRows:
         """CSR rows of norm at most 1; each has as many entries as there are slots, and one per different word."""
         count = number_of_rows(cells)
         listed = {name: cells_of(cells[name]) for name in self._columns}
-        slots = sum(piece.count for piece in self._coarse) + len(self._weighted) + self._fit_intercept
-        places = np.empty((count, slots), dtype=np.int32)
-        values = np.empty((count, slots))
+        places = np.empty((count, self.slots), dtype=np.int32)
+        values = np.empty((count, self.slots))
         if self._texts:
             words = self._words(cells, count)
             beside = row_squares(words) + self._fit_intercept
@@ -102,7 +103,9 @@ class ResolvedRows:
         if not self._texts:
             rescale_dense(values, self.dimension)
         shape = (count, self.dimension)
-        encoded = sparse.csr_array((values.ravel(), places.ravel(), np.arange(count + 1) * slots), shape=shape)
+        encoded = sparse.csr_array(
+            (values.ravel(), places.ravel(), np.arange(count + 1) * self.slots), shape=shape
+        )
         if self._texts:
             words.data *= np.repeat(scale, np.diff(words.indptr))
             encoded = sparse.csr_array(encoded + words)

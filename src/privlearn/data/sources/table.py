@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from privlearn.data.sources.row_source import RowSource
 from privlearn.errors import DataError
 
 Result = TypeVar("Result")
@@ -154,8 +155,8 @@ def as_table(data: Any, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def column_names(data: Any) -> list[str]:
-    """The names of a table's columns; an array has none."""
-    return [] if isinstance(data, np.ndarray) else _columns_of(data)[0]
+    """The names of a table's columns; an array has none. Those of a source were looked at when it was opened."""
+    return [] if isinstance(data, np.ndarray | RowSource) else _columns_of(data)[0]
 
 
 def as_array(values: Any, label: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array
+from privlearn.data.sources.row_source import in_memory
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators.inputs import read_table
 from privlearn.estimators.memory_oracle import MemoryOracle
@@ -60,7 +61,7 @@ class Party:
                 f"the plan declares {declared} records of {name!r}, and the table has another number: "
                 "agree on a new plan, or bring the declared records"
             )
-        features = plan.features.transform(rows.features)
+        features = plan.features.transform(in_memory(rows.features))
         lifted = dataclasses.replace(rows, features=features, total=declared)
         task = plan.mechanism.task
         return cls(task, MemoryOracle(lifted, task), plan.weight(name))
