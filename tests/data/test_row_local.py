@@ -28,7 +28,7 @@ from scipy import sparse
 
 from privlearn.data import ArrayEncoder, Resolution, Schema, SchemaEncoder, as_table, read_table
 from privlearn.data.encode.column_cells import numbers, owners, tally
-from privlearn.data.sources.files import parse_csv
+from privlearn.data.sources.csv_files import parse_csv
 from privlearn.errors import DataError
 from tests.support.rows import dense
 

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from scipy import sparse
 
 from privlearn.data import ArrayEncoder, Schema, SchemaEncoder, write_table
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.sources.files import open_rows
-from privlearn.data.sources.row_source import ArrayRows, RowSource, TableRows
+from privlearn.data.encode.packed_cells import PackedCells
+from privlearn.data.sources.files import open_records, open_rows
+from privlearn.data.sources.row_source import ArrayRows, EncodedRows, RowSource, TableRows
 from privlearn.errors import DataError
 from privlearn.features.kernel import as_matrix
 
@@ -36,10 +38,30 @@ def csv(folder: Path) -> RowSource[Any]:
     return open_rows(folder / "rows.csv", census_schema())
 
 
+def folder(where: Path) -> RowSource[Any]:
+    """Partitions by sex, Parquet and CSV beside each other."""
+    for number, sex in enumerate(("female", "male")):
+        part = where / "rows" / f"sex={sex}"
+        part.mkdir(parents=True, exist_ok=True)
+        rows = TABLE.filter(pc.equal(TABLE["sex"], sex)).drop_columns(["sex"])
+        write_table(rows, part / ("part.parquet" if number else "part.csv"))
+    (where / "rows" / "_SUCCESS").touch()
+    return open_rows(where / "rows", census_schema())
+
+
+def packed(_: Path) -> RowSource[Any]:
+    cells = PackedCells()
+    for block in TableRows(TABLE).blocks():
+        cells.add(SchemaEncoder(census_schema()).cells(block))
+    return EncodedRows(cells, SchemaEncoder(census_schema()).expand, 74, is_sparse=False)
+
+
 SOURCES: dict[str, Callable[[Path], RowSource[Any]]] = {
     "table": lambda _: TableRows(TABLE),
     "parquet": parquet,
     "csv": csv,
+    "folder": folder,
+    "packed": packed,
     "dense": lambda _: ArrayRows(DENSE),
     "sparse": lambda _: ArrayRows(sparse.csr_array(DENSE)),
     "encoded table": lambda _: SchemaEncoder(census_schema()).encoded(TABLE),
@@ -53,8 +75,13 @@ every_source = pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_blocks_small(monkeypatch)
+
+
+def make_blocks_small(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("row_source", "files"):
         monkeypatch.setattr(f"privlearn.data.sources.{module}.BLOCK", 7)
+    monkeypatch.setattr("privlearn.data.sources.csv_files.PIECE", 400)  # bytes: some seven rows
 
 
 def cells(block: Any) -> list[Any]:
@@ -70,11 +97,12 @@ def rows_of(source: RowSource[Any]) -> list[Any]:
 @every_source
 def test_blocks_in_order_are_all_rows(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = rows_of(make(tmp_path))
-    for module in ("row_source", "files"):
-        monkeypatch.setattr(f"privlearn.data.sources.{module}.BLOCK", 7)
+    make_blocks_small(monkeypatch)
     source = make(tmp_path)
     assert len(source) == ROWS
-    assert [len(cells(block)) for block in source.blocks()] == [7, 7, 7, 2]
+    sizes = [len(cells(block)) for block in source.blocks()]
+    assert len(sizes) > 1
+    assert max(sizes) <= 9
     assert rows_of(source) == rows_of(source) == whole
 
 
@@ -124,3 +152,18 @@ def test_a_file_that_is_cut_off_names_no_cell(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(DataError, match="not a Parquet file"):
         open_rows(path, census_schema())
+
+
+def test_a_folder_says_which_file_is_bad(tmp_path: Path) -> None:
+    folder(tmp_path)
+    (tmp_path / "rows" / "sex=male" / "part.parquet").write_bytes(b"PAR1 but no more")
+    with pytest.raises(DataError, match=r"sex=male.part.parquet is not a Parquet file"):
+        open_records(tmp_path / "rows", census_schema())
+
+
+@pytest.mark.parametrize("names", [[], ["notes.txt"]])
+def test_a_folder_without_tables(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).touch()
+    with pytest.raises(DataError, match=r"must end in .csv|without a table"):
+        open_records(tmp_path, census_schema())

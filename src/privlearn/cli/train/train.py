@@ -172,7 +172,7 @@ def train(
         --epsilon 1 --delta 1e-6 --out income.privlearn
     """
     from privlearn.data.schema.draft import SchemaDraft
-    from privlearn.data.sources.files import read_records
+    from privlearn.data.sources.files import open_records, read_records
     from privlearn.estimators.by_name import make_estimator
     from privlearn.guarantee import Guarantee
     from privlearn.release.verification import read_private_key
@@ -208,7 +208,7 @@ def train(
         settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
         estimator = make_estimator(model, settings, kernel_settings)
         check_search(estimator, grid, search_method)
-        rows = read_records(table, description)
+        rows: Any = (open_records if draft.is_complete else read_records)(table, description)
         learner = as_search(estimator, grid, search_method, public_validation, description)
         if not draft.is_complete:
             progress.describe("buying")

@@ -7,6 +7,7 @@ expanding them costs less than reading the table again.
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
@@ -74,7 +75,8 @@ class PackedCells(RowSource[Cells]):
     def _written(self, block: _Block) -> _Block:
         try:
             if self._file is None:
-                self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115  closed with this object
+                self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+                weakref.finalize(self, self._file.close)
             self._file.seek(0, 2)
             place = self._file.tell()
             for array in block.arrays():
@@ -132,8 +134,8 @@ def _packed(column: Any) -> Packed:
     if isinstance(column, sparse.csr_array):
         return "sparse", [column.data, column.indices, column.indptr, np.array(column.shape)]
     if column.dtype.kind == "i":
-        ends = int(column.min(initial=0)), int(column.max(initial=0))
-        return "plain", [column.astype(np.result_type(*map(np.min_scalar_type, (*ends, -1))))]
+        longest = max(-int(column.min(initial=0)), int(column.max(initial=0)) + 1)
+        return "plain", [column.astype(np.min_scalar_type(-longest))]
     values, places = np.unique(column, return_inverse=True)
     if len(values) > MOST_DISTINCT:
         return "plain", [column]

@@ -13,8 +13,8 @@ import yaml
 
 from privlearn.data.schema.columns import BUY, BUY_LISTS, Value
 from privlearn.data.schema.schema import Purchase, Schema, content_digest, read_document
+from privlearn.data.sources.csv_files import csv_header
 from privlearn.data.sources.files import (
-    csv_header,
     existing,
     is_parquet,
     looks_like_identifier,

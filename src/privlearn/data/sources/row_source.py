@@ -6,7 +6,7 @@ Whoever goes through the blocks needs memory for one of them, wherever the rows 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, Generic, TypeVar, cast
 
@@ -56,6 +56,22 @@ class TableRows(RowSource[pa.Table]):
         return TableRows(self.table.take(places))
 
 
+def joined(blocks: Iterable[pa.Table]) -> pa.Table:
+    """All blocks as one table; files may differ in how they write the same numbers."""
+    return pa.concat_tables(blocks, promote_options="permissive")
+
+
+def taken(blocks: Iterable[pa.Table], places: Places) -> TableRows:
+    """The rows at some places among those of all blocks, in the order of the places."""
+    order = np.argsort(places, kind="stable")
+    wanted, parts, start = places[order], [], 0
+    for block in blocks:
+        first, last = np.searchsorted(wanted, (start, start + block.num_rows))
+        parts.append(block.take(wanted[first:last] - start))
+        start += block.num_rows
+    return TableRows(joined(parts).take(np.argsort(order)))
+
+
 class ArrayRows(RowSource[Any]):
     """A dense or CSR matrix in memory."""
 
@@ -91,17 +107,21 @@ class EncodedRows(RowSource[Matrix]):
     ) -> None:
         self._source = source
         self._encode = encode
-        self.shape = len(source), dimension
+        self._dimension = dimension
         self.is_sparse = is_sparse
 
     def __len__(self) -> int:
-        return self.shape[0]
+        return len(self._source)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self), self._dimension
 
     def blocks(self) -> Iterator[Matrix]:
         return map(self._encode, self._source.blocks())
 
     def take(self, places: Places) -> EncodedRows:
-        return EncodedRows(self._source.take(places), self._encode, self.shape[1], self.is_sparse)
+        return EncodedRows(self._source.take(places), self._encode, self._dimension, self.is_sparse)
 
     def lifted(self, lift: Callable[[Matrix], Matrix], dimension: int) -> EncodedRows:
         """The rows as a further map makes dense vectors of them."""

@@ -13,8 +13,9 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
 from privlearn.data.schema.schema import Schema
-from privlearn.data.sources.files import arrow_type, refuse_unclear_persons, wanted_columns
+from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.table import as_table, safely
+from privlearn.data.sources.wanted import arrow_type, wanted_columns
 from privlearn.errors import DataError, PrivlearnError
 
 _PIECE = 10_000

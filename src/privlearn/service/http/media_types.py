@@ -21,8 +21,9 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from privlearn.data.schema.schema import Schema
-from privlearn.data.sources.files import arrow_type, parse_csv
+from privlearn.data.sources.csv_files import parse_csv
 from privlearn.data.sources.table import safely
+from privlearn.data.sources.wanted import arrow_type
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.service.http.problems import Malformed, NotOffered, UnknownKind, explain_invalid
 from privlearn.service.refusals import TooLarge

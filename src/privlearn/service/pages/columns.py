@@ -18,7 +18,7 @@ from privlearn.data.schema.columns import (
     TextColumn,
 )
 from privlearn.data.schema.schema import Schema
-from privlearn.data.sources.files import arrow_type
+from privlearn.data.sources.wanted import arrow_type
 
 _MISSING = {"refuse": "refused", "zero": "allowed"}
 

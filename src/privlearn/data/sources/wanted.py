@@ -1,0 +1,50 @@
+"""Which of a source's columns are read, and as what: those that the schema speaks of, with the types that it states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+
+from privlearn.data.schema.columns import CategoryColumn, NumberColumn, OrdinalColumn, Target
+from privlearn.data.schema.schema import Schema
+from privlearn.errors import DataError
+
+_TYPES = {str: pa.string(), int: pa.float64(), bool: pa.bool_()}  # pandas writes integers with gaps as 3.0
+
+
+def wanted_columns(names: list[str], schema: Schema | None, source: str) -> list[str]:
+    """Those of a source's columns that the schema speaks of: features, target, person."""
+    if schema is None:
+        return names
+    roles = [*schema.columns, schema.target.name if schema.target else None, schema.person]
+    wanted = [name for name in roles if name is not None and name in names]
+    if not wanted:
+        raise DataError(
+            f"{source} has none of the schema's columns: does its first line name them, with commas between them?"
+        )
+    return wanted
+
+
+def arrow_type(schema: Schema, name: str) -> Any:
+    """What a column's cells are read as."""
+    column = schema.target if schema.target and schema.target.name == name else schema.columns.get(name)
+    if isinstance(column, NumberColumn) or (isinstance(column, Target) and column.bounds):
+        return pa.float64()
+    listed = _listed(column)
+    return _TYPES[type(listed[0])] if listed else pa.string()
+
+
+def spellings_of_missing(schema: Schema) -> list[str]:
+    """Arrow's spellings of a missing cell, except those that the schema lists as values (NA for Namibia)."""
+    columns: Iterable[Any] = (*schema.columns.values(), schema.target)
+    values = {value for column in columns for value in _listed(column)}
+    return [spelling for spelling in arrow_csv.ConvertOptions().null_values if spelling not in values]
+
+
+def _listed(column: Any) -> tuple[Any, ...]:
+    if isinstance(column, CategoryColumn | OrdinalColumn):
+        return column.values
+    return column.classes if isinstance(column, Target) else ()

@@ -1,0 +1,85 @@
+"""Packed cells: whatever is added comes back bit by bit, from memory or from a file that nobody else can open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from privlearn.data.encode import packed_cells
+from privlearn.data.encode.packed_cells import PackedCells
+from privlearn.errors import DataError
+
+numbers = st.lists(st.floats(0, 1) | st.just(float("nan")), min_size=1, max_size=30)
+places = st.lists(st.integers(-(2**40), 2**40) | st.integers(-2, 3), min_size=1, max_size=30)
+
+
+def packed(*blocks: Any) -> PackedCells:
+    cells = PackedCells()
+    for block in blocks:
+        cells.add({"column": block})
+    return cells
+
+
+def columns(cells: PackedCells) -> list[Any]:
+    return [block["column"] for block in cells.blocks()]
+
+
+@given(numbers)
+def test_numbers_come_back_bit_by_bit(column: list[float]) -> None:
+    (back,) = columns(packed(np.array(column)))
+    assert back.tobytes() == np.array(column).tobytes()
+
+
+@given(places)
+def test_whole_numbers_come_back(column: list[int]) -> None:
+    (back,) = columns(packed(np.array(column)))
+    assert back.tolist() == column
+    assert back.dtype.kind == "i"  # a place must not be taken for a position
+
+
+def test_few_values_take_a_byte_per_row() -> None:
+    ages = np.random.default_rng(0).integers(0, 90, 10_000) / 90
+    cells = packed(ages)
+    assert cells._kept < 11_000
+
+
+def test_many_cells_go_to_a_file_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 1000)
+    random = np.random.default_rng(0)
+    blocks = [random.random(100) for _ in range(5)] + [random.integers(0, 9, 100)]
+    words = [sparse.random_array((100, 7), density=0.2, random_state=random, format="csr") for _ in range(6)]
+    cells = PackedCells(str(tmp_path))
+    for block, found in zip(blocks, words, strict=True):
+        cells.add({"column": block, "words": sparse.csr_array(found)})
+    assert list(tmp_path.iterdir()) == []
+    for _ in range(2):
+        for block, column in zip(cells.blocks(), blocks, strict=True):
+            np.testing.assert_array_equal(block["column"], column)
+    np.testing.assert_array_equal(
+        np.vstack([block["words"].toarray() for block in cells.blocks()]), sparse.vstack(words).toarray()
+    )
+
+
+def test_some_rows_of_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 100)
+    column = np.random.default_rng(0).random(60)
+    chosen = np.array([59, 0, 31, 30, 30])
+    (back,) = columns(packed(*column.reshape(6, 10)).take(chosen))
+    np.testing.assert_array_equal(back, column[chosen])
+
+
+def test_a_full_disk_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 10)
+    monkeypatch.setattr(packed_cells.np.lib.format, "write_array", full)
+    with pytest.raises(DataError, match="No space left on device") as caught:
+        packed(np.random.default_rng(0).random(100))
+    assert caught.value.__context__ is None
