@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import privlearn.estimators.inputs as inputs
@@ -15,6 +16,7 @@ from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.data.encode import packed_cells
 from privlearn.data.sources.files import open_records
 from privlearn.data.sources.row_source import EncodedRows, RowSource
+from privlearn.errors import DataError
 
 ROWS = 3000
 TABLE = simulated_census(ROWS, seed=3)
@@ -60,6 +62,15 @@ def test_rows_are_not_all_expanded_at_once(in_blocks: RowSource[Any]) -> None:
     work = LEARNERS["logistic"].set_params(epsilon=1.0, delta=1e-5).prepare(in_blocks, None, private=True)
     assert isinstance(work.rows.features, EncodedRows)
     assert work.rows.features.shape[0] == ROWS
+
+
+def test_record_batches_that_come_once() -> None:
+    learner = LEARNERS["logistic"].set_params(epsilon=15.0, delta=1e-5, random_state=5, tolerance=1e-9)
+    reader = pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches(max_chunksize=700))
+    streamed = learner.fit(reader).coefficients_
+    np.testing.assert_allclose(streamed, learner.fit(TABLE).coefficients_, atol=1e-6)
+    with pytest.raises(DataError, match=r"no rows|have been read"):
+        learner.fit(reader)
 
 
 def test_a_search_in_blocks(in_blocks: RowSource[Any]) -> None:

@@ -114,8 +114,8 @@ def _noise_scales() -> Iterator[Mutant]:
     yield Mutant(
         "sums that depend on their order",
         MEMORY,
-        "np.rint(features[part] * shares[part]).astype(np.int64)",
-        "(features[part] * shares[part])",
+        "np.rint(features * (UNIT * weights[:, np.newaxis])).astype(np.int64)",
+        "(features * (UNIT * weights[:, np.newaxis]))",
         CENTRES,
     )
     drawn = "@scale / step@, values.size))"

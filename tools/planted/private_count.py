@@ -23,7 +23,7 @@ MUTANTS = [
     Mutant("add_remove: n in a search's certificate", METHODS, "len(last) if expected is None else expected", "len(last)", COUNTS),
     Mutant("add_remove: equal parts of the table", METHODS, "split, expected = scatter_places, ", "split, expected = split_places, ", COUNTS),
     Mutant("add_remove: n in a receipt", "discovery/buying.py", "records=guarantee.relation.total(records.num_rows, expected_records)", "records=records.num_rows", COUNTS),
-    Mutant("add_remove: an empty table is refused", "estimators/inputs.py", "features = encoder.encode(X, may_be_empty=True)\n    if", "features = encoder.encode(X)\n    if", COUNTS),
+    Mutant("add_remove: an empty table is refused", "estimators/inputs.py", "    found = read_answers(y) if", "    if len(cells) == 0:\n        raise DataError('no rows')\n    found = read_answers(y) if", COUNTS),
     Mutant("add_remove: a large table is refused", "mechanisms/task.py", "return self if mass <= self.mass_bound else", "return self if True else", COUNTS),
     Mutant("add_remove: rounding of n records at most", "mechanisms/task.py", "self.weight_bound * self.relation.largest_table", "self.weight_bound", COUNTS),
     Mutant("add_remove: a party counts its records", TRAINING, "features=features, total=declared)", "features=features)", PARTIES),

@@ -13,7 +13,7 @@ from privlearn.data.schema.columns import (
 )
 from privlearn.data.schema.draft import SchemaDraft
 from privlearn.data.schema.schema import Purchase, Schema
-from privlearn.data.sources.files import read_table, write_table
+from privlearn.data.sources.files import open_records, read_table, write_table
 from privlearn.data.sources.table import as_table
 from privlearn.moved import say_moved
 
@@ -31,6 +31,7 @@ __all__ = [
     "Target",
     "TextColumn",
     "as_table",
+    "open_records",
     "read_table",
     "write_table",
 ]

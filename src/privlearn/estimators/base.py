@@ -52,7 +52,9 @@ class PrivateLinearModel(ReleasingLearner):
         Parameters
         ----------
         X : table or array of shape (n, features)
-            With a schema: pandas, polars or pyarrow table. Without: numpy array or scipy sparse matrix.
+            With a schema: pandas, polars or pyarrow table, a pyarrow RecordBatchReader, or what
+            `privlearn.data.open_records` makes of a file or folder, however large. Without: numpy array or scipy
+            sparse matrix.
         y : array of shape (n,), optional
             What to predict. With a schema it may be left out: the schema's target column is taken.
         """

@@ -22,7 +22,7 @@ from privlearn.data.encode.resolution import Resolution
 from privlearn.data.schema.columns import EXACT, Target
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import refuse_unclear_persons
-from privlearn.data.sources.row_source import EncodedRows, RowSource, TableRows
+from privlearn.data.sources.row_source import BatchRows, EncodedRows, RowSource, TableRows
 from privlearn.data.sources.table import as_array, as_table, column_names, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 from privlearn.estimators.goal import ClassGoal, Goal, NumberGoal, TrainingRows
@@ -126,7 +126,8 @@ def read_columns(
 ) -> tuple[NDArray[Any], ReadColumns]:
     """Touch the data, once and block by block: answers and cells, whatever would not fit refused."""
     schema = encoder.schema
-    refuse_unclear_persons(schema, column_names(X))
+    refuse_unclear_persons(schema, X.schema.names if isinstance(X, pa.RecordBatchReader) else column_names(X))
+    X = BatchRows(X) if isinstance(X, pa.RecordBatchReader) else X
     wanted = [target_of(schema).name] if y is None else []
     persons = [] if schema.person is None else [schema.person]
     source = X if isinstance(X, RowSource) else TableRows(as_table(X, [*wanted, *persons, *schema.columns]))

@@ -56,6 +56,27 @@ class TableRows(RowSource[pa.Table]):
         return TableRows(self.table.take(places))
 
 
+class BatchRows(RowSource[pa.Table]):
+    """Record batches that come one after the other and only once, whoever makes them."""
+
+    def __init__(self, batches: pa.RecordBatchReader) -> None:
+        self._batches: pa.RecordBatchReader | None = batches
+
+    def __len__(self) -> int:
+        raise DataError("how many record batches will come is not known: read them into a table first")
+
+    def blocks(self) -> Iterator[pa.Table]:
+        if self._batches is None:
+            raise DataError("these record batches have been read: make a reader of them again")
+        batches, self._batches = self._batches, None
+        yield batches.schema.empty_table()
+        for batch in batches:
+            yield pa.Table.from_batches([batch])
+
+    def take(self, places: Places) -> TableRows:
+        return taken(self.blocks(), places)
+
+
 def joined(blocks: Iterable[pa.Table]) -> pa.Table:
     """All blocks as one table; files may differ in how they write the same numbers."""
     return pa.concat_tables(blocks, promote_options="permissive")
