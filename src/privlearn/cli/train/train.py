@@ -131,7 +131,8 @@ def train(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Unlabelled public rows like those to be predicted: landmarks for any kernel.",
+            help="Unlabelled public rows like those to be predicted: landmarks for any kernel. "
+            "The word schema: made up from it.",
             show_default=False,
         ),
     ] = None,
@@ -235,8 +236,8 @@ def _check_target(schema: Schema, target: str | None) -> None:
 
 def _public_rows(path: Path | None, schema: Schema) -> Any:
     """The public points; they need no target and no person."""
-    if path is None:
-        return None
+    if path is None or str(path) == "schema":
+        return None if path is None else "schema"
     from privlearn.data.sources.files import read_table
 
     return read_table(path, schema.model_copy(update={"target": None, "person": None}))
