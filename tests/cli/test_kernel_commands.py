@@ -19,6 +19,7 @@ from tests.support.cli_support import Census, Run
         ("--kernel", "rbf"),
         ("--kernel", "polynomial", "--degree", 2, "--public-points"),
         ("--kernel", "rbf", "--mechanism", "tddl", "--public-points"),
+        ("--kernel", "polynomial", "--public-points", "schema"),
     ],
 )
 def test_a_kernel_is_trained_verified_and_predicts(

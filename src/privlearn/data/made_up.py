@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,9 @@ from privlearn.data.schema.columns import (
 )
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter
+
+FROM_SCHEMA: Final = "schema"
+"""The word that stands for public points: they are made up, uniformly within what is declared public."""
 
 
 def uniform_table(schema: Schema, rows: int, seed: int) -> pa.Table:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.encode.resolution import Resolution
-from privlearn.data.made_up import uniform_ball, uniform_table
+from privlearn.data.made_up import FROM_SCHEMA, uniform_ball, uniform_table
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.estimators.base import PrivateLinearModel
@@ -97,9 +97,6 @@ def _to_landmarks(estimator: Lifts, kernel: Kernel, rows: TrainingRows) -> Train
     return dataclasses.replace(rows, encoder=encoder, features=lifted, landmarks=landmarks, points=points)
 
 
-FROM_SCHEMA = "schema"
-"""Instead of public points: they are made up, uniformly within what is declared public."""
-
 _NUMBERS_MADE = (125, 250, 500, 1000)
 _SEEN = 0.95  # of a point's squared norm
 
@@ -121,7 +118,8 @@ def made_landmarks(estimator: Lifts, kernel: Kernel, base: RawEncoder | None) ->
         encoded = base.encode(uniform_ball(base.n_features, base.clip_bound, most, seed))
     for number in _NUMBERS_MADE:
         landmarks = LandmarkFeatures(kernel, encoded[:number])
-        if float(np.mean(np.sum(landmarks.seen_by_the_others() ** 2, axis=1))) >= _SEEN:
+        whole = landmarks.transform(landmarks.public_points)
+        if np.sum(landmarks.seen_by_the_others() ** 2) >= _SEEN * np.sum(whole**2):
             break
     return landmarks
 

@@ -165,9 +165,8 @@ def encoder_from_dict(
     if "centred" in record:
         return CentredEncoder(base, _checked_mean(arrays["mean"], base), _checked_radius(record["centred"]))
     points = record.get("public_points", arrays.get("public_points"))
-    return KernelEncoder(
-        base, _kernel(record["landmarks"], function), points, record.get("unit", False) is True
-    )
+    kernel, unit = _kernel(record["landmarks"], function), record.get("unit", False) is True
+    return KernelEncoder(base, kernel, points, unit, record.get("seed"))
 
 
 def _beside_version_0_1(encoder: ArrayEncoder) -> dict[str, Any]:
