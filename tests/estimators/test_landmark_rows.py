@@ -115,3 +115,29 @@ class TestMadeUp:
             PrivateSVC(**PROMISE, kernel=alike, classes=[0, 1], public_points="schema").fit(
                 ["a", "b"], [0, 1]
             )
+
+
+class TestPublicGamma:
+    @pytest.mark.parametrize(
+        ("described", "gamma"),
+        [
+            ({"norm_bound": 1.8}, 1 + 24 / 3),
+            ({"column_bounds": [(-1, 1)] * 3}, 0.5),
+            ({"norm_bound": 1.8, "kernel": "cauchy"}, 1.0),
+            ({"norm_bound": 1.8, "gamma": 3.0}, 3.0),
+        ],
+    )
+    def test_it_follows_from_the_encoding(self, described: dict[str, Any], gamma: float) -> None:
+        settings = PROMISE | {"kernel": "rbf", "classes": [0, 1], "fourier_pairs": 20} | described
+        for rows in (X, X / 100):
+            encoder: Any = PrivateSVC(**settings).prepare(rows, Y, private=True).rows.encoder
+            assert encoder.features.kernel.gamma == gamma
+
+    def test_the_release_names_the_number(self) -> None:
+        model = PrivateSVC(**PROMISE, kernel="rbf", schema=census_schema(), fourier_pairs=20)
+        model.fit(simulated_census(300, seed=1))
+        assert model.certificate_.encoding["fourier"]["kernel"] == {"kernel": "rbf", "gamma": 0.5}
+
+    def test_other_words_are_refused(self) -> None:
+        with pytest.raises(InvalidParameter, match="gamma must be a number"):
+            PrivateSVC(**ARRAYS | {"kernel": "rbf"}, gamma="scale").fit(X, Y)

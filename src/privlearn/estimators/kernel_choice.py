@@ -19,6 +19,7 @@ from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.fitting import Fitting
 from privlearn.estimators.goal import TrainingRows
 from privlearn.estimators.learner import KernelParameters
+from privlearn.estimators.public_gamma import public_gamma
 from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel, PrecomputedKernel, as_points
 from privlearn.features.kernels import LinearKernel, ShiftInvariantKernel, named_kernels
@@ -37,7 +38,7 @@ class Lifts(Protocol):
     fourier_seed: int
     mechanism: str
 
-    def chosen_kernel(self) -> Kernel: ...
+    def chosen_kernel(self, rows: RawEncoder | None = None) -> Kernel: ...
 
 
 PUBLIC_POINTS = "public_points=... (in the shell --public-points FILE)"
@@ -47,7 +48,7 @@ _LARGE = 2**26  # features; above it they are kept in float32, half the memory
 
 def lift(estimator: Lifts, rows: TrainingRows) -> TrainingRows:
     """What an estimator's kernel parameters mean: landmarks on public points, Fourier features, or nothing."""
-    kernel = estimator.chosen_kernel()
+    kernel = estimator.chosen_kernel(cast(RawEncoder | None, rows.encoder))
     if estimator.public_points is not None:
         return _to_landmarks(estimator, kernel, rows)
     if isinstance(kernel, LinearKernel) and rows.encoder is not None:
@@ -119,7 +120,7 @@ def made_landmarks(estimator: Lifts, kernel: Kernel, base: RawEncoder | None) ->
     for number in _NUMBERS_MADE:
         landmarks = LandmarkFeatures(kernel, encoded[:number])
         whole = landmarks.transform(landmarks.public_points)
-        if np.sum(landmarks.seen_by_the_others() ** 2) >= _SEEN * np.sum(whole**2):
+        if float(np.sum(landmarks.seen_by_the_others() ** 2)) >= _SEEN * float(np.sum(whole**2)):
             break
     return landmarks
 
@@ -198,6 +199,11 @@ class KernelChoice(KernelParameters, PrivateLinearModel):
                 "kernel='precomputed' takes kernel values as they are: leave out schema, norm_bound and column_bounds"
             )
         return super().prepare(X, y, private)
+
+    def chosen_gamma(self, rows: RawEncoder | None) -> float:
+        if not isinstance(self.gamma, str) or self.gamma != "auto":
+            return super().chosen_gamma(rows)
+        return public_gamma(rows) if isinstance(self.kernel, str) and self.kernel == "rbf" else 1.0
 
     @property
     def _is_precomputed(self) -> bool:

@@ -31,8 +31,11 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"``, ``"cauchy"``, ``"precomputed"``, or a function
         ``k(X, Z)`` that returns the matrix of kernel values. Without schema and norm_bound the function gets the
         objects of X as they are (texts, graphs); otherwise encoded rows of norm at most 1.
-    gamma, degree, coef0
-        As in scikit-learn, but always numbers: ``gamma="scale"`` would read the data's variance.
+    gamma : float or "auto", default="auto"
+        As in scikit-learn. ``"auto"`` reads no row, as ``"scale"`` would: 1, but for the RBF kernel 0.5 under a schema
+        or ``column_bounds``, and 1 + 24 / columns under a ``norm_bound``.
+    degree, coef0
+        As in scikit-learn.
     kernel_bound : float, optional
         Public bound of k(x, x), for functions and precomputed kernels.
     public_points : table, array, sequence or "schema", optional
@@ -71,7 +74,7 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         self,
         *,
         kernel: str | Kernel | Callable[..., Any] = "linear",
-        gamma: float = 1.0,
+        gamma: str | float = "auto",
         degree: int = 3,
         coef0: float = 1.0,
         kernel_bound: float | None = None,
