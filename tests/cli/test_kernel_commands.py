@@ -92,7 +92,7 @@ def test_inspect_counts_the_columns_of_plain_arrays(tmp_path: Path, run: Run) ->
     model.fit(X, (X[:, 0] > 0).astype(int)).release_.save(tmp_path / "a.privlearn")
     shown = run("inspect", tmp_path / "a.privlearn").stdout
     assert "Plain arrays: 2 columns" in shown
-    assert "encoding: landmarks       kernel rbf, gamma 1\n" in shown
+    assert "encoding: landmarks       kernel rbf, gamma 13\n" in shown
     assert "solver                    gradient norm at most 1e-08, certified\n" in shown
 
 

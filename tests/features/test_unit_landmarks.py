@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from privlearn.data.encode.arrays import INTERCEPT
 from privlearn.features import Kernel, LandmarkFeatures, UnitLandmarkFeatures, kernel_from_name
-from privlearn.features.unit_landmarks import CONSTANT
 from tests.support.feature_cases import VECTOR_KERNELS, WORDS, ball, spectrum
 
 over_kernels = pytest.mark.parametrize("kernel", VECTOR_KERNELS, ids=str)
@@ -18,7 +18,7 @@ RBF = kernel_from_name("rbf", gamma=2.0)
 def test_every_row_uses_its_norm(kernel: Kernel) -> None:
     rows = UnitLandmarkFeatures(LandmarkFeatures(kernel, ball(25, 1))).transform(ball(200, 2))
     assert_allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-9)
-    assert_allclose(rows[:, -1] ** 2, CONSTANT, atol=1e-9)
+    assert_allclose(rows[:, -1] ** 2, INTERCEPT, atol=1e-9)
 
 
 @over_kernels
@@ -68,7 +68,7 @@ def test_a_point_that_no_landmark_sees_has_a_row() -> None:
     features = UnitLandmarkFeatures(LandmarkFeatures(kernel, WORDS[:4]))
     row = features.transform([""])[0]  # no letter pair: all of its kernel values are 0
     assert_allclose(
-        row[:-1], -np.sqrt(1 - CONSTANT) * features.mean / np.linalg.norm(features.mean), atol=1e-9
+        row[:-1], -np.sqrt(1 - INTERCEPT) * features.mean / np.linalg.norm(features.mean), atol=1e-9
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array, Features, margin
+from privlearn.data.encode.arrays import INTERCEPT
 from privlearn.data.encode.centred import norms
 from privlearn.features.feature_map import FeatureMap
 from privlearn.features.landmarks import LandmarkFeatures
@@ -16,16 +17,13 @@ from privlearn.features.landmarks import LandmarkFeatures
 SHORTEST = 2.0**-10
 """Shorter rows are not stretched to norm 1, but as if they were so long: rounding errors stay small, and 0 stays 0."""
 
-CONSTANT = 0.1
-"""Share of the squared norm that a constant feature takes: what the mean stood for before it was taken off."""
-
 
 class UnitLandmarkFeatures(FeatureMap):
-    """(sqrt(0.9) u(u(psi(x)) - mean), sqrt(0.1)): psi of `LandmarkFeatures`, and u(v) = v / max(|v|, 2^-10).
+    """(sqrt(0.95) u(u(psi(x)) - mean), sqrt(0.05)): psi of `LandmarkFeatures`, and u(v) = v / max(|v|, 2^-10).
 
     Noise is measured against rows of norm 1. psi(x) is shorter, by what the public points do not see of x, and has a
     part that all rows share; both take up norm of which a model learns nothing. The mean is that of the public points,
-    each as the others see it. Inner products are no longer the kernel's.
+    each as the others see it; a constant feature does what it did for a model. Inner products are no longer the kernel's.
 
     Parameters
     ----------
@@ -52,7 +50,7 @@ class UnitLandmarkFeatures(FeatureMap):
         self.kernel = landmarks.kernel
         self.public_points = landmarks.public_points
         self.dimension = landmarks.dimension + 1
-        self._constant = math.sqrt(CONSTANT) * margin(self.dimension)
+        self._constant = math.sqrt(INTERCEPT) * margin(self.dimension)
         alone = landmarks.seen_by_the_others()
         self.mean: Array = np.mean(alone * self._stretch(alone), axis=0)
 
@@ -73,14 +71,14 @@ class UnitLandmarkFeatures(FeatureMap):
         values = self.kernel(X, self.public_points)
         rows = self.landmarks.of_kernel_values(values)
         first = self._stretch(rows)
-        second = math.sqrt(1.0 - CONSTANT) * self._stretch(rows * first - self.mean)
+        second = math.sqrt(1.0 - INTERCEPT) * self._stretch(rows * first - self.mean)
         return np.hstack([values * (first * second), second, np.ones_like(second)])
 
     def _fill(self, X: Any, out: Features) -> None:
         rows = self.landmarks.transform(X)
         rows *= self._stretch(rows)
         rows -= self.mean
-        out[:, :-1] = math.sqrt(1.0 - CONSTANT) * self._stretch(rows) * rows
+        out[:, :-1] = math.sqrt(1.0 - INTERCEPT) * self._stretch(rows) * rows
         out[:, -1] = self._constant
 
     def _stretch(self, rows: Any) -> Array:
