@@ -120,15 +120,19 @@ CELLS = {
 _SCHEMAS = {"adult": "adult", "table": "covertype", "table-made": "covertype"}
 
 
+def described(name: str) -> dict[str, Any]:
+    """The schema of those cells that have one."""
+    return {"schema": _loaded(_SCHEMAS[name])[1]} if name in _SCHEMAS else {}
+
+
 def errors(name: str, seeds: int, most: int) -> dict[float, list[float]]:
     """Test errors of each epsilon, one per seed."""
     cell = CELLS[name]
-    described = {"schema": _loaded(_SCHEMAS[name])[1]} if name in _SCHEMAS else {}
     found: dict[float, list[float]] = {epsilon: [] for epsilon in cell.epsilons}
     for seed in range(seeds):
         split = cell.split(seed, min(cell.rows, most))
         for epsilon in cell.epsilons:
-            settings = {"public_points": split.points, **cell.settings, **described}
+            settings = {"public_points": split.points, **cell.settings, **described(name)}
             model = PrivateSVC(epsilon=epsilon, random_state=seed, **settings)
             model.fit(split.train, split.labels)
             found[epsilon].append(float(np.mean(model.predict(split.test) != split.truth)))

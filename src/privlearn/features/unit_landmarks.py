@@ -23,7 +23,7 @@ class UnitLandmarkFeatures(FeatureMap):
 
     Noise is measured against rows of norm 1. psi(x) is shorter, by what the public points do not see of x, and has a
     part that all rows share; both take up norm of which a model learns nothing. The mean is that of the public points,
-    each as the others see it; a constant feature does what it did for a model. Inner products are no longer the kernel's.
+    each as the others see it, and a constant feature takes its place. Inner products are no longer the kernel's.
 
     Parameters
     ----------
