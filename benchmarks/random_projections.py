@@ -4,8 +4,8 @@
 
 The paper's features are h(x) = (g_1(x), ..., g_M(x)) / sqrt(M), each g a draw of the Gaussian process with the kernel
 as its covariance, made without the data; objective perturbation follows. On the span of the public points such a draw
-is <G, psi(x)> with G standard normal, so that M of them are a random projection of landmark features. Rows are scaled to
-norm 1, as `UnitLandmarkFeatures` scales its own, whose errors stand beside. Cells: benchmarks/landmarks.py.
+is <G, psi(x)> with G standard normal, so that M of them are a random projection of landmark features. Rows are scaled
+to norm 1, as `UnitLandmarkFeatures` scales its own, whose errors stand beside. Cells: benchmarks/landmarks.py.
 """
 
 from __future__ import annotations

@@ -250,7 +250,7 @@ def describe_encoding(encoder: Encoder) -> dict[str, Any]:
     return described
 
 
-_FAR = "points like the public points: elsewhere the model was not made to know anything"
+_FAR = "points like the public points: elsewhere its answers mean little"
 _FAR_FROM_KERNEL = "points like the public points: elsewhere the model falls back to a score near 0"
 
 
