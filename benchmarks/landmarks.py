@@ -8,8 +8,9 @@ cubic, rbf  CoverType, class 2 or not, 20,000 rows of norm at most 1, 300 public
 table       CoverType under its schema, cubic kernel, 300 public points; table-made: points made from the schema instead
 cubic-made  the rows of cubic, points made up in the ball
 
-The private rows, the public points and the test rows are disjoint. Seeded, so that the table can be repeated. The form of
-the rows and their constant were chosen after a look at such errors, "strings" and its seeds among them. All but "made" also run on the commit d3f206f, before rows had full length.
+The private rows, the public points and the test rows are disjoint. Seeded, so that the table can be repeated. The form
+of the rows and their constant were chosen after a look at such errors, "strings" and its seeds among them. All but
+"made" also run on the commit d3f206f, before rows had full length.
 """
 
 from __future__ import annotations
