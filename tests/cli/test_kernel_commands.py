@@ -19,6 +19,7 @@ from tests.support.cli_support import Census, Run
         ("--kernel", "rbf"),
         ("--kernel", "polynomial", "--degree", 2, "--public-points"),
         ("--kernel", "rbf", "--mechanism", "tddl", "--public-points"),
+        ("--kernel", "polynomial", "--public-points", "schema"),
     ],
 )
 def test_a_kernel_is_trained_verified_and_predicts(
@@ -91,7 +92,7 @@ def test_inspect_counts_the_columns_of_plain_arrays(tmp_path: Path, run: Run) ->
     model.fit(X, (X[:, 0] > 0).astype(int)).release_.save(tmp_path / "a.privlearn")
     shown = run("inspect", tmp_path / "a.privlearn").stdout
     assert "Plain arrays: 2 columns" in shown
-    assert "encoding: landmarks       kernel rbf, gamma 1\n" in shown
+    assert "encoding: landmarks       kernel rbf, gamma 13\n" in shown
     assert "solver                    gradient norm at most 1e-08, certified\n" in shown
 
 

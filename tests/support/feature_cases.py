@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.features import FeatureMap, FourierFeatures, Kernel, LandmarkFeatures, kernel_from_name
+from privlearn.features import (
+    FeatureMap,
+    FourierFeatures,
+    Kernel,
+    LandmarkFeatures,
+    UnitLandmarkFeatures,
+    kernel_from_name,
+)
 
 COLUMNS = 5
 VECTOR_KERNELS = [
@@ -60,6 +67,15 @@ def maps() -> list[tuple[str, FeatureMap, Any]]:
             "landmarks precomputed",
             LandmarkFeatures(kernel_from_name("precomputed", bound=1.0), gram[:12, :12]),
             gram[:, :12],
+        ),
+        *[
+            (f"unit landmarks {k}", UnitLandmarkFeatures(LandmarkFeatures(k, ball(15, 1))), ball(40))
+            for k in VECTOR_KERNELS
+        ],
+        (
+            "unit landmarks on texts",
+            UnitLandmarkFeatures(LandmarkFeatures(text_kernel, WORDS[:6])),
+            WORDS * 4,
         ),
     ]
 

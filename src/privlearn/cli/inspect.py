@@ -119,7 +119,7 @@ def _description(model: Model) -> list[str]:
 
 def _read_by_kernel(encoder: Any) -> str:
     if encoder.kernel.name == "precomputed":
-        return f"Rows of {encoder.dimension} precomputed kernel values, one against each public point"
+        return f"Rows of {encoder.points} precomputed kernel values, one against each public point"
     return (
         f"Objects that the kernel {encoder.kernel.name!r} reads, a function to be given again: "
         "Release.load(path, kernel=...)"

@@ -93,7 +93,17 @@ LossName = Annotated[
 KernelName = Annotated[
     str, typer.Option("--kernel", help="svm, regression: linear, rbf, laplacian, cauchy or polynomial.")
 ]
-Gamma = Annotated[float, typer.Option("--gamma", help="Of the kernel, as in scikit-learn.")]
+Gamma = Annotated[
+    str, typer.Option("--gamma", help="Of the kernel, as in scikit-learn; auto: from the schema alone.")
+]
+
+
+def number_or_word(text: str) -> str | float:
+    """A number, or a word for the estimator to judge."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 ChargedLedger = Annotated[

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from privlearn.cli.options import Force, Gamma, KernelName, LossName, ModelName, Neighbouring, check_writable
+from privlearn.cli.options import (
+    Force,
+    Gamma,
+    KernelName,
+    LossName,
+    ModelName,
+    Neighbouring,
+    check_writable,
+    number_or_word,
+)
 from privlearn.cli.terminal import LateProgress, output
 from privlearn.errors import InvalidParameter
 
@@ -35,7 +44,7 @@ def plan(
     model: ModelName = "logistic",
     loss: LossName = None,
     kernel: KernelName = "linear",
-    gamma: Gamma = 1.0,
+    gamma: Gamma = "auto",
     neighbours: Neighbouring = "replace_one",
     out: Annotated[
         Path | None, typer.Option(help="Also draw: .svg, .png or .pdf.", show_default=False)
@@ -59,7 +68,7 @@ def plan(
 
     settings = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "loss": loss}
     settings |= _described(schema, columns, classes, model)
-    estimator = make_estimator(model, settings, {"kernel": kernel, "gamma": gamma})
+    estimator = make_estimator(model, settings, {"kernel": kernel, "gamma": number_or_word(gamma)})
     with LateProgress("planning"):
         made = make_plan(estimator, rows, columns)
         if out is not None:

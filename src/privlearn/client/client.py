@@ -185,8 +185,9 @@ class Client:
             One of those on offer; left out, the first.
         mechanism : str, optional
             Of a session, see `open_session`.
-        public_points : table, optional
-            Points that you bring (semi-interactive): the model is good near them. They will be in the release.
+        public_points : table or "schema", optional
+            Points that you bring (semi-interactive): the model is good near them. They will be in the release. With the
+            word the server makes them up from the schema.
         trial : bool, default=False
             Train on made-up rows, for nothing: to try the call.
         progress : callable, optional
@@ -275,8 +276,8 @@ class Client:
 
     def _submit(self, body: Record, points: Any, idempotency_key: str | None) -> Record:
         headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(16)}
-        if points is None:
-            content: Record = {"json": body}
+        if points is None or isinstance(points, str):
+            content: Record = {"json": body if points is None else body | {"public_points": points}}
         else:
             file = ("points.arrow", to_arrow(rows_of(points)[0]), ARROW)
             content = {"data": {"request": json.dumps(body)}, "files": {"points": file}}

@@ -17,6 +17,7 @@ from privlearn.data.sources.row_source import EncodedRows
 from privlearn.erm.losses import LossFacts
 from privlearn.erm.problem import Features
 from privlearn.features.landmarks import LandmarkFeatures
+from privlearn.features.unit_landmarks import UnitLandmarkFeatures
 from privlearn.release.model import Encoder, LinearModel, Model, RegressionModel
 
 Progress = Callable[[int, int, int], None]
@@ -219,7 +220,7 @@ class TrainingRows:
     total: int
     person_weights: Array | None = None
     rows_per_person: int = 1
-    landmarks: LandmarkFeatures | None = None
+    landmarks: LandmarkFeatures | UnitLandmarkFeatures | None = None
     points: Array | None = None
 
     @property

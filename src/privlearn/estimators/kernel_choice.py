@@ -10,7 +10,9 @@ from typing import Any, Protocol, cast
 import numpy as np
 from scipy import sparse
 
+from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.encode.resolution import Resolution
+from privlearn.data.made_up import FROM_SCHEMA, uniform_ball, uniform_table
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import in_memory
 from privlearn.errors import DataError, InvalidParameter, shown
@@ -18,10 +20,12 @@ from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.fitting import Fitting
 from privlearn.estimators.goal import TrainingRows
 from privlearn.estimators.learner import KernelParameters
+from privlearn.estimators.public_gamma import public_gamma
 from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel, PrecomputedKernel, as_points
 from privlearn.features.kernels import LinearKernel, ShiftInvariantKernel, named_kernels
 from privlearn.features.landmarks import LandmarkFeatures
+from privlearn.features.unit_landmarks import UnitLandmarkFeatures
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
 from privlearn.release.model import FourierEncoder, KernelEncoder, RawEncoder
@@ -33,8 +37,9 @@ class Lifts(Protocol):
     public_points: Any
     fourier_pairs: int
     fourier_seed: int
+    mechanism: str
 
-    def chosen_kernel(self) -> Kernel: ...
+    def chosen_kernel(self, rows: RawEncoder | None = None) -> Kernel: ...
 
 
 PUBLIC_POINTS = "public_points=... (in the shell --public-points FILE)"
@@ -44,9 +49,9 @@ _LARGE = 2**26  # features; above it they are kept in float32, half the memory
 
 def lift(estimator: Lifts, rows: TrainingRows) -> TrainingRows:
     """What an estimator's kernel parameters mean: landmarks on public points, Fourier features, or nothing."""
-    kernel = estimator.chosen_kernel()
+    kernel = estimator.chosen_kernel(cast(RawEncoder | None, rows.encoder))
     if estimator.public_points is not None:
-        return _to_landmarks(kernel, estimator.public_points, rows)
+        return _to_landmarks(estimator, kernel, rows)
     if isinstance(kernel, LinearKernel) and rows.encoder is not None:
         return rows
     return _to_fourier(estimator, kernel, rows)
@@ -71,16 +76,54 @@ def _to_fourier(estimator: Lifts, kernel: Kernel, rows: TrainingRows) -> Trainin
     return dataclasses.replace(rows, encoder=FourierEncoder(base, features), features=lifted)
 
 
-def _to_landmarks(kernel: Kernel, public_points: Any, rows: TrainingRows) -> TrainingRows:
+OF_THE_KERNEL = ("function_release", "tddl", "tdil")
+"""Mechanisms whose theorems speak of the kernel's own space: their landmark rows have its inner products."""
+
+
+def _to_landmarks(estimator: Lifts, kernel: Kernel, rows: TrainingRows) -> TrainingRows:
     base = cast(RawEncoder | None, rows.encoder)
-    encoded = _public_points(public_points, base, kernel)
-    landmarks = LandmarkFeatures(kernel, encoded)
+    made = isinstance(estimator.public_points, str)
+    if made:
+        projected = made_landmarks(estimator, kernel, base)
+    else:
+        projected = LandmarkFeatures(kernel, _public_points(estimator.public_points, base, kernel))
+    unit = estimator.mechanism not in OF_THE_KERNEL
+    landmarks = UnitLandmarkFeatures(projected) if unit else projected
     # By the public number of records or persons: how many rows a person has must not change everybody's precision.
     dtype = np.float32 if rows.total * landmarks.dimension > _LARGE else np.float64
     lifted = landmarks.transform(in_memory(rows.features), dtype=dtype, may_be_empty=True)
-    encoder = KernelEncoder(base, landmarks.kernel, landmarks.public_points)
-    points = np.asarray(landmarks.transform(encoded), dtype=np.float64)
+    encoder = KernelEncoder(
+        base, landmarks.kernel, landmarks.public_points, unit, estimator.fourier_seed if made else None
+    )
+    points = np.asarray(landmarks.transform(landmarks.public_points), dtype=np.float64)
     return dataclasses.replace(rows, encoder=encoder, features=lifted, landmarks=landmarks, points=points)
+
+
+_NUMBERS_MADE = (125, 250, 500, 1000)
+_SEEN = 0.95  # of a point's squared norm
+
+
+def made_landmarks(estimator: Lifts, kernel: Kernel, base: RawEncoder | None) -> LandmarkFeatures:
+    """Public: on as many made-up points as see 95 % of each other's squared norm, but at most 1000."""
+    if estimator.public_points != FROM_SCHEMA:
+        raise InvalidParameter(
+            f"public_points must be points, or the word 'schema', not {shown(estimator.public_points)}"
+        )
+    if base is None:
+        raise InvalidParameter(
+            "points cannot be made up for a kernel over objects: bring public_points=[...]"
+        )
+    most, seed = _NUMBERS_MADE[-1], estimator.fourier_seed
+    if isinstance(base, SchemaEncoder):
+        encoded = base.encode(uniform_table(base.schema, most, seed))
+    else:
+        encoded = base.encode(uniform_ball(base.n_features, base.clip_bound, most, seed))
+    for number in _NUMBERS_MADE:
+        landmarks = LandmarkFeatures(kernel, encoded[:number])
+        whole = landmarks.transform(landmarks.public_points)
+        if float(np.sum(landmarks.seen_by_the_others() ** 2)) >= _SEEN * float(np.sum(whole**2)):
+            break
+    return landmarks
 
 
 def _public_points(points: Any, base: RawEncoder | None, kernel: Kernel) -> Any:
@@ -157,6 +200,11 @@ class KernelChoice(KernelParameters, PrivateLinearModel):
                 "kernel='precomputed' takes kernel values as they are: leave out schema, norm_bound and column_bounds"
             )
         return super().prepare(X, y, private)
+
+    def chosen_gamma(self, rows: RawEncoder | None) -> float:
+        if not isinstance(self.gamma, str) or self.gamma != "auto":
+            return super().chosen_gamma(rows)
+        return public_gamma(rows) if isinstance(self.kernel, str) and self.kernel == "rbf" else 1.0
 
     @property
     def _is_precomputed(self) -> bool:

@@ -179,16 +179,24 @@ class KernelParameters:
     """The parameters that name a kernel, as `kernel_from_name` takes them."""
 
     kernel: str | Kernel | Callable[..., Any]
-    gamma: float
+    gamma: str | float
     degree: int
     coef0: float
     kernel_bound: float | None
 
-    def chosen_kernel(self) -> Kernel:
-        """Public: the kernel asked for."""
+    def chosen_kernel(self, rows: SchemaEncoder | ArrayEncoder | None = None) -> Kernel:
+        """Public: the kernel asked for, on rows that are encoded so."""
         return kernel_from_name(
-            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, bound=self.kernel_bound
+            self.kernel,
+            gamma=self.chosen_gamma(rows),
+            degree=self.degree,
+            coef0=self.coef0,
+            bound=self.kernel_bound,
         )
+
+    def chosen_gamma(self, rows: SchemaEncoder | ArrayEncoder | None) -> float:
+        """Public: a number; what is none is refused by the kernel."""
+        return cast(float, self.gamma)
 
 
 def check_array_shape(X: Any, *, may_be_empty: bool = False) -> int:

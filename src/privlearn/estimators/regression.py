@@ -70,7 +70,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
         self,
         *,
         kernel: str | Kernel | Callable[..., Any] = "linear",
-        gamma: float = 1.0,
+        gamma: str | float = "auto",
         degree: int = 3,
         coef0: float = 1.0,
         kernel_bound: float | None = None,

@@ -31,16 +31,21 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"``, ``"cauchy"``, ``"precomputed"``, or a function
         ``k(X, Z)`` that returns the matrix of kernel values. Without schema and norm_bound the function gets the
         objects of X as they are (texts, graphs); otherwise encoded rows of norm at most 1.
-    gamma, degree, coef0
-        As in scikit-learn, but always numbers: ``gamma="scale"`` would read the data's variance.
+    gamma : float or "auto", default="auto"
+        As in scikit-learn. ``"auto"`` reads no row, as ``"scale"`` would: 1, but for the RBF kernel 0.5 under a schema
+        or ``column_bounds``, and 1 + 24 / columns under a ``norm_bound``.
+    degree, coef0
+        As in scikit-learn.
     kernel_bound : float, optional
         Public bound of k(x, x), for functions and precomputed kernels.
-    public_points : table, array or sequence, optional
+    public_points : table, array, sequence or "schema", optional
         Points that are public, unlabelled, and like those that will be asked about. They become part of the release.
+        ``"schema"``: none are at hand, and 125 to 1000 are made up, uniformly within the schema's ranges and lists
+        (``column_bounds``, or the ball of ``norm_bound``).
     fourier_pairs : int, default=500
         Number of random frequencies; Gaussian noise in a prediction does not grow with it.
     fourier_seed : int, default=0
-        Public seed of the frequencies, recorded in the release.
+        Public seed of the frequencies, or of points that are made up, recorded in the release.
     mechanism : {"auto", "objective", "output", "function_release", "tddl", "tdil"}, default="auto"
         ``"function_release"`` (with public points) adds the Gaussian process of Hall, Rinaldo and Wasserman to the
         learnt function; on landmark features it is output perturbation with Gaussian noise, and is certified as such.
@@ -69,7 +74,7 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         self,
         *,
         kernel: str | Kernel | Callable[..., Any] = "linear",
-        gamma: float = 1.0,
+        gamma: str | float = "auto",
         degree: int = 3,
         coef0: float = 1.0,
         kernel_bound: float | None = None,

@@ -5,6 +5,7 @@ from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import Kernel
 from privlearn.features.kernels import KERNELS, kernel_from_dict, kernel_from_name
 from privlearn.features.landmarks import LandmarkFeatures
+from privlearn.features.unit_landmarks import UnitLandmarkFeatures
 
 __all__ = [
     "KERNELS",
@@ -12,6 +13,7 @@ __all__ = [
     "FourierFeatures",
     "Kernel",
     "LandmarkFeatures",
+    "UnitLandmarkFeatures",
     "kernel_from_dict",
     "kernel_from_name",
 ]

@@ -64,9 +64,27 @@ class LandmarkFeatures(FeatureMap):
         """
         return np.asarray(np.asarray(coefficients, dtype=np.float64) @ self._whitening.T)
 
+    def of_kernel_values(self, values: Array) -> Array:
+        """psi(x) of the rows k_Z(x), as it comes out: rounding may leave it a little longer than 1."""
+        return np.asarray(values @ self._whitening)
+
+    def seen_by_the_others(self) -> Array:
+        """psi of each public point as if that point were not among them, one row per point.
+
+        Within the span of all of them z_j has psi = K^(1/2) e_j / sqrt(bound), of norm 1 for most kernels, whatever a
+        new point would have. What the others do not see of it is the multiple of K^(-1/2) e_j that is orthogonal to
+        them, (K^-1)_jj to divide by. A ridge at the cut stands for K^-1 where points repeat.
+        """
+        gram = self.kernel(self.public_points, self.public_points)
+        gram = gram / 2.0 + gram.T / 2.0
+        eigenvalues, eigenvectors = eigh(gram)
+        inverse = 1.0 / (np.maximum(eigenvalues, 0.0) + RANK_CUT * eigenvalues[-1])
+        own = (eigenvectors * inverse) @ eigenvectors.T
+        return self.of_kernel_values(gram - (own / np.diagonal(own)[:, np.newaxis]) @ gram)
+
     def _fill(self, X: Any, out: Features) -> None:
         self.kernel.check(X)
-        features = self.kernel(X, self.public_points) @ self._whitening
+        features = self.of_kernel_values(self.kernel(X, self.public_points))
         squares = np.einsum("ij,ij->i", features, features)
         if not np.all(squares <= 1.0 + EXCESS):
             raise DataError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 import numbers
 from typing import Any
@@ -14,15 +13,8 @@ from scipy.special import ndtr
 from privlearn.arrays import Array
 from privlearn.data.encode.bounded_arrays import schema_of_bounds
 from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.schema.columns import (
-    AnyColumn,
-    CategoryColumn,
-    DateColumn,
-    NumberColumn,
-    OrdinalColumn,
-    Target,
-    TextColumn,
-)
+from privlearn.data.made_up import cells_at
+from privlearn.data.schema.columns import AnyColumn, CategoryColumn, Target, TextColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, shown
 from privlearn.features.kernel import row_count
@@ -44,6 +36,8 @@ def stand_ins(estimator: Any, columns: int | None) -> tuple[Any, Any]:
     Public points, if there are any, are the best stand-ins; they lack only what tells persons apart.
     """
     schema, points = estimator.schema, getattr(estimator, "public_points", None)
+    if isinstance(points, str):
+        points = None  # made from the schema, which fits made-up rows just as well
     if columns is not None and (schema is not None or points is not None):
         raise InvalidParameter("the schema or the public points say it all: leave out columns")
     if points is not None and (schema is None or schema.person is None):
@@ -89,7 +83,7 @@ def stand_in_table(schema: Schema, rows: int = STAND_INS, seed: int = 0) -> pa.T
     random = np.random.default_rng(seed)
     shared = random.standard_normal(rows)
     columns = {
-        name: _cells(column, _places(shared, random), random) for name, column in schema.columns.items()
+        name: _cells(name, column, _places(shared, random), random) for name, column in schema.columns.items()
     }
     if schema.person is not None:
         columns[schema.person] = np.arange(rows)
@@ -112,27 +106,16 @@ def _mixed(shared: Array, own: Array) -> Array:
     return math.sqrt(_CORRELATION) * shared + math.sqrt(1.0 - _CORRELATION) * own
 
 
-def _cells(column: AnyColumn, places: Array, random: np.random.Generator) -> Any:
-    position = 1.0 - (1.0 - places) ** (1.0 / _CROWDED)
+def _cells(name: str, column: AnyColumn, places: Array, random: np.random.Generator) -> Any:
     match column:
-        case NumberColumn():
-            width = column.upper - column.lower
-            if column.scale == "log":
-                return column.lower + np.expm1(position * math.log1p(width))
-            return column.lower + position * width
         case CategoryColumn():
             shares = np.arange(1.0, len(column.values) + 1.0) ** -_RARITY
             chosen = np.searchsorted(np.cumsum(shares[:-1]) / shares.sum(), places)
             return np.array(column.values)[chosen]
-        case OrdinalColumn():
-            chosen = np.minimum((position * len(column.values)).astype(int), len(column.values) - 1)
-            return np.array(column.values)[chosen]
-        case DateColumn():
-            days = np.rint(position * (column.upper - column.lower).days).astype(int)
-            return [column.lower + datetime.timedelta(int(count)) for count in days]
         case TextColumn():
             words = np.minimum(random.zipf(_ZIPF, (len(places), _WORDS)), _VOCABULARY)
             return [" ".join(f"word{word}" for word in text) for text in words]
+    return cells_at(name, column, 1.0 - (1.0 - places) ** (1.0 / _CROWDED))
 
 
 MOST_ROWS = 1_000_000

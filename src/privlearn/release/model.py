@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,10 @@ from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LOSSES, LossFacts
 from privlearn.errors import InvalidParameter, ReleaseError
 from privlearn.features.fourier import FourierFeatures
-from privlearn.features.kernel import CallableKernel, Kernel
+from privlearn.features.kernel import CallableKernel, Kernel, row_count
 from privlearn.features.kernels import kernel_from_dict
+from privlearn.features.landmarks import LandmarkFeatures
+from privlearn.features.unit_landmarks import UnitLandmarkFeatures
 
 Function = Any
 
@@ -49,21 +52,37 @@ class FourierEncoder:
 class KernelEncoder:
     """Kernel values against public points; what a landmark model multiplies with its coefficients.
 
-    ``base`` is ``None`` for kernels over objects of the user's own, and for precomputed kernel values.
+    ``base`` is ``None`` for kernels over objects of the user's own, and for precomputed kernel values. ``unit``: as
+    `UnitLandmarkFeatures` has them; version 0.1 knew no such rows. ``seed``: of points that were made up.
     """
 
-    def __init__(self, base: RawEncoder | None, kernel: Kernel, public_points: Any) -> None:
+    def __init__(
+        self,
+        base: RawEncoder | None,
+        kernel: Kernel,
+        public_points: Any,
+        unit: bool = False,
+        seed: int | None = None,
+    ) -> None:
         self.base = base
         self.kernel = kernel
         self.public_points = public_points
-        self.dimension = public_points.shape[0] if hasattr(public_points, "shape") else len(public_points)
+        self.unit = unit
+        self.seed = seed
+        self.points = row_count(public_points)
+        self.dimension = self.points + (2 if unit else 0)
 
     def encode(self, data: Any) -> Array:
         return self.lift(data if self.base is None else self.base.encode(data))
 
     def lift(self, rows: Any) -> Array:
         """The features of rows that ``base`` has encoded, or of objects."""
-        return self.kernel(rows, self.public_points)
+        return self._units.kernel_features(rows) if self.unit else self.kernel(rows, self.public_points)
+
+    @cached_property
+    def _units(self) -> UnitLandmarkFeatures:
+        """Made when it is needed: a release can be verified without the user's kernel."""
+        return UnitLandmarkFeatures(LandmarkFeatures(self.kernel, self.public_points))
 
 
 Lifting = FourierEncoder | KernelEncoder | CentredEncoder
@@ -97,7 +116,8 @@ def feature_names(encoder: Encoder) -> list[str]:
         case FourierEncoder():
             pairs = range(encoder.features.n_pairs)
             return [f"cos[{place}]" for place in pairs] + [f"sin[{place}]" for place in pairs]
-    return [f"point[{place}]" for place in range(encoder.dimension)]
+    names = [f"point[{place}]" for place in range(encoder.points)]
+    return [*names, "mean", "constant"] if encoder.unit else names
 
 
 def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
@@ -120,6 +140,8 @@ def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
         case KernelEncoder():
             objects = None if points_array(encoder) is not None else list(encoder.public_points)
             described = {"base": encoder_to_dict(encoder.base), "landmarks": encoder.kernel.to_dict()}
+            described |= {"unit": True} if encoder.unit else {}
+            described |= {} if encoder.seed is None else {"seed": encoder.seed}
             return described | ({} if objects is None else {"public_points": objects})
     return None
 
@@ -143,7 +165,8 @@ def encoder_from_dict(
     if "centred" in record:
         return CentredEncoder(base, _checked_mean(arrays["mean"], base), _checked_radius(record["centred"]))
     points = record.get("public_points", arrays.get("public_points"))
-    return KernelEncoder(base, _kernel(record["landmarks"], function), points)
+    kernel, unit = _kernel(record["landmarks"], function), record.get("unit", False) is True
+    return KernelEncoder(base, kernel, points, unit, record.get("seed"))
 
 
 def _beside_version_0_1(encoder: ArrayEncoder) -> dict[str, Any]:
@@ -218,11 +241,17 @@ def describe_encoding(encoder: Encoder) -> dict[str, Any]:
         described["centred"] = "rows less a released mean, divided by a released radius"
     if isinstance(encoder, KernelEncoder):
         described["landmarks"] = encoder.kernel.to_dict()
-        described["public_points"] = encoder.dimension
-        described["meant_for"] = (
-            "points like the public points: elsewhere the model falls back to a score near 0"
-        )
+        described["public_points"] = encoder.points
+        if encoder.seed is not None:
+            described["points_made"] = f"uniformly within what is declared public, seed {encoder.seed}"
+        if encoder.unit:
+            described["rows"] = "at full length around the mean of the public points, and a constant"
+        described["meant_for"] = _FAR if encoder.unit else _FAR_FROM_KERNEL
     return described
+
+
+_FAR = "points like the public points: elsewhere its answers mean little"
+_FAR_FROM_KERNEL = "points like the public points: elsewhere the model falls back to a score near 0"
 
 
 class _AbsentKernel(CallableKernel):

@@ -177,6 +177,22 @@ def test_public_points_make_a_kernel_model(served: Served, kind: str) -> None:
     assert len(model.arrays()["public_points"]) == ROWS.num_rows
 
 
+def test_public_points_can_be_made_from_the_schema(served: Served) -> None:
+    request = {
+        "dataset": "clinic",
+        "epsilon": 0.5,
+        "learner": "kernel",
+        "public_points": "schema",
+        "trial": True,
+    }
+    asked = served.alice.post("/v1/releases", json=request)
+    assert asked.status_code == 202, asked.text
+    release = served.finished(asked.json()["id"])["result"]
+    made = Release.from_bytes(served.alice.get(f"/v1/releases/{release}/file").content)
+    assert made.certificate.encoding["points_made"].endswith("seed 0")
+    assert served.alice.post("/v1/releases", json=request | {"public_points": "rows"}).status_code == 422
+
+
 def test_others_see_nothing_of_it(served: Served, session: str) -> None:
     for path in (f"/v1/sessions/{session}", f"/v1/jobs/{session}"):
         assert served.bob.get(path).status_code == 404

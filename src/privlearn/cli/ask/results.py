@@ -35,7 +35,9 @@ SessionId = Annotated[str, typer.Argument(metavar="SESSION", help="The session's
 Points = Annotated[
     Path | None,
     typer.Option(
-        help="Public points that you bring: .csv or .parquet. They are in the release.", show_default=False
+        help="Public points that you bring: .csv or .parquet. They are in the release. "
+        "The word schema: made up from it.",
+        show_default=False,
     ),
 ]
 Trial = Annotated[bool, typer.Option("--trial", help="On made-up rows, for nothing: to try the call.")]
@@ -292,9 +294,9 @@ def _read_field(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _read_points(path: Path | None) -> pa.Table | None:
-    if path is None:
-        return None
+def _read_points(path: Path | None) -> pa.Table | str | None:
+    if path is None or str(path) == "schema":
+        return None if path is None else "schema"
     from privlearn.data.sources.files import read_table
 
     return read_table(path)

@@ -23,6 +23,7 @@ from privlearn.cli.options import (
     TableFile,
     check_room,
     check_writable,
+    number_or_word,
     open_ledger,
     say_what_is_left,
 )
@@ -124,14 +125,15 @@ def train(
     model: ModelName = "logistic",
     loss: LossName = None,
     kernel: KernelName = "linear",
-    gamma: Gamma = 1.0,
+    gamma: Gamma = "auto",
     degree: Annotated[int, typer.Option(help="Of the polynomial kernel.")] = 3,
     coef0: Annotated[float, typer.Option(help="Of the polynomial kernel.")] = 1.0,
     public_points: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Unlabelled public rows like those to be predicted: landmarks for any kernel.",
+            help="Unlabelled public rows like those to be predicted: landmarks for any kernel. "
+            "The word schema: made up from it.",
             show_default=False,
         ),
     ] = None,
@@ -197,12 +199,12 @@ def train(
         "mechanism": mechanism,
         "noise": noise,
         "calibration": calibration,
-        "regularization": _regularization(regularization),
+        "regularization": number_or_word(regularization),
         "fit_intercept": intercept,
         "accept_weak_privacy": accept_weak_privacy,
         "random_state": seed,
     }
-    kernel_settings = {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
+    kernel_settings = {"kernel": kernel, "gamma": number_or_word(gamma), "degree": degree, "coef0": coef0}
     kernel_settings["public_points"] = _public_rows(public_points, description)
     with LateProgress(f"reading {table}") as progress:
         settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
@@ -235,19 +237,11 @@ def _check_target(schema: Schema, target: str | None) -> None:
 
 def _public_rows(path: Path | None, schema: Schema) -> Any:
     """The public points; they need no target and no person."""
-    if path is None:
-        return None
+    if path is None or str(path) == "schema":
+        return None if path is None else "schema"
     from privlearn.data.sources.files import read_table
 
     return read_table(path, schema.model_copy(update={"target": None, "person": None}))
-
-
-def _regularization(text: str) -> str | float:
-    """A number, or a word for the estimator to judge."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _shown(progress: LateProgress) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any, Literal
 
-import pyarrow as pa
 from fastapi import Header, Request
 from pydantic import Field, computed_field, create_model
 from starlette.concurrency import run_in_threadpool
@@ -28,7 +27,7 @@ from privlearn.service.http.media_types import (
 )
 from privlearn.service.http.problems import Malformed, UnknownKind
 from privlearn.service.job_kinds.job_kind import JOB_KINDS, AnyJobKind, job_kind
-from privlearn.service.jobs.requests import JobRequest
+from privlearn.service.jobs.requests import JobRequest, Points
 from privlearn.service.service import Service
 
 FORM = "multipart/form-data"
@@ -58,10 +57,11 @@ class JobBody(schemas.Request):
 class PointsBody(JobBody):
     """What a kind that takes points is asked with besides."""
 
-    public_points: list[dict[str, Any]] | None = Field(
+    public_points: list[dict[str, Any]] | Literal["schema"] | None = Field(
         default=None,
-        description="Your own points, for a kernel model that is good near them; they will be in the release.",
-        json_schema_extra=ROWS,
+        description="Your own points, for a kernel model that is good near them; they will be in the release. "
+        'Or "schema": they are made up from it.',
+        json_schema_extra={"anyOf": [ROWS, {"type": "string", "const": "schema"}]},
     )
 
 
@@ -155,8 +155,10 @@ def _read(content: bytes, kind: AnyJobKind | None) -> tuple[AnyJobKind, JobBody]
 
 
 def _with_objects(service: Service, caller: Caller, kind: AnyJobKind, body: JobBody) -> JobRequest:
-    points = None
-    if isinstance(body, PointsBody) and body.public_points is not None:
+    points: Points | None = None
+    if isinstance(body, PointsBody) and isinstance(body.public_points, str):
+        points = body.public_points
+    elif isinstance(body, PointsBody) and body.public_points is not None:
         schema = service.dataset(caller, body.dataset).schema
         points = rows_from_objects(body.public_points, schema, service.owner.limits.batch_rows)
     return _request(kind, body, points)
@@ -169,7 +171,7 @@ def _with_file(
     return _request(kind, body, read_rows(content, sent, schema, service.owner.limits.batch_rows))
 
 
-def _request(kind: AnyJobKind, body: JobBody, points: pa.Table | None) -> JobRequest:
+def _request(kind: AnyJobKind, body: JobBody, points: Points | None) -> JobRequest:
     return JobRequest(
         dataset=body.dataset,
         kind=kind.name,

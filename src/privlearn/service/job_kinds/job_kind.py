@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
 from privlearn.service.holder.datasets import OfferedDataSet
-from privlearn.service.jobs.requests import JobRequest, ResultInfo
+from privlearn.service.jobs.requests import JobRequest, Points, ResultInfo
 from privlearn.service.refusals import NotFound
 
 
@@ -63,8 +63,8 @@ class Asked(Generic[Fields]):
     guarantee : Guarantee
         What the job may cost.
     fields : JobFields
-    points : pyarrow.Table, optional
-        The analyst's public points, for kinds that take them.
+    points : pyarrow.Table or "schema", optional
+        The analyst's public points, for kinds that take them; the word has them made up.
     """
 
     store: str
@@ -72,7 +72,7 @@ class Asked(Generic[Fields]):
     offered: OfferedDataSet
     guarantee: Guarantee
     fields: Fields
-    points: pa.Table | None = None
+    points: Points | None = None
 
 
 @dataclass(frozen=True)

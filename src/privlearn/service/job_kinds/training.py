@@ -28,7 +28,7 @@ from privlearn.service.jobs.recipes import (
     estimator,
     kernel_learner,
 )
-from privlearn.service.jobs.requests import JobRequest, ResultInfo
+from privlearn.service.jobs.requests import JobRequest, Points, ResultInfo
 from privlearn.service.refusals import TooLarge
 
 MOST_POINTS = 2000
@@ -41,7 +41,7 @@ def estimate(
     recipe: Recipe,
     guarantee: Guarantee,
     mechanism: str = "model",
-    points: pa.Table | None = None,
+    points: Points | None = None,
 ) -> dict[str, Any]:
     """Cost, noise, verdict and what would change it, as plain JSON values.
 
@@ -52,8 +52,8 @@ def estimate(
     guarantee : Guarantee
     mechanism : {"model", "function_release", "pinp"}, default="model"
         How a session answers; a release is a model.
-    points : pyarrow.Table, optional
-        The analyst's public points.
+    points : pyarrow.Table or "schema", optional
+        The analyst's public points; the word has them made up.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def estimate(
 
 
 def planned(
-    offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str, points: pa.Table | None
+    offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str, points: Points | None
 ) -> Any:
     """The calibrated mechanism that a training runs, from public facts: what it costs is known before rows are read.
 
@@ -77,7 +77,7 @@ def planned(
 
 
 def _foretold(
-    offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str, points: pa.Table | None
+    offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str, points: Points | None
 ) -> Forecast:
     if mechanism not in SESSION_MECHANISMS:
         raise InvalidParameter(f"mechanism must be one of {', '.join(SESSION_MECHANISMS)}")
@@ -121,8 +121,8 @@ def _point(foretold: Forecast) -> dict[str, Any]:
     }
 
 
-def _check_count(points: pa.Table) -> None:
-    if points.num_rows > MOST_POINTS:
+def _check_count(points: Points) -> None:
+    if isinstance(points, pa.Table) and points.num_rows > MOST_POINTS:
         raise TooLarge(f"{points.num_rows} public points are more than the {MOST_POINTS} allowed: send fewer")
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from privlearn.data.made_up import FROM_SCHEMA
 from privlearn.guarantee import Guarantee
+
+Points: TypeAlias = pa.Table | Literal["schema"]
+"""Public points that the analyst brings, or the word that has them made up from the schema."""
 
 State = Literal["waiting", "running", "done", "failed"]
 
@@ -31,8 +35,8 @@ class JobRequest:
         Do it with rows made up from the schema; costs nothing.
     fields : mapping
         What the kind is asked with beyond that: its `JobFields` as JSON values.
-    points : pyarrow.Table, optional
-        The analyst's public points, without the target, for kinds that take them.
+    points : pyarrow.Table or "schema", optional
+        The analyst's public points, without the target, for kinds that take them; the word has them made up.
     """
 
     dataset: str
@@ -41,20 +45,24 @@ class JobRequest:
     delta: float = 0.0
     trial: bool = False
     fields: Mapping[str, JsonValue] = field(default_factory=dict)
-    points: pa.Table | None = field(default=None, repr=False)
+    points: Points | None = field(default=None, repr=False)
 
     def points_bytes(self) -> bytes | None:
-        """The points as an Arrow stream."""
+        """The points as an Arrow stream, or the word."""
         if self.points is None:
             return None
+        if isinstance(self.points, str):
+            return self.points.encode()
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, self.points.schema) as writer:
             writer.write_table(self.points)
         return bytes(sink.getvalue())
 
 
-def points_from_bytes(content: bytes | None) -> pa.Table | None:
-    return None if content is None else pa.ipc.open_stream(content).read_all()
+def points_from_bytes(content: bytes | None) -> Points | None:
+    if content is None or content == FROM_SCHEMA.encode():
+        return None if content is None else FROM_SCHEMA
+    return pa.ipc.open_stream(content).read_all()
 
 
 @dataclass(frozen=True, kw_only=True)

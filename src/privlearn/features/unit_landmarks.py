@@ -1,0 +1,87 @@
+"""Landmark features that use their norm: at full length, around a public mean (docs/theory/landmarks.md)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.arrays import Array, Features, margin
+from privlearn.data.encode.arrays import INTERCEPT
+from privlearn.data.encode.centred import norms
+from privlearn.features.feature_map import FeatureMap
+from privlearn.features.landmarks import LandmarkFeatures
+
+SHORTEST = 2.0**-10
+"""Shorter rows are not stretched to norm 1, but as if they were so long: rounding errors stay small, and 0 stays 0."""
+
+
+class UnitLandmarkFeatures(FeatureMap):
+    """(sqrt(0.95) u(u(psi(x)) - mean), sqrt(0.05)): psi of `LandmarkFeatures`, and u(v) = v / max(|v|, 2^-10).
+
+    Noise is measured against rows of norm 1. psi(x) is shorter, by what the public points do not see of x, and has a
+    part that all rows share; both take up norm of which a model learns nothing. The mean is that of the public points,
+    each as the others see it, and a constant feature takes its place. Inner products are no longer the kernel's.
+
+    Parameters
+    ----------
+    landmarks : LandmarkFeatures
+
+    Attributes
+    ----------
+    dimension : int
+        One more than of the landmark features.
+    mean : array
+        Public.
+
+    Examples
+    --------
+    >>> from privlearn.features import kernel_from_name
+    >>> points = [[0.6, 0.8], [1.0, 0.0], [0.0, 0.9]]
+    >>> features = UnitLandmarkFeatures(LandmarkFeatures(kernel_from_name("rbf"), points))
+    >>> bool(abs(np.linalg.norm(features.transform([[0.3, -0.5]])) - 1) < 1e-9)
+    True
+    """
+
+    def __init__(self, landmarks: LandmarkFeatures) -> None:
+        self.landmarks = landmarks
+        self.kernel = landmarks.kernel
+        self.public_points = landmarks.public_points
+        self.dimension = landmarks.dimension + 1
+        self._constant = math.sqrt(INTERCEPT) * margin(self.dimension)
+        alone = landmarks.seen_by_the_others()
+        self.mean: Array = np.mean(alone * self._stretch(alone), axis=0)
+
+    def kernel_coefficients(self, coefficients: NDArray[np.float64]) -> Array:
+        """The c with ``<coefficients, features of x> = <c, kernel_features of x>``."""
+        given = np.asarray(coefficients, dtype=np.float64)
+        directions, constants = given[..., :-1], given[..., -1:]
+        of_points = self.landmarks.kernel_coefficients(directions)
+        of_mean = -(directions @ self.mean)[..., np.newaxis]
+        return np.concatenate([of_points, of_mean, constants * self._constant], axis=-1)
+
+    def kernel_features(self, X: Any) -> Array:
+        """k_Z(x) and a number for the mean, each divided by what the features of x are divided by, and 1.
+
+        A release keeps coefficients of these: they belong to the points, while eigenvectors can differ between
+        platforms. Lengths do not depend on eigenvectors.
+        """
+        values = self.kernel(X, self.public_points)
+        rows = self.landmarks.of_kernel_values(values)
+        first = self._stretch(rows)
+        second = math.sqrt(1.0 - INTERCEPT) * self._stretch(rows * first - self.mean)
+        return np.hstack([values * (first * second), second, np.ones_like(second)])
+
+    def _fill(self, X: Any, out: Features) -> None:
+        rows = self.landmarks.transform(X)
+        rows *= self._stretch(rows)
+        rows -= self.mean
+        out[:, :-1] = math.sqrt(1.0 - INTERCEPT) * self._stretch(rows) * rows
+        out[:, -1] = self._constant
+
+    def _stretch(self, rows: Any) -> Array:
+        """What each row is multiplied by; it depends on that row alone."""
+        factors: Array = margin(self.dimension) / np.maximum(norms(rows), SHORTEST)
+        return factors[:, np.newaxis]
