@@ -28,6 +28,8 @@ SURPRISE = 1e-6
 class WrittenLearner:
     """f = sum_i coefficient_i k(centre_i, .) for each row of coefficients, with any public facts."""
 
+    takes_objects = keeps_objects = False
+
     def __init__(
         self,
         centres: Array,

@@ -16,6 +16,7 @@ from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.bounded_arrays import bounded_array
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.table import safely
 from privlearn.erm.kernel.dual import minimise_kernel
 from privlearn.erm.kernel.problem import KernelProblem
 from privlearn.erm.losses import Loss, choose_loss
@@ -25,6 +26,8 @@ from privlearn.estimators.inputs import ClassLearner, NumberLearner, first_rows_
 from privlearn.estimators.learner import KernelParameters, check_array_shape
 from privlearn.estimators.session_task import session_facts, session_gap, session_task
 from privlearn.features.kernel import Kernel, as_matrix
+from privlearn.features.kernels import VectorKernel
+from privlearn.features.objects import canonical, listed_objects, object_to_bytes
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import KernelTask, kernel_rounding, refuse_private_count
 from privlearn.mechanisms.task import Task
@@ -44,11 +47,16 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"``, ``"cauchy"``, or a function of encoded rows.
+        ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"``, ``"cauchy"``, or a function of encoded rows. Without
+        ``schema``, ``norm_bound`` and ``column_bounds``, a function of two lists of objects: texts, graphs, whatever
+        `privlearn.features.objects` can write down.
     gamma, degree, coef0
         As in scikit-learn, but always numbers.
     kernel_bound : float, optional
         Public bound of k(x, x), for functions.
+    key : callable, optional
+        For objects of other types: ``key(x)`` is a form that can be written down, by which a session knows x again,
+        and which the kernel reads in its place.
     loss : str or Loss, optional
         For classes ``"huber_hinge"`` (default), ``"smoothed_hinge"``, ``"logistic"`` or ``"hinge"``; for a number
         ``"huber"`` (default) or ``"clipped_square"``, as in `PrivateRegressor`.
@@ -70,20 +78,21 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     class_weight : dict, optional
         Public weight of each class; the largest multiplies the noise.
     fit_intercept : bool, default=True
-        Whether encoded rows have a constant feature.
+        Whether encoded rows have a constant feature; objects have none, so add a constant to their kernel.
 
     Attributes
     ----------
-    encoder_ : SchemaEncoder or ArrayEncoder
+    encoder_ : SchemaEncoder, ArrayEncoder, or None for objects
     kernel_ : Kernel
     """
 
+    key: Callable[[Any], Any] | None
     guarantee: Guarantee | None
-    encoder_: Encoder
+    encoder_: Encoder | None
     kernel_: Kernel
     _declared = ("norm_bound", "column_bounds", "classes", "target_bounds")
     _rows: TrainingRows
-    _features: Array
+    _features: Array | list[Any]
     _task: Task
     _dual: Array | None
 
@@ -95,6 +104,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         degree: int = 3,
         coef0: float = 1.0,
         kernel_bound: float | None = None,
+        key: Callable[[Any], Any] | None = None,
         loss: str | Loss | None = None,
         regularization: str | float = "auto",
         guarantee: Guarantee | None = None,
@@ -113,7 +123,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
 
         Parameters
         ----------
-        X : table or array of shape (n, features)
+        X : table, array of shape (n, features), or list of objects that the kernel reads
         y : array of shape (n,), optional
             With a schema it may be left out: the schema's target column is taken.
         """
@@ -135,10 +145,14 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         if isinstance(self.guarantee, Guarantee):
             refuse_private_count(self.guarantee.relation)
         self.chosen_loss()  # refuse what cannot be before reading what may be long
+        if self.takes_objects:
+            X = self._objects(X)
+        elif self.key is not None:
+            raise InvalidParameter("key= is for objects that a kernel of your own reads: leave it out")
         rows = self.read_rows(*first_rows_of_persons(self.schema, X, y, LARGEST), private=True)
         _check_count(rows.total)
-        self.kernel_, self.encoder_ = kernel, cast(Encoder, rows.encoder)
-        self._rows, self._features = rows, as_matrix(rows.features)
+        self.kernel_, self.encoder_, self._rows = kernel, rows.encoder, rows
+        self._features = X if self.takes_objects else as_matrix(rows.features)
         self._task = session_task(self, rows, self.guarantee, kernel)
         self._dual = None
         return self
@@ -156,22 +170,44 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         """Public: number of records, regularization, loss and the solver's certified distance."""
         check_is_fitted(self, "kernel_")
         task = dataclasses.replace(self._task, neighbours=neighbours)
-        return session_facts(task, self.kernel_, self._features.shape[1])
+        return session_facts(task, self.kernel_, self._rows.dimension)
 
     def describe(self) -> dict[str, Any]:
         """Public: encoding, kernel, and labels or bounds of what is predicted."""
-        encoding = describe_encoding(self.encoder_) | {"fit_intercept": self.fit_intercept}
+        if self.encoder_ is None:
+            encoding: dict[str, Any] = {"objects": "as the kernel reads them"}
+        else:
+            encoding = describe_encoding(self.encoder_) | {"fit_intercept": self.fit_intercept}
         return {"encoding": encoding, "kernel": self.kernel_.to_dict()} | self._rows.goal.describe()
 
-    def encode(self, data: Any) -> Array:
-        """Public: points as rows of norm at most 1; refuses points beyond the kernel's bound."""
-        if self.schema is None:
-            check_array_shape(data)
-        if isinstance(self.encoder_, SchemaEncoder) and self.column_bounds is not None:
-            data = bounded_array(data, self.encoder_.schema)
-        points = as_matrix(self.encoder_.encode(data))
+    @property
+    def takes_objects(self) -> bool:
+        """Public: whether records and points are objects that only the kernel can read."""
+        described = (self.schema, self.norm_bound, self.column_bounds)
+        kernel = self.chosen_kernel()
+        return all(fact is None for fact in described) and not isinstance(kernel, VectorKernel)
+
+    _takes_objects = keeps_objects = takes_objects
+
+    def encode(self, data: Any) -> Any:
+        """Public: points as rows of norm at most 1, or a list of objects; refuses those beyond the kernel's bound."""
+        points = self._objects(data) if self.encoder_ is None else self._encoded(self.encoder_, data)
         self.kernel_.check(points)
         return points
+
+    def _objects(self, data: Any) -> list[Any]:
+        """Each as its canonical bytes give it back."""
+        objects, key = listed_objects(data), self.key
+        if key is not None:
+            objects = safely(lambda: [key(each) for each in objects], "key= failed: try it on made-up points")
+        return [canonical(each) for each in objects]
+
+    def _encoded(self, encoder: Encoder, data: Any) -> Array:
+        if self.schema is None:
+            check_array_shape(data)
+        if isinstance(encoder, SchemaEncoder) and self.column_bounds is not None:
+            data = bounded_array(data, encoder.schema)
+        return as_matrix(encoder.encode(data))
 
     def similarity(self, points: Any, others: Any) -> Array:
         """Public: the kernel divided by its bound."""
@@ -181,7 +217,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         """Public: the labels or numbers that scores stand for."""
         return self._rows.goal.predicted(scores)
 
-    def values(self, points: Array) -> Array:
+    def values(self, points: Any) -> Array:
         """PRIVATE: the functions at encoded points; one row per point, one column per function."""
         check_is_fitted(self, "kernel_")
         return np.asarray(self.similarity(points, self._features) @ self._function().T)
@@ -204,12 +240,13 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         self._dual = coefficients.reshape(shape)
 
     def training_digest(self) -> str:
-        """PRIVATE: a digest of the encoded rows, their labels or numbers and weights."""
+        """PRIVATE: a digest of the encoded rows or the objects, their labels or numbers and weights."""
         weights = self._rows.weights
         digest = sha256(self._rows.goal.answers.tobytes())
         digest.update(b"" if weights is None else weights.tobytes())
         for part in blocks(len(self._features)):
-            digest.update(self._features[part].tobytes())
+            some = self._features[part]
+            digest.update(object_to_bytes(some) if isinstance(some, list) else some.tobytes())
         return digest.hexdigest()
 
     def __getstate__(self) -> NoReturn:
@@ -249,7 +286,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     def _minimisers(self) -> Array:
         """The dual coefficients, within the public bounds that the session's noise is calibrated by."""
         facts, features, goal = self.facts("replace_one"), self._features, self._rows.goal
-        gap = session_gap(facts.task, self.kernel_, features.shape[1])
+        gap = session_gap(facts.task, self.kernel_, self._rows.dimension)
         self.kernel_.check(features)
         gram = self.similarity(features, features)
         gram = (gram + gram.T) / 2.0
@@ -262,7 +299,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
                 facts.task.total,
                 row_weights=self._rows.weights,
                 offsets=goal.offsets,
-                gram_error=kernel_rounding(self.kernel_, features.shape[1]),
+                gram_error=kernel_rounding(self.kernel_, self._rows.dimension),
             )
             for signs in goal.signs
         )
