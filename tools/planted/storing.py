@@ -33,7 +33,7 @@ MUTANTS = [
     Mutant("session: a turn without the lock", "sessions/shared.py", 'f"session {session}"', 'f"session {os.getpid()}"', TURNS),
     Mutant("session: goes on where answers were forgotten", "sessions/shared.py", "if self._given < known:", "if False:", TURNS),
     Mutant("session: a forked child answers", "sessions/shared.py", "if os.getpid() != self._process:", "if False:", TURNS),
-    Mutant("session: another session's state goes on", "sessions/shared.py", "!= (self._written,)", "is None", STATES),
+    Mutant("session: another session's state goes on", "sessions/shared.py", "found is None or found.header != self._written", "found is None", STATES),
     Mutant("session: other records accepted", "sessions/opening.py", 'if learner.training_digest() != header["training"]:', "if False:", STATES),
     Mutant("composition off by one, ledger", "ledger/composition.py", "amounts = [*counted, requested]", "amounts = [*counted[1:], requested]", LEDGERS),
     Mutant("budget of each user alone", "ledger/ledger.py", "    if not total.admits(read_counted(connection, dataset), requested):", "    counted = read_counted(connection, dataset) if hasattr(ledger, '_seen') else []\n    object.__setattr__(ledger, '_seen', True)\n    if not total.admits(counted, requested):", DEFECTS),
