@@ -18,7 +18,7 @@ from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.table import safely
 from privlearn.erm.kernel.dual import minimise_kernel
-from privlearn.erm.kernel.problem import KernelProblem
+from privlearn.erm.kernel.problem import KernelProblem, make_symmetric
 from privlearn.erm.losses import Loss, choose_loss
 from privlearn.errors import InvalidParameter, SessionError, SolverError
 from privlearn.estimators.goal import TrainingRows
@@ -211,7 +211,8 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
 
     def similarity(self, points: Any, others: Any) -> Array:
         """Public: the kernel divided by its bound."""
-        return self.kernel_(points, others) / self.kernel_.bound
+        values, bound = self.kernel_(points, others), self.kernel_.bound
+        return values if bound == 1.0 else values / bound
 
     def predicted(self, scores: Array) -> NDArray[Any]:
         """Public: the labels or numbers that scores stand for."""
@@ -289,7 +290,9 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         gap = session_gap(facts.task, self.kernel_, self._rows.dimension)
         self.kernel_.check(features)
         gram = self.similarity(features, features)
-        gram = (gram + gram.T) / 2.0
+        if not isinstance(self.kernel_, VectorKernel):
+            gram = gram.copy()  # a function of the user's may want to keep what it returned
+        make_symmetric(gram)
         problems = (
             KernelProblem(
                 gram,
