@@ -251,7 +251,8 @@ def _as_rows(z: Any) -> tuple[Any, bool]:
     points = safely(
         lambda: np.asarray(z), "the points have different lengths: give one number for each feature"
     )
-    return (points[np.newaxis], True) if points.ndim == 1 else (points, False)
+    one = points.ndim == 1 and points.dtype.kind not in "SU"  # texts are no row, and the learner says so
+    return (points[np.newaxis], True) if one else (points, False)
 
 
 def _as_objects(z: Any) -> tuple[Any, bool]:
