@@ -58,13 +58,13 @@ class WrittenLearner:
             raise DataError("too long")
         return points
 
-    def similarity(self, points: Array, others: Array) -> Array:
+    def similarity(self, points: Any, others: Any) -> Array:
         return self.kernel(points, others) / self.kernel.bound
 
     def predicted(self, scores: Array) -> NDArray[Any]:
         return np.where(scores[:, 0] > 0, "yes", "no")
 
-    def values(self, points: Array) -> Array:
+    def values(self, points: Any) -> Array:
         return np.asarray(self.similarity(points, self.centres) @ self.coefficients.T)
 
     def solve(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -12,11 +11,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from privlearn.arrays import Array
-from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.bounded_arrays import bounded_array
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema
-from privlearn.data.sources.table import safely
 from privlearn.erm.kernel.dual import minimise_kernel
 from privlearn.erm.kernel.problem import KernelProblem, make_symmetric
 from privlearn.erm.losses import Loss, choose_loss
@@ -24,10 +21,11 @@ from privlearn.errors import InvalidParameter, SessionError, SolverError
 from privlearn.estimators.goal import TrainingRows
 from privlearn.estimators.inputs import ClassLearner, NumberLearner, first_rows_of_persons
 from privlearn.estimators.learner import KernelParameters, check_array_shape
-from privlearn.estimators.session_task import session_facts, session_gap, session_task
+from privlearn.estimators.memory_oracle import MemoryOracle
+from privlearn.estimators.session_points import SessionLandmarks, digest_of, read_objects
+from privlearn.estimators.session_task import session_facts, session_gap, session_task, span_facts, span_task
 from privlearn.features.kernel import Kernel, as_matrix
-from privlearn.features.kernels import VectorKernel
-from privlearn.features.objects import canonical, listed_objects, object_to_bytes
+from privlearn.features.kernels import LinearKernel, VectorKernel
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import KernelTask, kernel_rounding, refuse_private_count
 from privlearn.mechanisms.task import Task
@@ -35,7 +33,7 @@ from privlearn.release.model import Encoder, describe_encoding
 
 LARGEST = 2**15
 """Most rows an exact kernel machine takes: it holds their square in memory. Of N persons it takes the first LARGEST / N
-rows of each, since how many they have together is private."""
+rows of each, since how many they have together is private. On landmarks there is no such limit."""
 
 
 class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
@@ -57,6 +55,10 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     key : callable, optional
         For objects of other types: ``key(x)`` is a form that can be written down, by which a session knows x again,
         and which the kernel reads in its place.
+    public_points : table, array, or list of objects, optional
+        Landmarks, for more than 32,768 records: functions then lie in the span of these points, and the kernel is
+        replaced by its projection on it, which costs accuracy and no privacy. No private record may be among them, nor
+        anything computed from private records; they should look like the points that will be asked.
     loss : str or Loss, optional
         For classes ``"huber_hinge"`` (default), ``"smoothed_hinge"``, ``"logistic"`` or ``"hinge"``; for a number
         ``"huber"`` (default) or ``"clipped_square"``, as in `PrivateRegressor`.
@@ -84,8 +86,10 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     ----------
     encoder_ : SchemaEncoder, ArrayEncoder, or None for objects
     kernel_ : Kernel
+        Of the encoded points; linear on landmarks.
     """
 
+    public_points: Any
     key: Callable[[Any], Any] | None
     guarantee: Guarantee | None
     encoder_: Encoder | None
@@ -93,6 +97,8 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     _declared = ("norm_bound", "column_bounds", "classes", "target_bounds")
     _rows: TrainingRows
     _features: Array | list[Any]
+    _centres: Array | list[Any]
+    _landmarks: SessionLandmarks | None
     _task: Task
     _dual: Array | None
 
@@ -105,6 +111,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         coef0: float = 1.0,
         kernel_bound: float | None = None,
         key: Callable[[Any], Any] | None = None,
+        public_points: Any = None,
         loss: str | Loss | None = None,
         regularization: str | float = "auto",
         guarantee: Guarantee | None = None,
@@ -146,16 +153,28 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
             refuse_private_count(self.guarantee.relation)
         self.chosen_loss()  # refuse what cannot be before reading what may be long
         if self.takes_objects:
-            X = self._objects(X)
+            X = read_objects(X, self.key)
         elif self.key is not None:
             raise InvalidParameter("key= is for objects that a kernel of your own reads: leave it out")
+        rows = self._read_all(X, y) if self.public_points is not None else self._read_few(X, y)
+        self.kernel_ = kernel if self._landmarks is None else LinearKernel()
+        self._rows, self._dual = rows, None
+        self._features = rows.features if isinstance(rows.features, list) else as_matrix(rows.features)
+        self._centres = self._features if self._landmarks is None else np.eye(self._landmarks.dimension)
+        self._task = session_task(self, rows, self.guarantee, self.kernel_)
+        return self
+
+    def _read_few(self, X: Any, y: Any) -> TrainingRows:
         rows = self.read_rows(*first_rows_of_persons(self.schema, X, y, LARGEST), private=True)
         _check_count(rows.total)
-        self.kernel_, self.encoder_, self._rows = kernel, rows.encoder, rows
-        self._features = X if self.takes_objects else as_matrix(rows.features)
-        self._task = session_task(self, rows, self.guarantee, kernel)
-        self._dual = None
-        return self
+        self.encoder_, self._landmarks = rows.encoder, None
+        return rows
+
+    def _read_all(self, X: Any, y: Any) -> TrainingRows:
+        rows = self.read_rows(X, y, private=True)
+        self.encoder_ = rows.encoder
+        self._landmarks = SessionLandmarks(self.chosen_kernel(), self._base_points(self.public_points))
+        return dataclasses.replace(rows, features=self._landmarks.of_records(rows.features))
 
     def chosen_loss(self) -> Loss:
         sees, default = ("residual", "huber") if self._predicts_numbers else ("margin", "huber_hinge")
@@ -170,6 +189,8 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         """Public: number of records, regularization, loss and the solver's certified distance."""
         check_is_fitted(self, "kernel_")
         task = dataclasses.replace(self._task, neighbours=neighbours)
+        if self._landmarks is not None:
+            return span_facts(task, self._landmarks.dimension)
         return session_facts(task, self.kernel_, self._rows.dimension)
 
     def describe(self) -> dict[str, Any]:
@@ -178,6 +199,8 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
             encoding: dict[str, Any] = {"objects": "as the kernel reads them"}
         else:
             encoding = describe_encoding(self.encoder_) | {"fit_intercept": self.fit_intercept}
+        if self._landmarks is not None:
+            encoding |= self._landmarks.describe()
         return {"encoding": encoding, "kernel": self.kernel_.to_dict()} | self._rows.goal.describe()
 
     @property
@@ -187,22 +210,26 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         kernel = self.chosen_kernel()
         return all(fact is None for fact in described) and not isinstance(kernel, VectorKernel)
 
-    _takes_objects = keeps_objects = takes_objects
+    _takes_objects = takes_objects
+
+    @property
+    def keeps_objects(self) -> bool:
+        """Public: whether encoded points are objects; on landmarks they are features."""
+        return isinstance(self._centres, list)
 
     def encode(self, data: Any) -> Any:
         """Public: points as rows of norm at most 1, or a list of objects; refuses those beyond the kernel's bound."""
-        points = self._objects(data) if self.encoder_ is None else self._encoded(self.encoder_, data)
+        points = self._base_points(data)
+        if self._landmarks is not None:
+            return self._landmarks.of_points(points)
         self.kernel_.check(points)
         return points
 
-    def _objects(self, data: Any) -> list[Any]:
-        """Each as its canonical bytes give it back."""
-        objects, key = listed_objects(data), self.key
-        if key is not None:
-            objects = safely(lambda: [key(each) for each in objects], "key= failed: try it on made-up points")
-        return [canonical(each) for each in objects]
-
-    def _encoded(self, encoder: Encoder, data: Any) -> Array:
+    def _base_points(self, data: Any) -> Any:
+        """Before landmarks."""
+        encoder = self.encoder_
+        if encoder is None:
+            return read_objects(data, self.key)
         if self.schema is None:
             check_array_shape(data)
         if isinstance(encoder, SchemaEncoder) and self.column_bounds is not None:
@@ -221,7 +248,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     def values(self, points: Any) -> Array:
         """PRIVATE: the functions at encoded points; one row per point, one column per function."""
         check_is_fitted(self, "kernel_")
-        return np.asarray(self.similarity(points, self._features) @ self._function().T)
+        return np.asarray(self.similarity(points, self._centres) @ self._function().T)
 
     def solve(self) -> None:
         """PRIVATE: find the functions of the records that were read, unless they are known."""
@@ -235,20 +262,14 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     def restore_function(self, content: bytes) -> None:
         """Take the coefficients of an earlier fit on the same rows."""
         coefficients = np.frombuffer(content, dtype="<f8").astype(np.float64)
-        shape = (self._task.problems, len(self._features))
+        shape = (self._task.problems, len(self._centres))
         if coefficients.size != shape[0] * shape[1]:
             raise SessionError("these coefficients belong to other rows: fit the learner on the session's")
         self._dual = coefficients.reshape(shape)
 
     def training_digest(self) -> str:
         """PRIVATE: a digest of the encoded rows or the objects, their labels or numbers and weights."""
-        weights = self._rows.weights
-        digest = sha256(self._rows.goal.answers.tobytes())
-        digest.update(b"" if weights is None else weights.tobytes())
-        for part in blocks(len(self._features)):
-            some = self._features[part]
-            digest.update(object_to_bytes(some) if isinstance(some, list) else some.tobytes())
-        return digest.hexdigest()
+        return digest_of(self._features, self._rows.goal.answers, self._rows.weights)
 
     def __getstate__(self) -> NoReturn:
         raise SessionError(
@@ -285,7 +306,10 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         return self._dual
 
     def _minimisers(self) -> Array:
-        """The dual coefficients, within the public bounds that the session's noise is calibrated by."""
+        """The coefficients at the centres, within the public bounds that the session's noise is calibrated by."""
+        if self._landmarks is not None:
+            task = span_task(self._task, self._landmarks.dimension)
+            return MemoryOracle(self._rows, task).minimise(None, task.regularization)
         facts, features, goal = self.facts("replace_one"), self._features, self._rows.goal
         gap = session_gap(facts.task, self.kernel_, self._rows.dimension)
         self.kernel_.check(features)
@@ -315,6 +339,6 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
 def _check_count(rows: int) -> None:
     if rows > LARGEST:
         raise InvalidParameter(
-            f"an exact kernel machine takes at most {LARGEST} records: fit on fewer, or release a model with "
-            "PrivateSVC(kernel=..., public_points=...) or PrivateRegressor"
+            f"an exact kernel machine takes at most {LARGEST} records: pass public_points=..., in whose span the "
+            "functions then lie, or fit on fewer"
         )
