@@ -65,6 +65,7 @@ def test_one_record_moves_every_answer_by_no_more_than_the_sensitivity(loss: str
         moved = np.max(np.abs(one.decision_function(probes) - two.decision_function(probes)))
         allowed = one.facts("replace_one").sensitivity
         assert moved <= allowed
+        assert one.facts(neighbours).solver_distance > 0.0
         assert one.facts(neighbours).solver_distance == one.facts("replace_one").solver_distance
 
 
