@@ -5,8 +5,8 @@
 
 Answers: each point is asked once the answer before has arrived, by one process; on rows of an array and of a schema
 with the RBF kernel, and on short texts with a kernel written in Python, which is asked about all records and all texts
-before. "processor" is their processor time. "commits" are as many bare commits of the same size, with the same settings,
-on the same disk: what durability costs, whatever the library does.
+before. "processor" is their processor time. "commits" are as many bare commits of the same size, with the same
+settings, on the same disk: what durability costs, whatever the library does.
 
 Fits: `KernelLearner.fit` from the table against scikit-learn's SVC on the encoded rows, with its own tolerance (1e-3),
 the same kernel and C = 1 / (n Lambda); processor time, the least of three runs. Ours proves its distance from
