@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numbers
 import secrets
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -49,12 +50,10 @@ class SecureRandomness:
     secure = True
 
     def discrete_gaussian(self, scale: float, size: int) -> Integers:
-        space = vector_domain(atom_domain(T="i64")), l2_distance(T=float)
-        return _draw(make_gaussian(*space, scale=scale), size)
+        return _draw(_gaussian(scale), size)
 
     def discrete_laplace(self, scale: float, size: int) -> Integers:
-        space = vector_domain(atom_domain(T="i64")), l1_distance(T=float)
-        return _draw(make_laplace(*space, scale=scale), size)
+        return _draw(_laplace(scale), size)
 
     def bits(self, count: int) -> int:
         return secrets.randbits(count)
@@ -94,6 +93,17 @@ def randomness_from(random_state: int | np.random.Generator | np.random.RandomSt
     raise InvalidParameter(
         "random_state must be None (secure, private) or, for tests, a non-negative integer or a numpy generator"
     )
+
+
+# Kept, because a session draws at the same few scales for each point, and making one takes as long as drawing.
+@lru_cache(maxsize=16)
+def _gaussian(scale: float) -> Measurement:
+    return make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T=float), scale=scale)
+
+
+@lru_cache(maxsize=16)
+def _laplace(scale: float) -> Measurement:
+    return make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T=float), scale=scale)
 
 
 def _draw(measurement: Measurement, size: int) -> Integers:

@@ -14,6 +14,7 @@ from privlearn.arrays import Array
 from privlearn.erm import HuberHinge
 from privlearn.errors import DataError
 from privlearn.features import Kernel, kernel_from_name
+from privlearn.features.objects import canonical, object_to_bytes
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import FunctionRelease
 from privlearn.mechanisms.session.task import KernelTask
@@ -27,6 +28,8 @@ SURPRISE = 1e-6
 
 class WrittenLearner:
     """f = sum_i coefficient_i k(centre_i, .) for each row of coefficients, with any public facts."""
+
+    takes_objects = keeps_objects = False
 
     def __init__(
         self,
@@ -55,13 +58,13 @@ class WrittenLearner:
             raise DataError("too long")
         return points
 
-    def similarity(self, points: Array, others: Array) -> Array:
+    def similarity(self, points: Any, others: Any) -> Array:
         return self.kernel(points, others) / self.kernel.bound
 
     def predicted(self, scores: Array) -> NDArray[Any]:
         return np.where(scores[:, 0] > 0, "yes", "no")
 
-    def values(self, points: Array) -> Array:
+    def values(self, points: Any) -> Array:
         return np.asarray(self.similarity(points, self.centres) @ self.coefficients.T)
 
     def solve(self) -> None:
@@ -75,6 +78,41 @@ class WrittenLearner:
 
     def restore_function(self, content: bytes) -> None:
         self.coefficients = np.frombuffer(content).reshape(self.coefficients.shape)
+
+
+def letter_kernel(X: list[str], Z: list[str]) -> Array:
+    """Texts by their shares of letters; a kernel of a user's own, bound 1."""
+
+    def shares(texts: list[str]) -> Array:
+        counts = np.array([[text.count(letter) for letter in "abcdefgh"] for text in texts], dtype=float)
+        return np.asarray(counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1.0))
+
+    return np.asarray(shares(X) @ shares(Z).T)
+
+
+class WrittenTexts(WrittenLearner):
+    """The same over texts."""
+
+    takes_objects = keeps_objects = True
+
+    def encode(self, data: Any) -> Any:
+        return [canonical(text) for text in data]
+
+    def training_digest(self) -> str:
+        return sha256(object_to_bytes(list(self.centres))).hexdigest()
+
+
+def written_texts(functions: int = 1, **settings: Any) -> WrittenTexts:
+    kernel = Kernel.from_callable(letter_kernel, bound=1.0)
+    coefficients = np.array([np.roll([3.0, -4.0, 2.0], turn) for turn in range(functions)])
+    return WrittenTexts(["aab", "bcc", "cdd"], coefficients, kernel=kernel, **settings)  # type: ignore[arg-type]
+
+
+def random_texts(count: int, seed: int) -> list[str]:
+    """Different ones."""
+    rng = np.random.default_rng(seed)
+    texts = ("".join(rng.choice(list("abcdefgh"), 12)) for _ in range(2 * count))
+    return list(dict.fromkeys(texts))[:count]
 
 
 def points_in_ball(count: int, dimension: int, seed: int) -> Array:

@@ -225,8 +225,8 @@ class TrainingRows:
 
     @property
     def dimension(self) -> int:
-        """Public: number of features."""
-        return int(self.features.shape[1])
+        """Public: number of features; of objects, which have none, 1."""
+        return 1 if isinstance(self.features, list) else int(self.features.shape[1])
 
     @property
     def weights(self) -> Array | None:

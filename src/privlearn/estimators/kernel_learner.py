@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -12,20 +11,22 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from privlearn.arrays import Array
-from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.bounded_arrays import bounded_array
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import in_memory
 from privlearn.erm.kernel.dual import minimise_kernel
-from privlearn.erm.kernel.problem import KernelProblem
+from privlearn.erm.kernel.problem import KernelProblem, make_symmetric
 from privlearn.erm.losses import Loss, choose_loss
 from privlearn.errors import InvalidParameter, SessionError, SolverError
 from privlearn.estimators.goal import TrainingRows
 from privlearn.estimators.inputs import ClassLearner, NumberLearner, first_rows_of_persons
 from privlearn.estimators.learner import KernelParameters, check_array_shape
-from privlearn.estimators.session_task import session_facts, session_gap, session_task
+from privlearn.estimators.memory_oracle import MemoryOracle
+from privlearn.estimators.session_points import SessionLandmarks, digest_of, read_objects
+from privlearn.estimators.session_task import session_facts, session_gap, session_task, span_facts, span_task
 from privlearn.features.kernel import Kernel, as_matrix
+from privlearn.features.kernels import LinearKernel, VectorKernel
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import KernelTask, kernel_rounding, refuse_private_count
 from privlearn.mechanisms.task import Task
@@ -33,7 +34,7 @@ from privlearn.release.model import Encoder, describe_encoding
 
 LARGEST = 2**15
 """Most rows an exact kernel machine takes: it holds their square in memory. Of N persons it takes the first LARGEST / N
-rows of each, since how many they have together is private."""
+rows of each, since how many they have together is private. On landmarks there is no such limit."""
 
 
 class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
@@ -45,11 +46,20 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"``, ``"cauchy"``, or a function of encoded rows.
+        ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"``, ``"cauchy"``, or a function of encoded rows. Without
+        ``schema``, ``norm_bound`` and ``column_bounds``, a function of two lists of objects: texts, graphs, whatever
+        `privlearn.features.objects` can write down.
     gamma, degree, coef0
         As in scikit-learn, but always numbers.
     kernel_bound : float, optional
         Public bound of k(x, x), for functions.
+    key : callable, optional
+        For objects of other types: ``key(x)`` is a form that can be written down, by which a session knows x again,
+        and which the kernel reads in its place.
+    public_points : table, array, or list of objects, optional
+        Landmarks, for more than 32,768 records: functions then lie in the span of these points, and the kernel is
+        replaced by its projection on it, which costs accuracy and no privacy. No private record may be among them, nor
+        anything computed from private records; they should look like the points that will be asked.
     loss : str or Loss, optional
         For classes ``"huber_hinge"`` (default), ``"smoothed_hinge"``, ``"logistic"`` or ``"hinge"``; for a number
         ``"huber"`` (default) or ``"clipped_square"``, as in `PrivateRegressor`.
@@ -71,20 +81,25 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     class_weight : dict, optional
         Public weight of each class; the largest multiplies the noise.
     fit_intercept : bool, default=True
-        Whether encoded rows have a constant feature.
+        Whether encoded rows have a constant feature; objects have none, so add a constant to their kernel.
 
     Attributes
     ----------
-    encoder_ : SchemaEncoder or ArrayEncoder
+    encoder_ : SchemaEncoder, ArrayEncoder, or None for objects
     kernel_ : Kernel
+        Of the encoded points; linear on landmarks.
     """
 
+    public_points: Any
+    key: Callable[[Any], Any] | None
     guarantee: Guarantee | None
-    encoder_: Encoder
+    encoder_: Encoder | None
     kernel_: Kernel
     _declared = ("norm_bound", "column_bounds", "classes", "target_bounds")
     _rows: TrainingRows
-    _features: Array
+    _features: Array | list[Any]
+    _centres: Array | list[Any]
+    _landmarks: SessionLandmarks | None
     _task: Task
     _dual: Array | None
 
@@ -96,6 +111,8 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         degree: int = 3,
         coef0: float = 1.0,
         kernel_bound: float | None = None,
+        key: Callable[[Any], Any] | None = None,
+        public_points: Any = None,
         loss: str | Loss | None = None,
         regularization: str | float = "auto",
         guarantee: Guarantee | None = None,
@@ -114,7 +131,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
 
         Parameters
         ----------
-        X : table or array of shape (n, features)
+        X : table, array of shape (n, features), or list of objects that the kernel reads
         y : array of shape (n,), optional
             With a schema it may be left out: the schema's target column is taken.
         """
@@ -136,13 +153,29 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         if isinstance(self.guarantee, Guarantee):
             refuse_private_count(self.guarantee.relation)
         self.chosen_loss()  # refuse what cannot be before reading what may be long
+        if self.takes_objects:
+            X = read_objects(X, self.key)
+        elif self.key is not None:
+            raise InvalidParameter("key= is for objects that a kernel of your own reads: leave it out")
+        rows = self._read_all(X, y) if self.public_points is not None else self._read_few(X, y)
+        self.kernel_ = kernel if self._landmarks is None else LinearKernel()
+        self._rows, self._dual = rows, None
+        self._features = rows.features if isinstance(rows.features, list) else as_matrix(in_memory(rows.features))
+        self._centres = self._features if self._landmarks is None else np.eye(self._landmarks.dimension)
+        self._task = session_task(self, rows, self.guarantee, self.kernel_)
+        return self
+
+    def _read_few(self, X: Any, y: Any) -> TrainingRows:
         rows = self.read_rows(*first_rows_of_persons(self.schema, X, y, LARGEST), private=True)
         _check_count(rows.total)
-        self.kernel_, self.encoder_ = kernel, cast(Encoder, rows.encoder)
-        self._rows, self._features = rows, as_matrix(in_memory(rows.features))
-        self._task = session_task(self, rows, self.guarantee, kernel)
-        self._dual = None
-        return self
+        self.encoder_, self._landmarks = rows.encoder, None
+        return rows
+
+    def _read_all(self, X: Any, y: Any) -> TrainingRows:
+        rows = self.read_rows(X, y, private=True)
+        self.encoder_ = rows.encoder
+        self._landmarks = SessionLandmarks(self.chosen_kernel(), self._base_points(self.public_points))
+        return dataclasses.replace(rows, features=self._landmarks.of_records(in_memory(rows.features)))
 
     def chosen_loss(self) -> Loss:
         sees, default = ("residual", "huber") if self._predicts_numbers else ("margin", "huber_hinge")
@@ -157,35 +190,66 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         """Public: number of records, regularization, loss and the solver's certified distance."""
         check_is_fitted(self, "kernel_")
         task = dataclasses.replace(self._task, neighbours=neighbours)
-        return session_facts(task, self.kernel_, self._features.shape[1])
+        if self._landmarks is not None:
+            return span_facts(task, self._landmarks.dimension)
+        return session_facts(task, self.kernel_, self._rows.dimension)
 
     def describe(self) -> dict[str, Any]:
         """Public: encoding, kernel, and labels or bounds of what is predicted."""
-        encoding = describe_encoding(self.encoder_) | {"fit_intercept": self.fit_intercept}
+        if self.encoder_ is None:
+            encoding: dict[str, Any] = {"objects": "as the kernel reads them"}
+        else:
+            encoding = describe_encoding(self.encoder_) | {"fit_intercept": self.fit_intercept}
+        if self._landmarks is not None:
+            encoding |= self._landmarks.describe()
         return {"encoding": encoding, "kernel": self.kernel_.to_dict()} | self._rows.goal.describe()
 
-    def encode(self, data: Any) -> Array:
-        """Public: points as rows of norm at most 1; refuses points beyond the kernel's bound."""
-        if self.schema is None:
-            check_array_shape(data)
-        if isinstance(self.encoder_, SchemaEncoder) and self.column_bounds is not None:
-            data = bounded_array(data, self.encoder_.schema)
-        points = as_matrix(self.encoder_.encode(data))
+    @property
+    def takes_objects(self) -> bool:
+        """Public: whether records and points are objects that only the kernel can read."""
+        described = (self.schema, self.norm_bound, self.column_bounds)
+        kernel = self.chosen_kernel()
+        return all(fact is None for fact in described) and not isinstance(kernel, VectorKernel)
+
+    _takes_objects = takes_objects
+
+    @property
+    def keeps_objects(self) -> bool:
+        """Public: whether encoded points are objects; on landmarks they are features."""
+        return isinstance(self._centres, list)
+
+    def encode(self, data: Any) -> Any:
+        """Public: points as rows of norm at most 1, or a list of objects; refuses those beyond the kernel's bound."""
+        points = self._base_points(data)
+        if self._landmarks is not None:
+            return self._landmarks.of_points(points)
         self.kernel_.check(points)
         return points
 
+    def _base_points(self, data: Any) -> Any:
+        """Before landmarks."""
+        encoder = self.encoder_
+        if encoder is None:
+            return read_objects(data, self.key)
+        if self.schema is None:
+            check_array_shape(data)
+        if isinstance(encoder, SchemaEncoder) and self.column_bounds is not None:
+            data = bounded_array(data, encoder.schema)
+        return as_matrix(encoder.encode(data))
+
     def similarity(self, points: Any, others: Any) -> Array:
         """Public: the kernel divided by its bound."""
-        return self.kernel_(points, others) / self.kernel_.bound
+        values, bound = self.kernel_(points, others), self.kernel_.bound
+        return values if bound == 1.0 else values / bound
 
     def predicted(self, scores: Array) -> NDArray[Any]:
         """Public: the labels or numbers that scores stand for."""
         return self._rows.goal.predicted(scores)
 
-    def values(self, points: Array) -> Array:
+    def values(self, points: Any) -> Array:
         """PRIVATE: the functions at encoded points; one row per point, one column per function."""
         check_is_fitted(self, "kernel_")
-        return np.asarray(self.similarity(points, self._features) @ self._function().T)
+        return np.asarray(self.similarity(points, self._centres) @ self._function().T)
 
     def solve(self) -> None:
         """PRIVATE: find the functions of the records that were read, unless they are known."""
@@ -199,19 +263,14 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     def restore_function(self, content: bytes) -> None:
         """Take the coefficients of an earlier fit on the same rows."""
         coefficients = np.frombuffer(content, dtype="<f8").astype(np.float64)
-        shape = (self._task.problems, len(self._features))
+        shape = (self._task.problems, len(self._centres))
         if coefficients.size != shape[0] * shape[1]:
             raise SessionError("these coefficients belong to other rows: fit the learner on the session's")
         self._dual = coefficients.reshape(shape)
 
     def training_digest(self) -> str:
-        """PRIVATE: a digest of the encoded rows, their labels or numbers and weights."""
-        weights = self._rows.weights
-        digest = sha256(self._rows.goal.answers.tobytes())
-        digest.update(b"" if weights is None else weights.tobytes())
-        for part in blocks(len(self._features)):
-            digest.update(self._features[part].tobytes())
-        return digest.hexdigest()
+        """PRIVATE: a digest of the encoded rows or the objects, their labels or numbers and weights."""
+        return digest_of(self._features, self._rows.goal.answers, self._rows.weights)
 
     def __getstate__(self) -> NoReturn:
         raise SessionError(
@@ -248,12 +307,17 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         return self._dual
 
     def _minimisers(self) -> Array:
-        """The dual coefficients, within the public bounds that the session's noise is calibrated by."""
+        """The coefficients at the centres, within the public bounds that the session's noise is calibrated by."""
+        if self._landmarks is not None:
+            task = span_task(self._task, self._landmarks.dimension)
+            return MemoryOracle(self._rows, task).minimise(None, task.regularization)
         facts, features, goal = self.facts("replace_one"), self._features, self._rows.goal
-        gap = session_gap(facts.task, self.kernel_, features.shape[1])
+        gap = session_gap(facts.task, self.kernel_, self._rows.dimension)
         self.kernel_.check(features)
         gram = self.similarity(features, features)
-        gram = (gram + gram.T) / 2.0
+        if not isinstance(self.kernel_, VectorKernel):
+            gram = gram.copy()  # a function of the user's may want to keep what it returned
+        make_symmetric(gram)
         problems = (
             KernelProblem(
                 gram,
@@ -263,7 +327,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
                 facts.task.total,
                 row_weights=self._rows.weights,
                 offsets=goal.offsets,
-                gram_error=kernel_rounding(self.kernel_, features.shape[1]),
+                gram_error=kernel_rounding(self.kernel_, self._rows.dimension),
             )
             for signs in goal.signs
         )
@@ -276,6 +340,6 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
 def _check_count(rows: int) -> None:
     if rows > LARGEST:
         raise InvalidParameter(
-            f"an exact kernel machine takes at most {LARGEST} records: fit on fewer, or release a model with "
-            "PrivateSVC(kernel=..., public_points=...) or PrivateRegressor"
+            f"an exact kernel machine takes at most {LARGEST} records: pass public_points=..., in whose span the "
+            "functions then lie, or fit on fewer"
         )

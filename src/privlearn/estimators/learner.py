@@ -203,6 +203,11 @@ def check_array_shape(X: Any, *, may_be_empty: bool = False) -> int:
     """Number of columns of what must be a matrix, with the messages that scikit-learn's users know."""
     matrix: Any = X if sparse.issparse(X) else np.asarray(X)
     shape = matrix.shape
+    if len(shape) < 2 and matrix.dtype.kind in "OSU":
+        raise DataError(
+            "these are texts or other objects, not rows of numbers: take a kernel that reads them, kernel=k with a "
+            "public kernel_bound=..., and leave out norm_bound and column_bounds; or pass schema=... for a table"
+        )
     if len(shape) != 2:
         raise DataError(
             f"Expected 2D array, got {len(shape)}D array instead. Reshape your data either using "

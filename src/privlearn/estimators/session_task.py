@@ -38,6 +38,17 @@ def session_facts(task: Task, kernel: Kernel, dimension: int) -> KernelTask:
     return KernelTask(task, certified_kernel_distance(task.regularization, gap))
 
 
+def span_facts(task: Task, dimension: int) -> KernelTask:
+    """The same where the functions are linear in so many features."""
+    return KernelTask(task, span_task(task, dimension).solver_distance)
+
+
+def span_task(task: Task, dimension: int) -> Task:
+    """What the linear solver has to certify; one tolerance, whatever neighbours the session will promise for."""
+    asked = dataclasses.replace(task, dimension=dimension, tolerance=0.0, neighbours="replace_one")
+    return asked.certifiable()
+
+
 def session_gap(task: Task, kernel: Kernel, dimension: int) -> float:
     """What the solver has to certify on points of so many features, whatever the records are.
 

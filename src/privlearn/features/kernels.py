@@ -32,6 +32,8 @@ from privlearn.features.kernel import (
     row_squares,
 )
 
+IN_CACHE = 16  # rows of a Gram matrix that stay in the cache from one step to the next
+
 Term = Callable[[Array], Array]
 
 
@@ -208,13 +210,16 @@ class RBFKernel(ShiftInvariantKernel):
         return quantiles
 
     def _gram(self, X: Points, Z: Points) -> Array:
-        squares = inner_products(X, Z)
-        squares *= -2.0
-        squares += row_squares(X)[:, np.newaxis]
-        squares += row_squares(Z)
-        np.maximum(squares, 0.0, out=squares)  # rounding can leave a distance just below 0; NaN stays NaN
-        squares *= -self.gamma
-        return np.exp(squares, out=squares)
+        values, left, right = inner_products(X, Z), row_squares(X)[:, np.newaxis], row_squares(Z)
+        for start in range(0, len(values), IN_CACHE):
+            rows = values[start : start + IN_CACHE]
+            rows *= -2.0
+            rows += left[start : start + IN_CACHE]
+            rows += right
+            np.maximum(rows, 0.0, out=rows)  # rounding can leave a distance just below 0; NaN stays NaN
+            rows *= -self.gamma
+            np.exp(rows, out=rows)
+        return values
 
 
 @register_kernel

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, NoReturn, cast
 
 import numpy as np
 
-from privlearn.arrays import Array
 from privlearn.data.sources.table import safely
-from privlearn.errors import SessionError
+from privlearn.errors import PrivlearnError, SessionError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Budget
 from privlearn.mechanisms.session.function_release import FunctionRelease
@@ -20,14 +19,15 @@ from privlearn.mechanisms.session.task import SessionMechanism
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.certified import installed_versions
 from privlearn.release.session_certificate import SessionCertificate
-from privlearn.sessions.durable import Answer, Answers, Record, State, StateStore, numbers_to_bytes
+from privlearn.sessions.durable import Answer, Answers, Record, State, StateStore
 from privlearn.sessions.machines import FunctionSession, PinpSession, SessionLearner
 from privlearn.sessions.opening import calibrated, charge_of, check_learner, new_state, recorded_plan
+from privlearn.sessions.points import points_for
 from privlearn.sessions.shared import SharedStore
 from privlearn.sessions.state import FileStore
 
 POINTS_PER_TURN = 64
-"""So many new points are answered before others get their turn: a store gives a transaction 30 seconds."""
+"""So many new points are answered before other processes get their turn: a store gives a transaction 30 seconds."""
 
 
 class InteractivePredictor:
@@ -133,16 +133,16 @@ class InteractivePredictor:
         Parameters
         ----------
         z : array of shape (features,) or (n, features), mapping from columns to values, or table
-            As the learner's encoder takes them.
+            As the learner's encoder takes them. Where its kernel reads objects: an object, or a list of them (an object
+            that is itself a list is asked as a list of one).
         """
         return self.decide(z).predictions
 
     def decide(self, z: Any) -> Answers:
         """Scores, predictions, and where each answer comes from."""
-        data, single = _as_rows(z)
+        data, single = _as_objects(z) if self._learner.takes_objects else _as_rows(z)
         points = self._learner.encode(data)
-        with self._lock:
-            return Answers.of(self._answer(points), self._learner.predicted, single=single)
+        return Answers.of(self._answer(points), self._learner.predicted, single=single)
 
     @property
     def exhausted(self) -> bool:
@@ -174,7 +174,9 @@ class InteractivePredictor:
         self._learner = learner
         self._lock = Lock()
         self._broken = False
+        self._key = points_for(learner.keeps_objects).key
         self._known: dict[bytes, Answer] = {}
+        self._waiting: dict[bytes, Any] = {}
         source = state.header["randomness"]
         self.certificate = SessionCertificate(
             plan, source["source"], source["secure"], learner.describe(), installed_versions()
@@ -186,25 +188,43 @@ class InteractivePredictor:
             self._session = FunctionSession(cast(FunctionRelease, plan), learner, randomness)
         self._take_up(state.records())
 
-    def _answer(self, points: Array) -> list[Answer]:
+    def _answer(self, points: Sequence[Any]) -> list[Answer]:
         self._state.check_open()
+        keys = [self._key(point) for point in points]
+        asked = dict(zip(keys, points, strict=True))
+        self._waiting.update(asked)
+        try:
+            with self._lock:
+                self._answer_new(asked)
+        finally:
+            for key in asked:
+                self._waiting.pop(key, None)
+        return [self._known[key] for key in keys]
+
+    def _answer_new(self, asked: dict[bytes, Any]) -> None:
+        """One caller's points, and those of callers that wait for the lock meanwhile: they share the commit."""
+        size = min(self._session.largest_batch, POINTS_PER_TURN)
+        own = [point for key, point in asked.items() if key not in self._known]
+        for start in range(0, len(own), size):
+            some = own[start : start + size]
+            others = [point for key, point in list(self._waiting.items()) if key not in asked]
+            others = others[: size - len(some)]
+            try:
+                self._take_turn([*some, *others])
+            except PrivlearnError:
+                if not others:
+                    raise
+                self._take_turn(some)  # nobody is refused for another caller's point
+
+    def _take_turn(self, points: list[Any]) -> None:
         if self._broken:
             raise SessionError(
                 "answers could not be made durable: close the session and reopen it from its state"
             )
-        keys = [numbers_to_bytes(point) for point in points]
-        new = {key: place for place, key in enumerate(keys) if key not in self._known}
-        places = sorted(new.values())
-        size = min(self._session.largest_batch, POINTS_PER_TURN)
-        for start in range(0, len(places), size):
-            self._answer_new(points[places[start : start + size]])
-        return [self._known[key] for key in keys]
-
-    def _answer_new(self, points: Array) -> None:
         with self._state.turn() as turn:
             self._take_up(turn.missed(len(self._known)))
-            unknown = [point for point in points if numbers_to_bytes(point) not in self._known]
-            records = self._session.answer(np.array(unknown)) if unknown else []
+            unknown = [point for point in points if self._key(point) not in self._known]
+            records = self._session.answer(unknown) if unknown else []
             turn.append(records)  # if that fails, what became of it is read in the next turn
         self._take_up(records)
 
@@ -231,4 +251,11 @@ def _as_rows(z: Any) -> tuple[Any, bool]:
     points = safely(
         lambda: np.asarray(z), "the points have different lengths: give one number for each feature"
     )
-    return (points[np.newaxis], True) if points.ndim == 1 else (points, False)
+    one = points.ndim == 1 and points.dtype.kind not in "SU"  # texts are no row, and the learner says so
+    return (points[np.newaxis], True) if one else (points, False)
+
+
+def _as_objects(z: Any) -> tuple[Any, bool]:
+    """A list is many points; anything else is one object, unless it is a column of them."""
+    column = hasattr(z, "to_pylist") or (hasattr(z, "tolist") and not isinstance(z, np.ndarray | np.generic))
+    return (z, False) if isinstance(z, list) or column else ([z], True)

@@ -20,7 +20,8 @@ from privlearn.mechanisms.session.function_release import (
 from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.session.task import KernelTask
 from privlearn.randomness import Randomness
-from privlearn.sessions.durable import PointList, Record, Source, numbers_from_bytes, numbers_to_bytes
+from privlearn.sessions.durable import Record, Source, numbers_from_bytes, numbers_to_bytes
+from privlearn.sessions.points import points_for
 
 
 class SessionLearner(Protocol):
@@ -29,22 +30,30 @@ class SessionLearner(Protocol):
     The public half may be shown to anyone, the private half to the session alone.
     """
 
+    @property
+    def takes_objects(self) -> bool:
+        """Public: whether what is asked are objects that only the kernel can read, and not rows or tables."""
+
+    @property
+    def keeps_objects(self) -> bool:
+        """Public: whether encoded points still are; if not they are rows of numbers."""
+
     def facts(self, neighbours: str) -> KernelTask:
         """Public: what the mechanisms are calibrated by; a problem is a function."""
 
     def describe(self) -> dict[str, Any]:
         """Public: encoding, kernel, and labels or bounds of what is predicted, as plain JSON values."""
 
-    def encode(self, data: Any) -> Array:
-        """Public: points as rows of norm at most 1; refuses points beyond the kernel's bound."""
+    def encode(self, data: Any) -> Any:
+        """Public: points as rows of norm at most 1, or a list of objects; refuses those beyond the kernel's bound."""
 
-    def similarity(self, points: Array, others: Array) -> Array:
+    def similarity(self, points: Any, others: Any) -> Array:
         """Public: the kernel, divided by its bound."""
 
     def predicted(self, scores: Array) -> NDArray[Any]:
         """Public: the labels or numbers that scores stand for; one row per point, one column per function."""
 
-    def values(self, points: Array) -> Array:
+    def values(self, points: Any) -> Array:
         """PRIVATE: the functions at encoded points; one row per point, one column per function."""
 
     def solve(self) -> None:
@@ -70,39 +79,40 @@ class FunctionSession:
         self._mechanism = mechanism
         self._learner = learner
         self._randomness = randomness
-        self._points = PointList()
+        self._points = points_for(learner.keeps_objects)
         self._functions = mechanism.facts.task.problems
         self._paths = GaussianPaths(self._functions)
 
     def recall(self, record: Record) -> None:
         """Take up an answer that is durable."""
-        self._points.add(numbers_from_bytes(record.point))
+        self._points.add(record.point)
         if record.memory:
             draws = np.frombuffer(record.memory, dtype="<i8", count=self._functions)
             row = numbers_from_bytes(record.memory[draws.nbytes :])
             self._paths.remember(row, draws.tolist())
 
-    def answer(self, points: Array) -> list[Record]:
+    def answer(self, points: Any) -> list[Record]:
         """Answers at new points, different from each other and from all before; `recall` them once they are durable."""
         if len(self._points) + len(points) > CAPACITY:
             raise SessionError(
                 f"this session's guarantee covers {CAPACITY} different points, which are used up: points asked before "
                 "are still answered; open another session for new ones"
             )
-        values = self._learner.values(points)
-        steps = self._steps(points)
+        together = self._points.together(points)
+        values = self._learner.values(together)
+        steps = self._steps(together)
         return [self._record(*answered) for answered in zip(points, values, steps, strict=True)]
 
-    def _record(self, point: Array, values: Array, step: PathStep) -> Record:
+    def _record(self, point: Any, values: Array, step: PathStep) -> Record:
         scores = map(self._mechanism.answer, values.tolist(), step.noises)
         memory = np.array(step.draws, dtype="<i8").tobytes() + numbers_to_bytes(step.row)
-        return Record(numbers_to_bytes(point), np.array(list(scores)), "noisy", memory)
+        return Record(self._points.key(point), np.array(list(scores)), "noisy", memory)
 
-    def _steps(self, points: Array) -> list[PathStep]:
+    def _steps(self, points: Any) -> list[PathStep]:
         if not self._mechanism.guarantee.is_private:
             return [PathStep(np.empty(0), (), (0,) * self._functions)] * len(points)
-        past = self._points.rows
-        cross = self._learner.similarity(points, past) if len(past) else np.empty((len(points), 0))
+        past = self._points
+        cross = self._learner.similarity(points, past.all) if len(past) else np.empty((len(points), 0))
         return self._paths.draw(cross, self._learner.similarity(points, points), self._randomness)
 
 
@@ -125,7 +135,7 @@ class PinpSession:
         self._learner = learner
         self._randomness = randomness
         self._threshold = threshold
-        self._points = PointList()
+        self._points = points_for(learner.keeps_objects)
         self._corrections: list[float] = []
         self._asked = 0
 
@@ -141,15 +151,17 @@ class PinpSession:
         self._asked += 1
         if record.memory:
             correction, self._threshold = _UPDATE.unpack(record.memory)
-            self._points.add(numbers_from_bytes(record.point))
+            self._points.add(record.point)
             self._corrections.append(correction)
 
-    def answer(self, points: Array) -> list[Record]:
+    def answer(self, points: Any) -> list[Record]:
         """The answer at one new point; `recall` it once it is durable."""
-        return [self._decide(points)]
+        (point,) = points
+        return [self._decide(self._points.together(points), self._points.key(point))]
 
-    def _decide(self, point: Array) -> Record:
-        guess, key = self._guess(point), numbers_to_bytes(point[0])
+    def _decide(self, point: Any, key: bytes) -> Record:
+        """``point`` is one, as the kernel takes several."""
+        guess = self._guess(point)
         if self.exhausted:
             return _public(key, guess, "exhausted")
         value = float(self._learner.values(point)[0, 0])
@@ -159,10 +171,10 @@ class PinpSession:
         fresh = self._mechanism.draw_threshold(self._randomness)
         return Record(key, np.array([verdict.score]), "noisy", _UPDATE.pack(verdict.correction, fresh))
 
-    def _guess(self, point: Array) -> float:
+    def _guess(self, point: Any) -> float:
         if not self._corrections:
             return 0.0
-        return float(self._learner.similarity(point, self._points.rows)[0] @ np.array(self._corrections))
+        return float(self._learner.similarity(point, self._points.all)[0] @ np.array(self._corrections))
 
 
 def _public(key: bytes, guess: float, source: Source) -> Record:

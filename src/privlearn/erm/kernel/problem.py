@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,16 +105,28 @@ def _check_gram(gram: Any) -> None:
 
 def _asymmetry(gram: Array) -> float:
     """Tile by tile; refuses what is not finite, and more than rounding can explain."""
-    starts = range(0, len(gram), TILE)
-    tiles = [(slice(i, i + TILE), slice(j, j + TILE)) for i in starts for j in starts if i <= j]
     with np.errstate(invalid="ignore", over="ignore"):
-        differences = [np.max(np.abs(gram[one, other] - gram[other, one].T)) for one, other in tiles]
+        differences = [np.max(np.abs(gram[one, other] - gram[other, one].T)) for one, other in _tiles(gram)]
     largest = float(np.max(differences))
     if not np.isfinite(largest):
         raise InvalidParameter("gram must be finite: check the kernel's settings")
     if largest > SYMMETRY * float(gram.diagonal().max()):
         raise InvalidParameter("gram must be symmetric: a kernel has k(x, z) = k(z, x)")
     return largest
+
+
+def make_symmetric(gram: Array) -> None:
+    """Replace the matrix by the mean of it and its transpose, in its own memory."""
+    for one, other in _tiles(gram):
+        mean = gram[one, other] + gram[other, one].T
+        mean *= 0.5
+        gram[one, other], gram[other, one] = mean, mean.T
+
+
+def _tiles(gram: Array) -> Iterator[tuple[slice, slice]]:
+    """Rows and columns of the tiles on and above the diagonal."""
+    starts = range(0, len(gram), TILE)
+    return ((slice(i, i + TILE), slice(j, j + TILE)) for i in starts for j in starts if i <= j)
 
 
 EXTENDED_ROUNDOFF = float(np.finfo(np.longdouble).eps) / 2.0  # that of float64 where there is nothing wider
