@@ -157,7 +157,6 @@ class NoisyCounts(Mechanism):
         """What is exact in its noise's sampler."""
         return FLOATING_POINT[self.noise]
 
-    @property
     def curve(self) -> Curve:
         """The privacy curve of all tables together."""
         return GaussianCurve(self._loss) if self.noise == "gaussian" else PureCurve(self._loss)
