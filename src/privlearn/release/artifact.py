@@ -6,7 +6,7 @@
     coefficients.npy    this depends on the records, and so do the next and the radius in model.json, if they are there
     mean.npy            of centred rows
     public_points.npy   the landmarks of a kernel model, if it has any
-    evaluation.privlearn  noisy counts that a threshold or calibration was chosen from, if there is one: their own archive
+    evaluation.privlearn  archive of the noisy counts that a threshold or calibration was chosen from, if one was
     signature.json      optional: Ed25519 signature of the manifest by the data's holder
 
 The archive is canonical (fixed order, times and flags; the SHA-256 of the manifest as its comment), so that reading it
@@ -95,9 +95,13 @@ class Release(SignedArchive):
         if not isinstance(plain.model, LinearModel):
             raise InvalidParameter("a regression has no threshold: only a model of two classes does")
         decided = dataclasses.replace(plain.model, decision=decision)
-        made = Release(decided, self.certificate, None, dataclasses.replace(evaluation, signature=None))
+        made = Release(decided, self.certificate, evaluation=dataclasses.replace(evaluation, signature=None))
         _check_decision(made)
         return made
+
+    def with_threshold(self, threshold: float, evaluation: CountsFile) -> Release:
+        """The same model, saying the second class above a threshold that was chosen from its evaluation."""
+        return self.decided_by(Decision(threshold), evaluation)
 
     @property
     def undecided(self) -> Release:

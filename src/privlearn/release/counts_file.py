@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -119,18 +119,16 @@ class CountsFile(SignedArchive):
     what: ClassVar[str] = "file of counts"
 
     @classmethod
-    def load(cls, path: str | Path) -> CountsFile:
+    def load(cls, path: str | Path) -> Self:
         """Read a file of counts, refusing any whose bytes, constants or signature contradict each other."""
         return cls.from_bytes(read_whole(path))
 
     @classmethod
-    def from_bytes(cls, raw: bytes) -> CountsFile:
+    def from_bytes(cls, raw: bytes) -> Self:
         return cls._read(raw)
 
     @classmethod
-    def _parse(
-        cls, members: dict[str, bytes], signature: dict[str, str] | None, **settings: Any
-    ) -> CountsFile:
+    def _parse(cls, members: dict[str, bytes], signature: dict[str, str] | None, **settings: Any) -> Self:
         about = json.loads(members["about.json"])
         counts = read_array(members["counts.npy"])
         certificate = CountsCertificate.from_dict(json.loads(members["certificate.json"]))
