@@ -156,7 +156,6 @@ def test_it_is_charged_before_it_is_counted(release: Release, test_rows: pa.Tabl
     assert ledger.statement().spent.epsilon == 0.4
 
 
-ONE_CLASS = "needs at least two"
 BAD: dict[str, tuple[dict[str, Any], Any, str]] = {
     "no target": ({"drop": ["income"]}, DataError, "income"),
     "no column of a group": ({"drop": ["sex"], "by": "sex"}, DataError, "sex"),
@@ -167,8 +166,12 @@ BAD: dict[str, tuple[dict[str, Any], Any, str]] = {
     "scores and a model": ({"scores": [0.5] * 100, "keep": True}, InvalidParameter, "a model, or None"),
     "no price": ({"epsilon": 0.0}, InvalidParameter, "epsilon"),
     "a weak promise": ({"epsilon": 21.0}, InvalidParameter, "hardly private"),
-    "other classes": ({"classes": ["low", "middle", "high"]}, InvalidParameter, "they must be the same"),
-    "a number for classes": ({"bounds": (0, 9)}, InvalidParameter, "they must agree"),
+    "other classes": (
+        {"target": {"classes": ["low", "middle", "high"]}},
+        InvalidParameter,
+        "they must be the same",
+    ),
+    "a number for classes": ({"target": {"lower": 0, "upper": 9}}, InvalidParameter, "they must agree"),
     "no expected number": ({"neighbours": "add_remove"}, InvalidParameter, "expected_records"),
 }
 
@@ -176,14 +179,11 @@ BAD: dict[str, tuple[dict[str, Any], Any, str]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_an_error_and_nothing_is_charged(case: str, release: Release, ledger: Ledger) -> None:
     changes, kind, message = BAD[case]
-    settings = {"epsilon": 0.1, "ledger": ledger, "schema": SCHEMA} | changes
+    settings: dict[str, Any] = {"epsilon": 0.1, "ledger": ledger, "schema": SCHEMA} | changes
     rows = simulated_census(100, seed=6).drop_columns(settings.pop("drop", []))
-    target = {name: settings.pop(name) for name in ("classes", "bounds") if name in settings}
-    if "classes" in target:
-        settings["schema"] = SCHEMA.model_copy(update={"target": SCHEMA.target.model_copy(update=target)})  # type: ignore[union-attr]
-    if "bounds" in target:
-        described = SCHEMA.to_dict() | {"target": {"name": "income", "lower": 0, "upper": 9}}
-        settings["schema"] = Schema.from_dict(described)
+    if "target" in settings:
+        target = {"name": "income"} | settings.pop("target")
+        settings["schema"] = Schema.from_dict(SCHEMA.to_dict() | {"target": target})
     model = release if settings.pop("keep", "scores" not in settings) else None
     with pytest.raises(kind, match=message):
         evaluate(model, rows, **settings)

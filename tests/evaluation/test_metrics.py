@@ -138,7 +138,7 @@ def test_intervals_cover(records: int | None, noise: str) -> None:
         table = NoisyTable(exact + draw(0.0, 4.0, exact.shape), noise, 4.0, records)
         found = metrics.estimates(lambda counts: metrics.two_classes(counts, 6), table)
         for name in hits:
-            hits[name] += found[name][0].lower <= true[name] <= found[name][0].upper
+            hits[name] += bool(found[name][0].lower <= true[name] <= found[name][0].upper)
     assert all(0.91 <= count / 300 <= 0.99 for count in hits.values()), hits
 
 
@@ -164,9 +164,8 @@ def test_edges_rise_and_hold_the_threshold(bins: int) -> None:
 
 def test_rising_values_are_those_of_isotonic_regression() -> None:
     source = np.random.default_rng(8)
-    values, weights = source.normal(size=20) + np.arange(20) / 5, source.uniform(0.5, 2.0, 20)
-    expected = isotonic_regression(values, sample_weight=weights)
-    assert metrics.rising(values, weights) == pytest.approx(expected.tolist())
+    values = source.normal(size=20) + np.arange(20) / 5
+    assert metrics.rising(values).tolist() == pytest.approx(isotonic_regression(values).tolist())
 
 
 def test_calibration_groups_hold_enough() -> None:
