@@ -11,8 +11,9 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.metrics import brier_score_loss, log_loss, precision_score, r2_score, recall_score, roc_auc_score
 
 from privlearn.arrays import Array
+from privlearn.evaluation import bins as bins_of
 from privlearn.evaluation import metrics
-from privlearn.evaluation.metrics import NoisyTable
+from privlearn.evaluation.intervals import NoisyTable, estimates, nearest_counts
 
 
 def scored(rows: int, seed: int, slope: float = 1.5) -> tuple[Array, Any]:
@@ -30,7 +31,7 @@ def counted(scores: Array, labels: Any, edges: Array) -> Array:
 
 def test_without_noise_the_numbers_are_those_of_scikit_learn() -> None:
     scores, labels = scored(50_000, seed=1)
-    edges = metrics.probability_edges(32)
+    edges = bins_of.probability_edges(32)
     counts = counted(scores, labels, edges)
     found = metrics.two_classes(counts, place=16)
     said = scores > 0.5
@@ -50,12 +51,12 @@ def test_without_noise_the_numbers_are_those_of_scikit_learn() -> None:
 @pytest.mark.parametrize("slope", [0.5, 1.5, 4.0])
 def test_bins_hardly_change_the_area(bins: int, slope: float) -> None:
     scores, labels = scored(100_000, seed=2, slope=slope)
-    counts = counted(scores, labels, metrics.probability_edges(bins))
+    counts = counted(scores, labels, bins_of.probability_edges(bins))
     assert metrics.area(counts) == pytest.approx(roc_auc_score(labels, scores), abs=0.002)
 
 
 def test_the_curve_passes_through_the_numbers() -> None:
-    counts = counted(*scored(5000, seed=3), metrics.probability_edges(16))
+    counts = counted(*scored(5000, seed=3), bins_of.probability_edges(16))
     curve, numbers = metrics.along_thresholds(counts), metrics.two_classes(counts, place=8)
     assert curve["recall"][8] == pytest.approx(numbers["recall"])
     assert curve["false positive rate"][8] == pytest.approx(numbers["false positive rate"])
@@ -75,7 +76,7 @@ def test_residuals_are_those_of_the_numbers() -> None:
     source = np.random.default_rng(4)
     truth = source.normal(50.0, 15.0, 200_000).clip(0, 100)
     guess = (truth + source.normal(1.0, 6.0, len(truth))).clip(0, 100)
-    edges, target_edges = metrics.residual_edges(50.0, 32), metrics.even_edges(0.0, 100.0, 32)
+    edges, target_edges = bins_of.residual_edges(50.0, 32), bins_of.even_edges(0.0, 100.0, 32)
     residual = np.histogram(guess - truth, edges)[0].astype(float)
     target = np.histogram(truth, target_edges)[0].astype(float)
     found = metrics.residuals(residual, edges)
@@ -97,7 +98,7 @@ def test_numbers_of_many_tables_at_once_are_those_of_each() -> None:
     tables = source.uniform(1.0, 50.0, (3, 2, 16))
     for statistic in (
         lambda counts: metrics.two_classes(counts, 7),
-        lambda counts: metrics.probability_losses(counts, metrics.probability_edges(16)),
+        lambda counts: metrics.probability_losses(counts, bins_of.probability_edges(16)),
         metrics.along_thresholds,
         lambda counts: metrics.calibration(counts, np.array([0, 5, 11])),
     ):
@@ -108,7 +109,7 @@ def test_numbers_of_many_tables_at_once_are_those_of_each() -> None:
 
 
 def test_counts_are_made_plausible() -> None:
-    found = metrics.nearest_counts(np.array([-5.0, 3.0, 10.0]), 9.0)
+    found = nearest_counts(np.array([-5.0, 3.0, 10.0]), 9.0)
     assert found.tolist() == pytest.approx([0.0, 1.0, 8.0])
     table = NoisyTable(np.array([[-8.0, 4.0], [30.0, 80.0]]), "laplace", 4.0, records=100)
     assert table.counts.sum() == pytest.approx(100.0)
@@ -128,7 +129,7 @@ def test_draws_have_the_variance_of_sampling_and_noise(noise: str) -> None:
 @pytest.mark.parametrize(("records", "noise"), [(2000, "laplace"), (None, "gaussian")])
 def test_intervals_cover(records: int | None, noise: str) -> None:
     """New records and new noise, 300 times: 95 % of the intervals hold the population's value."""
-    source, edges = np.random.default_rng(6), metrics.probability_edges(12)
+    source, edges = np.random.default_rng(6), bins_of.probability_edges(12)
     population = counted(*scored(200_000, seed=7), edges)
     true = metrics.two_classes(population, 6)
     hits: dict[str, int] = dict.fromkeys(("accuracy", "auc", "recall"), 0)
@@ -136,7 +137,7 @@ def test_intervals_cover(records: int | None, noise: str) -> None:
         exact = source.multinomial(2000, population.ravel() / population.sum()).reshape(population.shape)
         draw = source.laplace if noise == "laplace" else source.normal
         table = NoisyTable(exact + draw(0.0, 4.0, exact.shape), noise, 4.0, records)
-        found = metrics.estimates(lambda counts: metrics.two_classes(counts, 6), table)
+        found = estimates(lambda counts: metrics.two_classes(counts, 6), table)
         for name in hits:
             hits[name] += bool(found[name][0].lower <= true[name] <= found[name][0].upper)
     assert all(0.91 <= count / 300 <= 0.99 for count in hits.values()), hits
@@ -144,22 +145,22 @@ def test_intervals_cover(records: int | None, noise: str) -> None:
 
 def test_what_the_noise_drowns_is_not_known() -> None:
     table = NoisyTable(np.array([[-3.0, 2.0], [1.0, -4.0]]), "laplace", 50.0)
-    found = metrics.estimates(lambda counts: metrics.two_classes(counts, 1), table)
+    found = estimates(lambda counts: metrics.two_classes(counts, 1), table)
     assert not found["recall"][0].is_known
     assert str(found["recall"][0]) == "too noisy"
 
 
 def test_bins_follow_from_public_numbers_and_grow_with_them() -> None:
-    assert metrics.bins_for(9000, 5.66) == 18
-    assert [metrics.bins_for(records, 5.66) for records in (10, 10**4, 10**7)] == [8, 18, 64]
+    assert bins_of.bins_for(9000, 5.66) == 18
+    assert [bins_of.bins_for(records, 5.66) for records in (10, 10**4, 10**7)] == [8, 18, 64]
 
 
 @pytest.mark.parametrize("bins", [8, 18, 64])
 def test_edges_rise_and_hold_the_threshold(bins: int) -> None:
-    edges = metrics.probability_edges(bins)
+    edges = bins_of.probability_edges(bins)
     assert (np.diff(edges) > 0).all()
     assert (edges[0], edges[bins // 2], edges[-1]) == (0.0, 0.5, 1.0)
-    assert metrics.residual_edges(2.0, bins)[bins // 2] == 0.0
+    assert bins_of.residual_edges(2.0, bins)[bins // 2] == 0.0
 
 
 def test_rising_values_are_those_of_isotonic_regression() -> None:
@@ -169,7 +170,7 @@ def test_rising_values_are_those_of_isotonic_regression() -> None:
 
 
 def test_calibration_groups_hold_enough() -> None:
-    counts = counted(*scored(5000, seed=9), metrics.probability_edges(32))
+    counts = counted(*scored(5000, seed=9), bins_of.probability_edges(32))
     starts = metrics.calibration_groups(counts, deviation=6.0)
     held = np.add.reduceat(counts.sum(0), starts)
     assert held.min() >= 20 * 6 * math.sqrt(2)

@@ -8,6 +8,7 @@ from tools.planted.mutant import COUNTED, DECIDED, EVALUATE_JOBS, MEASURED, Muta
 COUNTS = "mechanisms/statistics/counts.py"
 MEASURING = "evaluation/measuring.py"
 METRICS = "evaluation/metrics.py"
+INTERVALS = "evaluation/intervals.py"
 ARTIFACT = "release/artifact.py"
 COUNTS_FILE = "release/counts_file.py"
 JOB = "service/job_kinds/evaluate.py"
@@ -29,8 +30,8 @@ MUTANTS = [
     Mutant("evaluate: n in place of the expected number", MEASURING, "guarantee.relation.total(persons, expected_records)", "persons", MEASURED),
     Mutant("evaluate: rows beyond a person's share", MEASURING, "encoder.person_weights(table)", "(None, len(answers))", MEASURED),
     Mutant("evaluate: scores that are not finite", "evaluation/subject.py", "if not np.isfinite(values).all():", "if False:", MEASURED),
-    Mutant("intervals: sampling left out", METRICS, "drawn = source.multinomial(round(self._total), chances, size=replicates)", "drawn = np.tile(self.plausible.ravel(), (replicates, 1))", MEASURED),
-    Mutant("intervals: noise left out", METRICS, "drawn + sample(0.0, self.scale, drawn.shape)", "drawn + 0.0", MEASURED),
+    Mutant("intervals: sampling left out", INTERVALS, "drawn = source.multinomial(round(self._total), chances, size=replicates)", "drawn = np.tile(self.plausible.ravel(), (replicates, 1))", MEASURED),
+    Mutant("intervals: noise left out", INTERVALS, "drawn + sample(0.0, self.scale, drawn.shape)", "drawn + 0.0", MEASURED),
     Mutant("area: ties not put back", METRICS, "(4.0 * fine - coarse) / 3.0", "fine", MEASURED),
     Mutant("threshold: counts of another model", ARTIFACT, 'release.evaluation.about.get("release_sha256") != release.undecided.digest', "False", DECIDED),
     Mutant("threshold: without its counts", ARTIFACT, "if decision is None or release.evaluation is None:", "if False:", DECIDED),

@@ -13,7 +13,15 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, ReleaseError, check_positive
 from privlearn.evaluation import metrics
-from privlearn.evaluation.metrics import Estimate, NoisyTable
+from privlearn.evaluation.intervals import (
+    RATE,
+    TOO_NOISY,
+    UNBOUNDED,
+    Estimate,
+    NoisyTable,
+    Statistic,
+    estimates,
+)
 from privlearn.guarantee import Guarantee
 from privlearn.release.counts_file import CountsFile
 from privlearn.release.decision import Decision
@@ -42,7 +50,7 @@ class GroupResult:
     @property
     def too_noisy(self) -> bool:
         """By public numbers: the noisy count is not ten times its noise."""
-        return self.records < metrics.TOO_NOISY * self.deviation
+        return self.records < TOO_NOISY * self.deviation
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +92,7 @@ class Evaluation(CountsFile):
         elif len(self.classes) == 2:
             found = self._of_two_classes()
         else:
-            found = metrics.estimates(metrics.several_classes, self._table(0))
+            found = estimates(metrics.several_classes, self._table(0))
         return {name: values[0] for name, values in found.items() if len(values) == 1}
 
     @cached_property
@@ -92,12 +100,10 @@ class Evaluation(CountsFile):
         """Of several classes: recall, precision and area under the curve of each against the others."""
         if len(self.classes) < 3:
             return {}
-        shared = metrics.estimates(metrics.several_classes, self._table(0))
+        shared = estimates(metrics.several_classes, self._table(0))
         told: dict[str, dict[str, Estimate]] = {}
         for place, label in enumerate(self.classes):
-            area = metrics.estimates(lambda counts: {"auc": metrics.area(counts)}, self._table(1 + place))[
-                "auc"
-            ]
+            area = estimates(lambda counts: {"auc": metrics.area(counts)}, self._table(1 + place))["auc"]
             told[str(label)] = {name: shared[name][place] for name in ("recall", "precision")} | {
                 "auc": area[0]
             }
@@ -110,7 +116,7 @@ class Evaluation(CountsFile):
         if not size:
             return []
         place = self._place if size == 2 else None
-        cells = metrics.estimates(partial(metrics.confusion, place=place), self._table(0))["confusion"]
+        cells = estimates(partial(metrics.confusion, place=place), self._table(0))["confusion"]
         return [cells[start : start + size] for start in range(0, size * size, size)]
 
     @cached_property
@@ -121,7 +127,7 @@ class Evaluation(CountsFile):
         of = [self.classes[1]] if len(self.classes) == 2 else self.classes
         first = 0 if len(self.classes) == 2 else 1
         return {
-            str(label): metrics.estimates(metrics.along_thresholds, self._table(first + place))
+            str(label): estimates(metrics.along_thresholds, self._table(first + place))
             for place, label in enumerate(of)
         }
 
@@ -132,7 +138,7 @@ class Evaluation(CountsFile):
             return []
         table = self._table(0)
         starts = metrics.calibration_groups(table.counts, self._deviation(0))
-        shares = metrics.estimates(partial(metrics.calibration, starts=starts), table)["calibration"]
+        shares = estimates(partial(metrics.calibration, starts=starts), table)["calibration"]
         middles, weights = (self.edges[:-1] + self.edges[1:]) / 2.0, table.plausible.sum(0)
         grouped = np.add.reduceat(middles * weights, starts) / np.maximum(
             np.add.reduceat(weights, starts), 1e-9
@@ -233,11 +239,11 @@ class Evaluation(CountsFile):
 
     def _of_two_classes(self) -> dict[str, list[Estimate]]:
         table = self._table(0)
-        found = metrics.estimates(partial(metrics.two_classes, place=self._place), table)
+        found = estimates(partial(metrics.two_classes, place=self._place), table)
         if self.about["scale"] != "probability":
             return found
         losses = partial(metrics.probability_losses, edges=self.edges)
-        return found | metrics.estimates(losses, table, within=(0.0, math.inf))
+        return found | estimates(losses, table, within=(0.0, math.inf))
 
     def _of_a_number(self) -> dict[str, list[Estimate]]:
         residual, target = self._table(0), self._table(1)
@@ -246,17 +252,17 @@ class Evaluation(CountsFile):
         distances = partial(metrics.residuals, edges=self.edges)
         quantiles = partial(metrics.residual_quantiles, edges=self.edges)
         return (
-            metrics.estimates(left, residual, target, within=(-math.inf, 1.0))
-            | metrics.estimates(distances, residual, within=(0.0, math.inf))
-            | metrics.estimates(quantiles, residual, within=metrics.UNBOUNDED)
+            estimates(left, residual, target, within=(-math.inf, 1.0))
+            | estimates(distances, residual, within=(0.0, math.inf))
+            | estimates(quantiles, residual, within=UNBOUNDED)
         )
 
     def _groups_of(self, column: str, values: list[Any], place: int) -> list[GroupResult]:
         table = self._table(place)
-        statistic: metrics.Statistic = metrics.groups if len(self.classes) == 2 else metrics.group_errors
+        statistic: Statistic = metrics.groups if len(self.classes) == 2 else metrics.group_errors
         if not self.classes:
             statistic = partial(metrics.group_distances, edges=self.edges)
-        found = metrics.estimates(statistic, table, within=metrics.RATE if self.classes else (0.0, math.inf))
+        found = estimates(statistic, table, within=RATE if self.classes else (0.0, math.inf))
         records = table.noisy.reshape(len(values), -1)
         deviation = float(np.sqrt(records.shape[1]) * self._deviation(place))
         return [

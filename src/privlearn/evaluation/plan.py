@@ -12,7 +12,7 @@ from privlearn.arrays import Array
 from privlearn.data.schema.columns import CategoryColumn, OrdinalColumn, Target, Value
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, shown
-from privlearn.evaluation.metrics import bins_for, even_edges, probability_edges, residual_edges
+from privlearn.evaluation.bins import bins_for, even_edges, probability_edges, residual_edges
 from privlearn.evaluation.subject import Subject
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.statistics.counts import NoisyCounts
