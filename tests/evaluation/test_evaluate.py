@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,14 @@ from privlearn import (
     evaluate,
     verify,
 )
+from privlearn.audit import epsilon_bound
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.errors import SchemaError
 from privlearn.evaluation.measuring import read_cells
 from privlearn.evaluation.plan import groups_of, plan_evaluation
 from privlearn.evaluation.subject import subject_of
 from privlearn.mechanisms.statistics.counts import count
+from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS
 
 pytestmark = pytest.mark.filterwarnings("ignore::privlearn.NothingRecorded")
@@ -364,3 +367,38 @@ def test_a_seed_is_not_private(release: Release, test_rows: pa.Table) -> None:
     found = evaluate(release, test_rows, epsilon=0.5, random_state=1)
     assert not found.certificate.is_private
     assert found.to_bytes() == evaluate(release, test_rows, epsilon=0.5, random_state=1).to_bytes()
+
+
+def test_an_empty_table_is_counted_where_the_number_of_records_is_private(release: Release) -> None:
+    """Refusing it would tell that nobody is there."""
+    settings: dict[str, Any] = {"epsilon": 1.0, "neighbours": "add_remove", "expected_records": 1000}
+    found = evaluate(release, simulated_census(5, seed=2).slice(0, 0), by="sex", **settings)
+    assert not found["accuracy"].is_known
+    assert all(result.too_noisy for result in found.groups)
+
+
+@pytest.mark.parametrize(("delta", "columns"), [(0.0, ["sex"]), (1e-2, ["sex", "region", "occupation"])])
+def test_an_audit_finds_no_more_than_is_promised(release: Release, delta: float, columns: list[str]) -> None:
+    """Whole evaluations of two neighbours, 1,500 times each; with a quarter of the noise the audit would find out."""
+    assert SCHEMA.target is not None
+    guarantee = Guarantee(2.0, delta)
+    subject, groups = subject_of(release, None, SCHEMA.target, None), groups_of(SCHEMA, columns)
+    table, other = simulated_census(40, seed=3), simulated_census(40, seed=11)
+    neighbours = [table, pa.concat_tables([table.slice(1), other.slice(0, 1)])]
+    randomness = SeededRandomness(4)
+
+    def runs(noise: float) -> list[Any]:
+        outputs = []
+        for rows in neighbours:
+            counted, weights, persons = read_cells(subject, SCHEMA, groups, rows)
+            plan = plan_evaluation(subject, SCHEMA, groups, guarantee, persons)
+            mechanism = dataclasses.replace(plan.mechanism, noise_scale=noise * plan.mechanism.noise_scale)
+            exact = [
+                count(cell, size, weights)
+                for cell, size in zip(counted.cells(plan), mechanism.cells, strict=True)
+            ]
+            outputs.append(np.array([np.concatenate(mechanism.run(exact, randomness)) for _ in range(1500)]))
+        return outputs
+
+    assert epsilon_bound(*runs(1.0), delta=delta).epsilon <= 2.0
+    assert epsilon_bound(*runs(0.25), delta=delta).epsilon > 2.0

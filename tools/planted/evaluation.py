@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tools.planted.mutant import COUNTED, DECIDED, EVALUATE_JOBS, MEASURED, Mutant, scaled
+from tools.planted.mutant import COUNTED, DECIDED, EVALUATE_JOBS, MEASURED, SIMULATED, Mutant, scaled
 
 COUNTS = "mechanisms/statistics/counts.py"
 MEASURING = "evaluation/measuring.py"
@@ -30,9 +30,9 @@ MUTANTS = [
     Mutant("evaluate: n in place of the expected number", MEASURING, "guarantee.relation.total(persons, expected_records)", "persons", MEASURED),
     Mutant("evaluate: rows beyond a person's share", MEASURING, "encoder.person_weights(table)", "(None, len(answers))", MEASURED),
     Mutant("evaluate: scores that are not finite", "evaluation/subject.py", "if not np.isfinite(values).all():", "if False:", MEASURED),
-    Mutant("intervals: sampling left out", INTERVALS, "drawn = source.multinomial(round(self._total), chances, size=replicates)", "drawn = np.tile(self.plausible.ravel(), (replicates, 1))", MEASURED),
-    Mutant("intervals: noise left out", INTERVALS, "drawn + sample(0.0, self.scale, drawn.shape)", "drawn + 0.0", MEASURED),
-    Mutant("area: ties not put back", METRICS, "(4.0 * fine - coarse) / 3.0", "fine", MEASURED),
+    Mutant("intervals: sampling left out", INTERVALS, "drawn = source.multinomial(round(self._total), chances, size=replicates)", "drawn = np.tile(self.plausible.ravel(), (replicates, 1))", SIMULATED),
+    Mutant("intervals: noise left out", INTERVALS, "drawn + sample(0.0, self.scale, drawn.shape)", "drawn + 0.0", SIMULATED),
+    Mutant("area: ties not put back", METRICS, "(4.0 * fine - coarse) / 3.0", "fine", SIMULATED),
     Mutant("threshold: counts of another model", ARTIFACT, 'release.evaluation.about.get("release_sha256") != release.undecided.digest', "False", DECIDED),
     Mutant("threshold: without its counts", ARTIFACT, "if decision is None or release.evaluation is None:", "if False:", DECIDED),
     Mutant("counts file: certificate of other tables", COUNTS_FILE, 'certificate.subject.get("about_sha256") != digest_of(members["about.json"])', "False", DECIDED),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -70,7 +71,7 @@ def subject_of(model: Any, scores: Any, target: Target, score_bound: float | Non
         found = _session(model, target)
     else:
         found = _scikit_learn(model, target)
-    return found if score_bound is None else _with_bound(found, score_bound)
+    return found if score_bound is None else dataclasses.replace(found, bound=score_bound)
 
 
 def schema_of(model: Any, schema: Schema | None) -> Schema:
@@ -144,11 +145,6 @@ def _scikit_learn(model: Any, target: Target) -> Subject:
 def _column(rows: Any, scores: Any) -> Array:
     column = as_table(rows, [scores]).column(0) if isinstance(scores, str) else as_array(scores, "scores")
     return numbers(column, "scores")
-
-
-def _with_bound(subject: Subject, bound: float) -> Subject:
-    facts = {name: getattr(subject, name) for name in ("title", "outputs", "is_probability", "threshold")}
-    return Subject(**facts, bound=bound, release_sha256=subject.release_sha256)
 
 
 def _check_kind(target: Target, *, has_classes: bool) -> None:
