@@ -19,6 +19,7 @@ from tools.planted.mutant import (
 
 CERTIFICATE = "release/certified.py"
 ARTIFACT = "release/artifact.py"
+ARCHIVE = "release/archive.py"
 LINEAR = "estimators/linear.py"
 BASE = "estimators/base.py"
 WORK = "estimators/fitting.py"
@@ -76,11 +77,11 @@ MUTANTS = [
     Mutant("constants not compared", CERTIFICATE, 'if not _same(mechanism.constants(), record["constants"]):', "if False:", RELEASE),
     Mutant("words not compared", CERTIFICATE, "if not _same(self.to_dict(), record):", "if False:", RELEASE),
     Mutant("source of randomness not compared", CERTIFICATE, "if self.secure is not (self.randomness == SecureRandomness.description):", "if False:", RELEASE),
-    Mutant("digests not checked", ARTIFACT, 'if _digest(members[name]) != manifest["sha256"][name]:', "if False:", RELEASE),
-    Mutant("container not compared", ARTIFACT, "if release.to_bytes() != raw:", "if False:", RELEASE),
-    Mutant("signature not checked", ARTIFACT, "        release._check_signature()\n", "", RELEASE),
-    Mutant("pickles allowed", ARTIFACT, "read_array(io.BytesIO(content), allow_pickle=False)", "read_array(io.BytesIO(content), allow_pickle=True)", RELEASE),
-    Mutant("bombs opened", ARTIFACT, "if not stored or sum(entry.file_size for entry in entries) > len(raw):", "if False:", RELEASE),
+    Mutant("digests not checked", ARCHIVE, "if digest_of(members[name]) != digest:", "if False:", RELEASE),
+    Mutant("container not compared", ARCHIVE, "if found.to_bytes() != raw:", "if False:", RELEASE),
+    Mutant("signature not checked", ARCHIVE, "        found._check_signature()\n", "", RELEASE),
+    Mutant("pickles allowed", ARCHIVE, "read_array(io.BytesIO(content), allow_pickle=False)", "read_array(io.BytesIO(content), allow_pickle=True)", RELEASE),
+    Mutant("bombs opened", ARCHIVE, "if not stored or sum(entry.file_size for entry in entries) > len(raw):", "if False:", RELEASE),
     Mutant("certificate of another model", ARTIFACT, "    if not agree:\n", "    if False:\n", RELEASE),
     Mutant("landmark rows that waste their norm", "features/unit_landmarks.py", "out[:, :-1] = math.sqrt(1.0 - INTERCEPT) * ", "out[:, :-1] = 0.5 * ", ("features/test_unit_landmarks.py",)),
     Mutant("landmark rows not stretched before they are centred", "features/unit_landmarks.py", "        rows *= self._stretch(rows)\n", "", ("features/test_unit_landmarks.py",)),
