@@ -52,7 +52,7 @@ def test_few_values_take_a_byte_per_row() -> None:
 def test_many_cells_go_to_a_file_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 1000)
     random = np.random.default_rng(0)
-    blocks = [random.random(100) for _ in range(5)] + [random.integers(0, 9, 100)]
+    blocks: list[Any] = [random.random(100) for _ in range(5)] + [random.integers(0, 9, 100)]
     words = [sparse.random_array((100, 7), density=0.2, random_state=random, format="csr") for _ in range(6)]
     cells = PackedCells(str(tmp_path))
     for block, found in zip(blocks, words, strict=True):
@@ -79,7 +79,7 @@ def test_a_full_disk_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 10)
-    monkeypatch.setattr(packed_cells.np.lib.format, "write_array", full)
+    monkeypatch.setattr("numpy.lib.format.write_array", full)
     with pytest.raises(DataError, match="No space left on device") as caught:
         packed(np.random.default_rng(0).random(100))
     assert caught.value.__context__ is None

@@ -160,7 +160,9 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         rows = self._read_all(X, y) if self.public_points is not None else self._read_few(X, y)
         self.kernel_ = kernel if self._landmarks is None else LinearKernel()
         self._rows, self._dual = rows, None
-        self._features = rows.features if isinstance(rows.features, list) else as_matrix(in_memory(rows.features))
+        self._features = (
+            rows.features if isinstance(rows.features, list) else as_matrix(in_memory(rows.features))
+        )
         self._centres = self._features if self._landmarks is None else np.eye(self._landmarks.dimension)
         self._task = session_task(self, rows, self.guarantee, self.kernel_)
         return self
