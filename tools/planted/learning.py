@@ -35,7 +35,7 @@ MUTANTS = [
     Mutant("intercept outside the norm bound", "data/encode/arrays.py", "margin(self.dimension) * self.row_bound", "margin(self.dimension)", DEFECTS),
     Mutant("fine rows: not divided by their norm", "data/encode/resolved_rows.py", "        rescale_sparse(encoded)\n", "", RESOLUTION),
     Mutant("fine rows: a missing cell fills a bin", "data/encode/slots.py", "            filled &= present\n", "", RESOLUTION),
-    Mutant("fine rows: noise that grows with the features is not reckoned with", BASE, "        if not gaussian:\n", "        if False:\n", RESOLUTION),
+    Mutant("fine rows: noise that grows with the features is not reckoned with", BASE, "        if not self._is_gaussian(guarantee):\n", "        if False:\n", RESOLUTION),
     Mutant("fine rows: a release forgets its resolution", "release/model.py", 'if "resolution" in record else None', "if False else None", RESOLUTION),
     Mutant("cell by cell: the thirtieth of February", "data/encode/column_cells.py", " or not pc.all(pc.fill_null(same, True)).as_py()", "", ("data/test_dates_and_orders.py",)),
     Mutant("NaN rows accepted", "data/encode/arrays.py", "if not np.isfinite(entries).all():", "if False:", DEFECTS),

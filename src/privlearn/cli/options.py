@@ -90,9 +90,7 @@ LossName = Annotated[
         show_default="the first",
     ),
 ]
-KernelName = Annotated[
-    str, typer.Option("--kernel", help="svm, regression: linear, rbf, laplacian, cauchy or polynomial.")
-]
+KernelName = Annotated[str, typer.Option("--kernel", help="linear, rbf, laplacian, cauchy or polynomial.")]
 Gamma = Annotated[float, typer.Option("--gamma", help="Of the kernel, as in scikit-learn.")]
 
 

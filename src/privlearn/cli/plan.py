@@ -59,7 +59,7 @@ def plan(
 
     settings = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "loss": loss}
     settings |= _described(schema, columns, classes, model)
-    estimator = make_estimator(model, settings, {"kernel": kernel, "gamma": gamma})
+    estimator = make_estimator(model, settings | {"kernel": kernel, "gamma": gamma})
     with LateProgress("planning"):
         made = make_plan(estimator, rows, columns)
         if out is not None:

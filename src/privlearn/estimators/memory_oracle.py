@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.data.encode.arrays import blocks
@@ -19,11 +20,12 @@ from privlearn.estimators.goal import ClassGoal, Progress, TrainingRows
 from privlearn.features.kernel import as_matrix
 from privlearn.mechanisms.oracle import DataOracle
 from privlearn.mechanisms.statistics.centring import UNIT, Centre, Centres
+from privlearn.mechanisms.statistics.score_counts import CountsScores
 from privlearn.mechanisms.task import Task
 from privlearn.release.model import RawEncoder
 
 
-class MemoryOracle(DataOracle, Centres):
+class MemoryOracle(DataOracle, Centres, CountsScores):
     """Rows in this process, under a task.
 
     Parameters
@@ -88,6 +90,14 @@ class MemoryOracle(DataOracle, Centres):
     def rows_within(self, centre: Centre) -> int:
         inside = distances(self._without_constant, centre.mean) <= centre.radius
         return round(float(self._person_weights[inside].sum()))
+
+    def score_counts(self, coefficients: Array, edges: Array) -> NDArray[np.int64]:
+        goal = cast(ClassGoal, self._rows.goal)
+        bins = np.searchsorted(edges, _scores(self._rows.features, coefficients)[:, 0])
+        listed = slice(None) if goal.ignored is None else ~goal.ignored
+        counts = np.zeros((2, len(edges) + 1))
+        np.add.at(counts, (goal.labels[listed], bins[listed]), self._person_weights[listed])
+        return np.rint(counts).astype(np.int64)
 
     @cached_property
     def _person_weights(self) -> Array:

@@ -38,8 +38,8 @@ from privlearn.release.model import Encoder, KernelEncoder, Model, base_of, desc
 
 FORMAT = "privlearn release 1"
 _JSON_MEMBERS = ("certificate.json", "model.json")
-_ARRAYS = ("coefficients", "mean", "public_points")
-_RELEASED = {"coefficients", "mean"}
+_ARRAYS = ("coefficients", "mean", "public_points", "log_odds")
+_RELEASED = {"coefficients", "mean", "log_odds"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +151,7 @@ def _check_agreement(model: Model, certificate: Certificate) -> None:
         and model.is_learnt_by(task.loss)
         and certificate.encoding == describe_encoding(model.encoder)
         and _is_centred_by(model.encoder, task.centring)
+        and (getattr(model, "log_odds", None) is None) == (task.score_counts is None)
         and _counts_persons_like(model.encoder, task)
         and np.isfinite(model.coefficients).all()
     )

@@ -22,6 +22,7 @@ from privlearn.errors import InvalidParameter, ReleaseError
 from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel
 from privlearn.features.kernels import kernel_from_dict
+from privlearn.mechanisms.statistics.score_odds import are_log_odds, log_odds_at
 
 Function = Any
 
@@ -271,10 +272,16 @@ class LinearModel(ScoredFeatures):
         The declared labels, in the order that decides ties.
     link : {"none", "logistic", "softmax"}
         How scores become probabilities.
+    log_odds : array, optional
+        Or else how they do: log-odds of the second class, learnt from counts of scores.
     """
 
     classes: NDArray[Any]
     link: str
+    log_odds: Array | None = None
+
+    def arrays(self) -> dict[str, Array]:
+        return super().arrays() | ({} if self.log_odds is None else {"log_odds": self.log_odds})
 
     def decision_function(self, data: Any) -> Array:
         """Scores, of shape (n,) for two classes and (n, classes) otherwise."""
@@ -293,8 +300,13 @@ class LinearModel(ScoredFeatures):
 
     def predict_proba(self, data: Any) -> Array:
         """Probabilities of the classes, in the order of ``classes``."""
+        if self.log_odds is not None:
+            odds = log_odds_at(self._scores(data), self.log_odds)
+            return expit(np.hstack([-odds, odds]))
         if self.link == "none":
-            raise InvalidParameter("only a logistic model has probabilities: train PrivateLogisticRegression")
+            raise InvalidParameter(
+                "this model has no probabilities: train PrivateSVC(probability=True) or PrivateLogisticRegression"
+            )
         scores = self._scores(data)
         if self.link == "softmax":
             return np.asarray(softmax(scores, axis=1))
@@ -321,10 +333,14 @@ class LinearModel(ScoredFeatures):
     ) -> LinearModel:
         """Inverse of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
         encoder = encoder_from_dict(record["encoder"], arrays, kernel)
-        model = cls(encoder, arrays["coefficients"], np.array(record["classes"]), record["link"])
+        classes = np.array(record["classes"])
+        model = cls(encoder, arrays["coefficients"], classes, record["link"], arrays.get("log_odds"))
         rows = 1 if len(model.classes) == 2 and model.link != "softmax" else len(model.classes)
         known = {loss.link for loss in LOSSES.values()}
-        if model.link not in known or model.coefficients.shape != (rows, encoder.dimension):
+        learnt = model.log_odds is None or (
+            rows == 1 and model.link == "none" and are_log_odds(model.log_odds)
+        )
+        if model.link not in known or model.coefficients.shape != (rows, encoder.dimension) or not learnt:
             raise ReleaseError("the model's arrays do not fit its description")
         return model
 

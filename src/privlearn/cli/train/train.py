@@ -123,6 +123,9 @@ def train(
     ] = None,
     model: ModelName = "logistic",
     loss: LossName = None,
+    probability: Annotated[
+        bool, typer.Option("--probability", help="For svm: buy probabilities of two classes as well.")
+    ] = False,
     kernel: KernelName = "linear",
     gamma: Gamma = 1.0,
     degree: Annotated[int, typer.Option(help="Of the polynomial kernel.")] = 3,
@@ -206,7 +209,7 @@ def train(
     kernel_settings["public_points"] = _public_rows(public_points, description)
     with LateProgress(f"reading {table}") as progress:
         settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
-        estimator = make_estimator(model, settings, kernel_settings)
+        estimator = make_estimator(model, settings | kernel_settings, probability=probability)
         check_search(estimator, grid, search_method)
         rows = read_records(table, description)
         learner = as_search(estimator, grid, search_method, public_validation, description)
