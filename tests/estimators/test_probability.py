@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from privlearn import InvalidParameter, PrivateGridSearch, PrivateLogisticRegression, PrivateSVC
+from privlearn import (
+    Guarantee,
+    InteractivePredictor,
+    InvalidParameter,
+    KernelLearner,
+    PrivateGridSearch,
+    PrivateLogisticRegression,
+    PrivateSVC,
+    Release,
+    verify,
+)
 from privlearn.arrays import Array
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.data.schema.schema import Schema
@@ -124,3 +135,59 @@ def test_persons_with_several_rows_get_the_logistic_loss() -> None:
     table = simulated_census(2000, seed=1)
     assert model.fit(table).certificate_.task.loss.name == "logistic"
     assert model.predict_proba(table).shape == (2000, 2)
+
+
+POINTS = rng.normal(size=(60, 3)) / 2.0
+
+
+@pytest.mark.parametrize("public_points", [None, POINTS])
+def test_kernel_logistic_regression_has_them(public_points: Any, tmp_path: Path) -> None:
+    facts = FACTS | {"kernel": "rbf", "gamma": 4.0, "public_points": public_points, "fourier_pairs": 100}
+    model = PrivateLogisticRegression(**facts).fit(X, Y)
+    found = model.predict_proba(X)
+    assert log_loss(Y, found) < log_loss(Y, np.column_stack([1.0 - CHANCES, CHANCES])) + 0.03
+    model.release_.save(tmp_path / "kernel.privlearn")
+    assert verify(tmp_path / "kernel.privlearn").is_private is False  # seeded
+    read = Release.load(tmp_path / "kernel.privlearn").model
+    assert np.allclose(read.predict_proba(X), found)  # type: ignore[union-attr]
+
+
+def test_kernel_logistic_regression_of_several_classes() -> None:
+    labels = np.digitize(X[:, 0], [-0.3, 0.3])
+    model = PrivateLogisticRegression(**FACTS | {"classes": [0, 1, 2]}, kernel="rbf", gamma=4.0)
+    assert model.fit(X, labels).score(X, labels) > 0.6
+    assert model.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("classes", [[0, 1], [0, 1, 2]])
+@pytest.mark.parametrize("mechanism", ["function_release", "pinp"])
+def test_sessions_answer_with_probabilities(classes: list[int], mechanism: str, tmp_path: Path) -> None:
+    """Of the scores that they release anyway."""
+    if mechanism == "pinp" and len(classes) > 2:
+        pytest.skip("pinp answers for one function")
+    promise = Guarantee(2.0, 1e-5)
+    learner = KernelLearner(loss="logistic", norm_bound=2.0, classes=classes, guarantee=promise)
+    learner.fit(X[:400], np.digitize(X[:400, 0], [-0.3, 0.3][: len(classes) - 1]))
+    exact = learner.predict_proba(POINTS)
+    assert exact.shape == (60, len(classes))
+    with InteractivePredictor(
+        learner, promise, mechanism, state=tmp_path / "session", random_state=0
+    ) as session:
+        found = session.predict_proba(POINTS[:20])
+        scores = session.decide(POINTS[:20]).scores
+        assert found.shape == (20, len(classes))
+        assert found.sum(axis=1) == pytest.approx(1.0)
+        assert np.array_equal(session.predict_proba(POINTS[3]), found[3])
+        if len(classes) == 2:
+            assert found[:, 1] == pytest.approx(1.0 / (1.0 + np.exp(-scores)))
+
+
+def test_a_margin_has_no_probability(tmp_path: Path) -> None:
+    promise = Guarantee(2.0, 1e-5)
+    learner = KernelLearner(norm_bound=2.0, classes=[0, 1], guarantee=promise).fit(X[:100], Y[:100])
+    with pytest.raises(InvalidParameter, match="loss='logistic'"):
+        learner.predict_proba(X)
+    with InteractivePredictor(learner, promise, state=tmp_path / "session", random_state=0) as session:
+        with pytest.raises(InvalidParameter, match="loss='logistic'"):
+            session.predict_proba(X[0])
+        assert "0 answers" in repr(session)  # refused before anything was answered

@@ -28,7 +28,7 @@ from privlearn.features.kernel import Kernel, as_matrix
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import KernelTask, kernel_rounding, refuse_private_count
 from privlearn.mechanisms.task import Task
-from privlearn.release.model import Encoder, describe_encoding
+from privlearn.release.model import Encoder, describe_encoding, probabilities_of
 
 LARGEST = 2**15
 """Most rows an exact kernel machine takes: it holds their square in memory. Of N persons it takes the first LARGEST / N
@@ -151,6 +151,15 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     def decision_function(self, X: Any) -> Array:
         """PRIVATE: the fitted functions without noise, a column each. Their values must not leave the trusted side."""
         return self.values(self.encode(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """PRIVATE: probabilities of the classes without noise, of a learner with ``loss="logistic"``."""
+        link = self.chosen_loss().link
+        if link == "none":
+            raise InvalidParameter(
+                f"this loss has no probabilities: {type(self).__name__}(loss='logistic') has them"
+            )
+        return probabilities_of(self.decision_function(X), link)
 
     def facts(self, neighbours: str) -> KernelTask:
         """Public: number of records, regularization, loss and the solver's certified distance."""

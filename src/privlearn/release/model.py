@@ -259,6 +259,16 @@ class ScoredFeatures:
         return np.concatenate(scored)
 
 
+def probabilities_of(scores: Array, link: str) -> Array:
+    """Of the classes, from their scores: one row per point, one column per class, or one score for two classes."""
+    if link == "softmax":
+        return np.asarray(softmax(scores, axis=1))
+    if scores.shape[1] == 1:
+        return expit(np.hstack([-scores, scores]))
+    odds = expit(scores) + np.finfo(float).tiny  # all-negative scores underflow together
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
 @dataclass(frozen=True, eq=False)
 class LinearModel(ScoredFeatures):
     """Scores <w_k, encode(x)> over public features.
@@ -307,13 +317,7 @@ class LinearModel(ScoredFeatures):
             raise InvalidParameter(
                 "this model has no probabilities: train PrivateSVC(probability=True) or PrivateLogisticRegression"
             )
-        scores = self._scores(data)
-        if self.link == "softmax":
-            return np.asarray(softmax(scores, axis=1))
-        if len(self.classes) == 2:
-            return expit(np.hstack([-scores, scores]))
-        odds = expit(scores) + np.finfo(float).tiny  # all-negative scores underflow together
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+        return probabilities_of(self._scores(data), self.link)
 
     def is_learnt_by(self, loss: LossFacts) -> bool:
         """Whether a model of this kind comes from such a loss."""
