@@ -93,7 +93,7 @@ def test_what_no_theorem_covers_is_refused_and_says_what_to_take(changed: dict[s
 
 def test_it_is_a_yes_or_no() -> None:
     with pytest.raises(InvalidParameter, match="probability must be True or False"):
-        PrivateSVC(**FACTS, probability="yes").fit(X, Y)
+        PrivateSVC(**FACTS | {"probability": "yes"}).fit(X, Y)
 
 
 def test_searches_do_not_buy_them() -> None:

@@ -93,15 +93,21 @@ def test_model_and_certificate_must_both_have_probabilities(release: Release) ->
 def test_nothing_hides_in_the_odds(release: Release) -> None:
     odds = model_of(release).log_odds
     assert odds is not None
-    for forged in (odds[::-1], odds[:-1], odds.astype(np.float32), np.full(16, np.nan), odds.reshape(4, 4)):
+    forgeries: list[Any] = [
+        odds[::-1],
+        odds[:-1],
+        odds.astype(np.float32),
+        np.full(16, np.nan),
+        odds.reshape(4, 4),
+    ]
+    for forged in forgeries:
         model = dataclasses.replace(model_of(release), log_odds=forged)
         with pytest.raises(ReleaseError):
             Release.from_bytes(dataclasses.replace(release, model=model).to_bytes())
 
 
 def test_a_logistic_model_has_its_own(release: Release) -> None:
-    facts = {"epsilon": 1.0, "delta": 1e-5, "schema": census_schema()}
-    logistic = PrivateLogisticRegression(**facts).fit(TABLE).release_
+    logistic = PrivateLogisticRegression(epsilon=1.0, delta=1e-5, schema=census_schema()).fit(TABLE).release_
     model = dataclasses.replace(model_of(logistic), log_odds=model_of(release).log_odds)
     with pytest.raises(ReleaseError):
         Release.from_bytes(dataclasses.replace(logistic, model=model).to_bytes())

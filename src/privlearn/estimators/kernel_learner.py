@@ -21,7 +21,7 @@ from privlearn.erm.kernel.problem import KernelProblem
 from privlearn.erm.losses import Loss, choose_loss
 from privlearn.errors import InvalidParameter, SessionError, SolverError
 from privlearn.estimators.goal import TrainingRows
-from privlearn.estimators.inputs import ClassLearner, NumberLearner, first_rows_of_persons
+from privlearn.estimators.inputs import ClassLearner, NumberLearner, TargetBounds, first_rows_of_persons
 from privlearn.estimators.learner import KernelParameters, check_array_shape
 from privlearn.estimators.session_task import session_facts, session_gap, session_task
 from privlearn.features.kernel import Kernel, as_matrix
@@ -65,8 +65,8 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         Instead of ``norm_bound``: public bounds of each column of an array. Its columns are then spread over splines
         like a schema's numbers.
     classes : sequence of labels, optional
-    target_bounds : tuple of two floats, optional
-        Without a schema, one of the two: the labels that may occur, or the public bounds of a number.
+    target_bounds : tuple of two floats, or sequence of such tuples, optional
+        Without a schema, one of the two: the labels that may occur, or the public bounds of a number, or of several.
     class_weight : dict, optional
         Public weight of each class; the largest multiplies the noise.
     fit_intercept : bool, default=True
@@ -102,7 +102,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         norm_bound: float | None = None,
         column_bounds: Sequence[tuple[float, float]] | None = None,
         classes: Sequence[Any] | None = None,
-        target_bounds: tuple[float, float] | None = None,
+        target_bounds: TargetBounds | None = None,
         class_weight: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
     ) -> None:
@@ -270,10 +270,10 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
                 facts.task.regularization,
                 facts.task.total,
                 row_weights=self._rows.weights,
-                offsets=goal.offsets,
+                offsets=offsets,
                 gram_error=kernel_rounding(self.kernel_, features.shape[1]),
             )
-            for signs in goal.signs
+            for signs, offsets in zip(goal.signs, goal.offsets, strict=True)
         )
         dual = np.array([minimise_kernel(problem, gap=gap).dual for problem in problems])
         if float(np.max(np.sum(np.abs(dual), axis=1))) > facts.slope_total * (1.0 + 1e-6):

@@ -139,7 +139,7 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
             rows.total,
             rows.weights,
             linear,
-            offsets=rows.goal.offsets,
+            offsets=rows.goal.offsets[number],
         )
         task = self._within_reach(regularization, linear)
         progress = self._counted(number, len(signs))

@@ -349,22 +349,30 @@ class LinearModel(ScoredFeatures):
         return model
 
 
+def numbers_of(scores: Array, bounds: Bounds | tuple[Bounds, ...]) -> Array:
+    """What scores of one number, or of several, stand for."""
+    if isinstance(bounds[0], float):
+        return from_unit(scores[:, 0], bounds)
+    return np.column_stack([from_unit(column, pair) for column, pair in zip(scores.T, bounds, strict=True)])
+
+
 @dataclass(frozen=True, eq=False)
 class RegressionModel(ScoredFeatures):
-    """The score <w, encode(x)>, scaled from [-1, 1] to public bounds and clamped to them.
+    """Scores <w_k, encode(x)>, scaled from [-1, 1] to public bounds and clamped to them.
 
     Parameters
     ----------
     encoder : SchemaEncoder, ArrayEncoder, FourierEncoder or KernelEncoder
-    coefficients : array of shape (1, dimension)
-    target_bounds : tuple of two floats
-        Public bounds of the numbers it predicts.
+    coefficients : array of shape (numbers, dimension)
+    target_bounds : tuple of two floats, or of several such tuples
+        Public bounds of the number it predicts, or of each of them.
     """
 
-    target_bounds: Bounds
+    target_bounds: Bounds | tuple[Bounds, ...]
 
     def predict(self, data: Any) -> Array:
-        return from_unit(self._scores(data)[:, 0], self.target_bounds)
+        """Of shape (n,) for one number, (n, numbers) for several."""
+        return numbers_of(self._scores(data), self.target_bounds)
 
     def is_learnt_by(self, loss: LossFacts) -> bool:
         """Whether a model of this kind comes from such a loss."""
@@ -372,7 +380,10 @@ class RegressionModel(ScoredFeatures):
 
     def to_dict(self) -> dict[str, Any]:
         """The public part, for a release's manifest; the coefficients travel as an array."""
-        return {"encoder": encoder_to_dict(self.encoder), "target_bounds": list(self.target_bounds)}
+        return {
+            "encoder": encoder_to_dict(self.encoder),
+            "target_bounds": np.array(self.target_bounds).tolist(),
+        }
 
     @classmethod
     def from_dict(
@@ -380,13 +391,15 @@ class RegressionModel(ScoredFeatures):
     ) -> RegressionModel:
         """Inverse of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
         encoder = encoder_from_dict(record["encoder"], arrays, kernel)
-        lower, upper = map(float, record["target_bounds"])
+        ends = np.array(record["target_bounds"], dtype=np.float64)
+        lower, upper = np.atleast_2d(ends).T
+        bounds: Any = tuple(ends.tolist()) if ends.ndim == 1 else tuple(map(tuple, ends.tolist()))
         schema = getattr(base_of(encoder), "schema", None)
-        stated = schema is None or (schema.target is not None and schema.target.bounds == (lower, upper))
-        ordered = lower < upper and np.isfinite(upper - lower)
-        if not (stated and ordered) or arrays["coefficients"].shape != (1, encoder.dimension):
+        stated = schema is None or (schema.target is not None and schema.target.bounds == bounds)
+        ordered = bool(np.all(lower < upper) and np.isfinite(upper - lower).all())
+        if not (stated and ordered) or arrays["coefficients"].shape != (len(lower), encoder.dimension):
             raise ReleaseError("the model's arrays do not fit its description")
-        return cls(encoder, arrays["coefficients"], (lower, upper))
+        return cls(encoder, arrays["coefficients"], bounds)
 
 
 Model = LinearModel | RegressionModel
