@@ -144,4 +144,4 @@ def test_two_problems_together_keep_the_promise_on_a_line() -> None:
     assert (
         divergence(dataclasses.replace(mechanism, noise_scale=mechanism.noise_scale / 2.0), epsilon) > delta
     )
-    assert 1.2 < mechanism.noise_scale / alone.noise_scale < 1.6  # about sqrt(2)
+    assert 1.4 < mechanism.noise_scale / alone.noise_scale < 1.7  # sqrt(2), and a little for so large a delta

@@ -18,7 +18,8 @@ from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, owners
 from privlearn.data.encode.column_cells import numbers as cell_numbers
 from privlearn.data.encode.encoder import Bounds, SchemaEncoder, to_unit
 from privlearn.data.encode.resolution import Resolution
-from privlearn.data.schema.columns import EXACT, Target
+from privlearn.data.schema.columns import Target
+from privlearn.data.schema.public import EXACT
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.table import as_array, as_table, column_names, safely

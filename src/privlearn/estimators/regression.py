@@ -34,7 +34,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
     target_bounds : tuple of two floats, or sequence of such tuples, optional
         Public bounds of the target, for plain arrays; targets outside are clamped to them. A schema has them in its
         target: ``{"name": "price", "lower": 0, "upper": 500000}``. Several pairs are of several numbers, the columns
-        of y: one problem each, under one promise, with about sqrt(k) times the noise
+        of y: one problem each, under one promise, with a little over sqrt(k) times the noise
         (docs/theory/objective.md, "Several numbers").
     loss : {"huber", "clipped_square"} or Loss, default="huber"
         ``"huber"``: width 0.2, robust and the least noise. ``"clipped_square"``: half the square, its slope clipped at

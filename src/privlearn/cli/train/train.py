@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privlearn.cli.options import (
+    NUMBER,
     AcceptWeakPrivacy,
     ChargedDataset,
     ChargedLedger,
@@ -115,9 +116,11 @@ def buy(learner: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan, expected:
 def train(
     table: TableFile,
     schema: SchemaFile,
-    epsilon: Annotated[float, typer.Option(help="Privacy loss; inf: no privacy.", show_default=False)],
+    epsilon: Annotated[
+        float, typer.Option(**NUMBER, help="Privacy loss; inf: no privacy.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option(help="The release file to write.", show_default=False)],
-    delta: Annotated[float, typer.Option(help="Above 0 (say 1e-6) it buys Gaussian noise.")] = 0.0,
+    delta: Annotated[float, typer.Option(**NUMBER, help="Above 0 (say 1e-6) it buys Gaussian noise.")] = 0.0,
     target: Annotated[
         str | None, typer.Option(help="Column to predict; must be the schema's target.", show_default=False)
     ] = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator
 
-from privlearn.data.schema.columns import PublicModel
+from privlearn.data.schema.public import PublicModel
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import SchemaError
 from privlearn.features.kernels import check_kernel_name
