@@ -126,6 +126,13 @@ def _noise_scales() -> Iterator[Mutant]:
         "counted scores are free", TASK, "(self.centring, self.score_counts)", "(self.centring,)", COUNTED
     )
     yield Mutant(
+        "two problems cost as one",
+        OBJECTIVE,
+        "composed_delta(curve, self.task.problems, epsilon)",
+        "composed_delta(curve, 1, epsilon)",
+        ("estimators/test_several_numbers.py",),
+    )
+    yield Mutant(
         "silent records are counted",
         MEMORY,
         "listed = slice(None) if goal.ignored is None else ~goal.ignored",

@@ -27,7 +27,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
 
     The objective is J(w) = (1/n) sum loss(<w, x> - t) + (regularization/2) |w|^2 over features encoded to norm at most
     1 and targets t scaled from their bounds to [-1, 1]; predictions are scaled back and clamped to the bounds. The
-    parameters not listed here, and the attributes except ``classes_``, are those of `PrivateSVC`.
+    parameters not listed here, and the attributes except ``classes_``, are those of `PrivateLinearClassifier`.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class PrivateSVC(PrivateLinearClassifier):
     ----------
     probability : bool, default=False
         Whether to learn probabilities of two classes as well, from counts of the scores: part of the same promise, for
-        a twentieth of what it allows. Needs delta above 0. `predict` goes by the sign of the score still.
+        about 2.5 % more noise. Needs delta above 0. `predict` goes by the sign of the score still.
 
     Examples
     --------
