@@ -3,7 +3,8 @@
     PRIVLEARN_DATA=... python benchmarks/probability.py [adult bank_marketing ...] [--epsilons 0.1 1] [--splits 5]
 
 80/20 splits, defaults, delta 1e-5. "platt" is a private logistic regression on the score, at sqrt(0.05) times epsilon:
-about the noise of the counts, whose constants were chosen on Adult, bank marketing and breast cancer. Errors are by the sign of the score, and by a probability above 1/2.
+about the noise of the counts, whose constants were chosen on Adult, bank marketing and breast cancer. Errors are by
+the sign of the score, and by a probability above 1/2.
 """
 
 from __future__ import annotations
