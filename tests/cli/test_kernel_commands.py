@@ -35,10 +35,29 @@ def test_a_kernel_is_trained_verified_and_predicts(
     assert predicted.stdout.count("\n") == 51
 
 
+@pytest.mark.parametrize("options", [("--model", "svm", "--probability"), ("--kernel", "rbf")])
+def test_probabilities_of_a_margin_and_of_a_kernel(
+    options: tuple[Any, ...], census: Census, train: Run, run: Run
+) -> None:
+    assert train("--epsilon", 2, "--delta", "1e-6", *options).code == 0
+    assert run("verify", census / "income.privlearn").code == 0
+    predicted = run("predict", census / "income.privlearn", census.new_rows, "--probabilities")
+    assert predicted.code == 0
+    assert predicted.stdout.startswith('"prediction","probability_')
+
+
+@pytest.mark.parametrize("option", ["--epsilon", "--delta"])
+def test_numbers_that_only_python_reads_are_refused(option: str, train: Run) -> None:
+    """1_0 would be ten."""
+    told = train("--epsilon", 1, option, "1_0")
+    assert told.code == 2
+    assert "is not a valid float" in told.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--kernel", "rbf"), "the model svm"),
+        (("--probability",), "the model svm"),
         (("--model", "svm", "--kernel", "polynomial"), "public_points"),
         (("--model", "svm", "--kernel", "magic"), "kernel must be one of"),
     ],

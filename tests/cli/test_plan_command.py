@@ -90,7 +90,6 @@ def test_the_figure_is_a_drawing_with_readable_text(run: Run, schema_only: Censu
         (("--rows", 10, "--columns", 5, "--epsilon", 1, "--delta", 2), "delta must be"),
         (("--rows", 10, "--epsilon", 1), "--schema FILE, or --columns NUMBER"),
         (("--rows", 10, "--columns", 5, "--epsilon", 1, "--model", "forest"), "the model must be"),
-        (("--rows", 10, "--columns", 5, "--epsilon", 1, "--kernel", "rbf"), "go with the model svm"),
         (("--rows", 10, "--columns", 5, "--epsilon", 1, "--out", "plan.doc"), "--out must end in"),
         (("--columns", 5, "--epsilon", 1), "--rows"),
     ],

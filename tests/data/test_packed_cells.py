@@ -53,7 +53,9 @@ def test_many_cells_go_to_a_file_without_a_name(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 1000)
     random = np.random.default_rng(0)
     blocks: list[Any] = [random.random(100) for _ in range(5)] + [random.integers(0, 9, 100)]
-    words: list[Any] = [sparse.random_array((100, 7), density=0.2, random_state=random, format="csr") for _ in range(6)]
+    words: list[Any] = [
+        sparse.random_array((100, 7), density=0.2, random_state=random, format="csr") for _ in range(6)
+    ]
     cells = PackedCells(str(tmp_path))
     for block, found in zip(blocks, words, strict=True):
         cells.add({"column": block, "words": found})

@@ -19,7 +19,10 @@ Data = tuple[np.ndarray, np.ndarray]
 DECLARED = "labels are declared as public, never read from y; this check brings labels of its own"
 QUIET = "the conversion error that scikit-learn expects would quote the offending cell; ours never does"
 
+SIGN = "classes go by the sign of the score, probabilities by counts of scores: as in scikit-learn's own SVC"
+
 OF_ALL = {"check_dtype_object": QUIET}
+OF_SCORED = {"check_classifiers_train": SIGN}
 OF_PRIVATE = dict.fromkeys(
     (
         "check_class_weight_classifiers",
@@ -51,18 +54,23 @@ OF_PRIVATE = dict.fromkeys(
 PLAIN: list[PrivateLogisticRegression | PrivateSVC] = [
     PrivateLogisticRegression(epsilon=math.inf),
     PrivateLogisticRegression(epsilon=math.inf, loss="multinomial"),
+    PrivateLogisticRegression(epsilon=math.inf, kernel="rbf", gamma=4.0),
     PrivateSVC(epsilon=math.inf),
     PrivateSVC(epsilon=math.inf, loss="hinge"),
+    PrivateSVC(epsilon=math.inf, probability=True),
 ]
 PRIVATE: list[PrivateLogisticRegression | PrivateSVC] = [
     PrivateLogisticRegression(epsilon=50.0, delta=1e-3, norm_bound=10.0, classes=[0, 1], random_state=0),
     PrivateSVC(epsilon=50.0, delta=1e-3, norm_bound=10.0, classes=[0, 1], random_state=0),
+    PrivateSVC(epsilon=50.0, delta=1e-3, norm_bound=10.0, classes=[0, 1], random_state=0, probability=True),
 ]
 
 
 def expected_failures(estimator: PrivateLogisticRegression | PrivateSVC) -> dict[str, str]:
     assert estimator.epsilon is not None
-    return OF_ALL if math.isinf(estimator.epsilon) else OF_ALL | OF_PRIVATE
+    if math.isfinite(estimator.epsilon):
+        return OF_ALL | OF_PRIVATE
+    return OF_ALL | OF_SCORED if estimator.probability else OF_ALL
 
 
 @parametrize_with_checks(PLAIN + PRIVATE, expected_failed_checks=expected_failures)

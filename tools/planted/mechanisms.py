@@ -12,6 +12,7 @@ from tools.planted.mutant import (
     CALLERS,
     CENTRES,
     CHOICES,
+    COUNTED,
     DEFECTS,
     EXACT,
     HOSTILE,
@@ -59,6 +60,7 @@ AGGREGATION = "mechanisms/summed/local_aggregation.py"
 SUMMED = "mechanisms/summed/summed.py"
 TRUSTED = "multiparty/run/training.py"
 CENTRING = "mechanisms/statistics/centring.py"
+SCORES = "mechanisms/statistics/score_counts.py"
 CENTRED = "data/encode/centred.py"
 MEMORY = "estimators/memory_oracle.py"
 SHARE = "multiparty/secure_sum/noise_share.py"
@@ -99,16 +101,43 @@ def _noise_scales() -> Iterator[Mutant]:
     yield Mutant(
         "the curve forgets the centring",
         OBJECTIVE,
-        "math.hypot(beside, task.centring_ratio)",
+        "math.hypot(beside, task.beside_ratio)",
         "beside",
         CENTRES,
     )
     yield Mutant(
         "the output forgets the centring",
         OUTPUT,
-        "math.hypot(self.ratio, task.centring_ratio)",
+        "math.hypot(self.ratio, task.beside_ratio)",
         "self.ratio",
         CENTRES,
+    )
+    yield from scaled(
+        "noise of the counted scores", SCORES, "add_gaussian(counts, @self.noise_scale@, randomness)", COUNTED
+    )
+    yield Mutant(
+        "a replaced record is counted once",
+        SCORES,
+        "return relation.counts / self",
+        "return 1.0 / self",
+        COUNTED,
+    )
+    yield Mutant(
+        "counted scores are free", TASK, "(self.centring, self.score_counts)", "(self.centring,)", COUNTED
+    )
+    yield Mutant(
+        "two problems cost as one",
+        OBJECTIVE,
+        "composed_delta(curve, self.task.problems, epsilon)",
+        "composed_delta(curve, 1, epsilon)",
+        ("estimators/test_several_numbers.py",),
+    )
+    yield Mutant(
+        "silent records are counted",
+        MEMORY,
+        "counted = counted * ~goal.ignored[rows]",
+        "pass",
+        COUNTED,
     )
     yield Mutant("centred rows are too long", CENTRED, "math.sqrt(1.0 - INTERCEPT)", "1.0", CENTRES)
     yield Mutant(

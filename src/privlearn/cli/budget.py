@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from privlearn.cli.options import LedgerStore, Neighbouring
+from privlearn.cli.options import NUMBER, LedgerStore, Neighbouring
 from privlearn.cli.terminal import output
 from privlearn.errors import InvalidParameter
 
@@ -52,8 +52,10 @@ def create(
         str, typer.Argument(help="The data set's name, as in its schema.", show_default=False)
     ],
     ledger: LedgerStore,
-    epsilon: Annotated[float, typer.Option(help="What all releases together may cost.", show_default=False)],
-    delta: Annotated[float, typer.Option(help="Their deltas together.")] = 0.0,
+    epsilon: Annotated[
+        float, typer.Option(**NUMBER, help="What all releases together may cost.", show_default=False)
+    ],
+    delta: Annotated[float, typer.Option(**NUMBER, help="Their deltas together.")] = 0.0,
     neighbours: Neighbouring = "replace_one",
     composition: Annotated[
         str, typer.Option(help="basic (epsilons add up) or renyi (for many Gaussian releases; needs delta).")

@@ -144,7 +144,8 @@ def _answers(model: Model) -> str:
     bounds = getattr(model, "target_bounds", None)
     if bounds is None:
         return f"classes {listed(_labels(model))}"
-    return f"numbers from {bounds[0]:g} to {bounds[1]:g}"
+    pairs = [bounds] if isinstance(bounds[0], float) else bounds
+    return "numbers " + ", ".join(f"from {lower:g} to {upper:g}" for lower, upper in pairs)
 
 
 def _labels(model: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,19 @@ from privlearn.guarantee import Guarantee
 if TYPE_CHECKING:
     from privlearn.ledger.ledger import Ledger
 
+
+def plain_number(text: str | float) -> float:
+    """A number as people write it: Python would take 1_0 for ten."""
+    try:
+        if "_" not in str(text):
+            return float(text)
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"{str(text)!r} is not a valid float: write it like 0.5, 10 or 1e-6.")
+
+
+NUMBER: dict[str, Any] = {"parser": plain_number, "metavar": "FLOAT"}
+"""Of the options that say what is paid."""
 
 TableFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="The table: .csv, .csv.gz or .parquet.", show_default=False)
@@ -92,9 +105,7 @@ LossName = Annotated[
         show_default="the first",
     ),
 ]
-KernelName = Annotated[
-    str, typer.Option("--kernel", help="svm, regression: linear, rbf, laplacian, cauchy or polynomial.")
-]
+KernelName = Annotated[str, typer.Option("--kernel", help="linear, rbf, laplacian, cauchy or polynomial.")]
 Gamma = Annotated[
     str, typer.Option("--gamma", help="Of the kernel, as in scikit-learn; auto: from the schema alone.")
 ]

@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from privlearn.cli.options import (
+    NUMBER,
     Force,
     Gamma,
     KernelName,
@@ -30,7 +31,7 @@ _STYLES = {"clear": "bold green", "noisy": "bold yellow", "drowned": "bold red",
 
 def plan(
     rows: Annotated[int, typer.Option(help="Records to train on, or persons.", show_default=False)],
-    epsilon: Annotated[float, typer.Option(help="Privacy loss.", show_default=False)],
+    epsilon: Annotated[float, typer.Option(**NUMBER, help="Privacy loss.", show_default=False)],
     schema: Annotated[
         Path | None,
         typer.Option(help="What is public about the table: .yaml or .json.", show_default=False),
@@ -40,7 +41,7 @@ def plan(
         typer.Option(help="Instead of a schema: columns of numbers in a plain array.", show_default=False),
     ] = None,
     classes: Annotated[int, typer.Option(help="With --columns: number of classes.", min=2)] = 2,
-    delta: Annotated[float, typer.Option(help="Above 0 (say 1e-6) it buys Gaussian noise.")] = 0.0,
+    delta: Annotated[float, typer.Option(**NUMBER, help="Above 0 (say 1e-6) it buys Gaussian noise.")] = 0.0,
     model: ModelName = "logistic",
     loss: LossName = None,
     kernel: KernelName = "linear",
@@ -68,7 +69,7 @@ def plan(
 
     settings = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "loss": loss}
     settings |= _described(schema, columns, classes, model)
-    estimator = make_estimator(model, settings, {"kernel": kernel, "gamma": number_or_word(gamma)})
+    estimator = make_estimator(model, settings | {"kernel": kernel, "gamma": number_or_word(gamma)})
     with LateProgress("planning"):
         made = make_plan(estimator, rows, columns)
         if out is not None:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from privlearn.cli.options import (
+    NUMBER,
     AcceptWeakPrivacy,
     ChargedDataset,
     ChargedLedger,
@@ -62,11 +63,13 @@ def schema(
 def discover(
     table: TableFile,
     schema: SchemaFile,
-    epsilon: Annotated[float, typer.Option(help="Price of everything marked.", show_default=False)],
+    epsilon: Annotated[float, typer.Option(**NUMBER, help="Price of everything marked.", show_default=False)],
     out: Annotated[
         Path, typer.Option(help="The complete schema to write, .yaml or .json.", show_default=False)
     ],
-    delta: Annotated[float, typer.Option(help="Above 0 (say 1e-6) bounds are better; lists need it.")] = 0.0,
+    delta: Annotated[
+        float, typer.Option(**NUMBER, help="Above 0 (say 1e-6) bounds are better; lists need it.")
+    ] = 0.0,
     neighbours: Neighbouring = "replace_one",
     expected_records: ExpectedRecords = None,
     ledger: ChargedLedger = None,

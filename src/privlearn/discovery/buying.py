@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from privlearn.data.encode.column_cells import numbers, owners, tally
 from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.schema.columns import Value
 from privlearn.data.schema.draft import Bound, SchemaDraft
+from privlearn.data.schema.public import Value
 from privlearn.data.schema.schema import Purchase, Schema
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.table import as_table, column_names

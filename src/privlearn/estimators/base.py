@@ -120,10 +120,13 @@ class PrivateLinearModel(ReleasingLearner):
             return math.inf
         if not guarantee.is_private:
             return 0.0
-        gaussian = guarantee.delta > 0 and self.noise in ("auto", "gaussian") and self.calibration == "tight"
-        if not gaussian:
+        if not self._is_gaussian(guarantee):
             return math.inf
         return guarantee.relation.gradients * rows / gaussian_ratio(guarantee.epsilon, guarantee.delta)
+
+    def _is_gaussian(self, guarantee: Guarantee) -> bool:
+        """Public: whether noise is Gaussian and as small as it can be."""
+        return guarantee.delta > 0 and self.noise in ("auto", "gaussian") and self.calibration == "tight"
 
     def publish(self, release: Release) -> None:
         """Become the fitted estimator of a model that may leave."""

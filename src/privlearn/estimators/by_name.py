@@ -18,14 +18,12 @@ MODELS: dict[str, Callable[..., PrivateLinearModel]] = {
 }
 
 
-def make_estimator(
-    model: str, settings: dict[str, Any], kernel_settings: dict[str, Any]
-) -> PrivateLinearModel:
-    """The estimator of that name; the second settings are for those that take a kernel."""
+def make_estimator(model: str, settings: dict[str, Any], *, probability: bool = False) -> PrivateLinearModel:
+    """The estimator of that name; ``probability`` is for the one whose probabilities have to be bought."""
     if model not in MODELS:
         raise InvalidParameter(f"the model must be {' or '.join(MODELS)}, not {model}")
-    if model != "logistic":
-        return MODELS[model](**settings, **kernel_settings)
-    if kernel_settings["kernel"] != "linear" or kernel_settings.get("public_points") is not None:
-        raise InvalidParameter("a kernel and public points go with the model svm or regression")
-    return MODELS[model](**settings)
+    if probability and MODELS[model] is not PrivateSVC:
+        raise InvalidParameter(
+            "probability goes with the model svm: logistic has probabilities, and a regression none"
+        )
+    return MODELS[model](**settings, **({"probability": True} if probability else {}))

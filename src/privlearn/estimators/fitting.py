@@ -24,11 +24,12 @@ from privlearn.ledger.charge import Budget, Charge
 from privlearn.ledger.composition import Cost
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.search.search import Search
+from privlearn.mechanisms.statistics.score_odds import log_odds_from_counts
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
-from privlearn.release.model import Model, RawEncoder, describe_encoding
+from privlearn.release.model import LinearModel, Model, RawEncoder, describe_encoding
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,7 @@ class Fitting:
             regularization=estimator.regularization,
             points=None if points is None else len(points),
             rows=self._centrable(),
+            scored=self._is_scored(),
         )
         if estimator.centre is True and guarantee.is_private and planned.task.centring is None:
             raise InvalidParameter(
@@ -85,6 +87,13 @@ class Fitting:
         if features.is_sparse if isinstance(features, EncodedRows) else not isinstance(features, np.ndarray):
             return None  # sparse rows would not be sparse around a mean
         return Centrable(self.rows.dimension - encoder.fit_intercept, encoder.row_bound, asked is True)
+
+    def _is_scored(self) -> bool:
+        """Public: whether probabilities were asked for that the loss does not have itself."""
+        asked = self.estimator.probability
+        if not isinstance(asked, bool):
+            raise InvalidParameter(f"probability must be True or False, not {shown(asked)}")
+        return asked and self.estimator.loss_for(self.rows.goal).link == "none"
 
     def oracle(self, task: Task) -> MemoryOracle:
         """What mechanisms of that task may ask of the rows."""
@@ -119,8 +128,21 @@ class Fitting:
     def release(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Release:
         """Touch the data: what may leave, once it is paid for."""
         work = self.centred(mechanism, randomness)
-        model = work.model(work.run(mechanism, randomness))
+        coefficients = work.run(mechanism, randomness)
+        model = work._with_probabilities(work.model(coefficients), mechanism, coefficients, randomness)
         return Release(model, Certificate.issue(mechanism, randomness, describe_encoding(model.encoder)))
+
+    def _with_probabilities(
+        self, model: Model, mechanism: ReleaseMechanism, coefficients: Array, randomness: Randomness
+    ) -> Model:
+        """Touch the data: the model, with what counts of its scores say, if they are paid for."""
+        counts = mechanism.task.score_counts
+        if counts is None:
+            return model
+        noisy = counts.run(self.oracle(mechanism.task), coefficients, randomness)
+        return dataclasses.replace(
+            cast(LinearModel, model), log_odds=log_odds_from_counts(noisy, counts.noise_scale)
+        )
 
     def mistakes(self, coefficients: Array) -> float:
         """Touch the data: how many rows the coefficients predict wrongly."""

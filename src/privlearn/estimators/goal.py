@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.data.encode.encoder import Bounds, from_unit
+from privlearn.data.encode.encoder import Bounds
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.erm.losses import LossFacts
 from privlearn.erm.problem import Features
 from privlearn.features.landmarks import LandmarkFeatures
 from privlearn.features.unit_landmarks import UnitLandmarkFeatures
-from privlearn.release.model import Encoder, LinearModel, Model, RegressionModel
+from privlearn.release.model import Encoder, LinearModel, Model, RegressionModel, numbers_of
 
 Progress = Callable[[int, int, int], None]
 """Called with (problem, number of problems, iteration); shown on the trusted side only."""
@@ -64,8 +64,8 @@ class Goal(ABC):
 
     @property
     @abstractmethod
-    def offsets(self) -> Array | None:
-        """PRIVATE: what the loss subtracts from the margins."""
+    def offsets(self) -> list[Array | None]:
+        """PRIVATE: what the loss subtracts from the margins, for each function."""
 
     @property
     @abstractmethod
@@ -128,7 +128,9 @@ class ClassGoal(Goal):
     def signs(self) -> list[NDArray[np.int8]]:
         return [np.where(self.labels == positive, np.int8(1), np.int8(-1)) for positive in self._positives]
 
-    offsets: ClassVar[None] = None
+    @property
+    def offsets(self) -> list[Array | None]:
+        return [None] * len(self._positives)
 
     @property
     def weights(self) -> Array | None:
@@ -152,22 +154,29 @@ class ClassGoal(Goal):
 
 @dataclass(frozen=True, eq=False)
 class NumberGoal(Goal):
-    """One function, of the target scaled from its public bounds to [-1, 1]."""
+    """One function per number, of targets scaled from their public bounds to [-1, 1].
+
+    Parameters
+    ----------
+    targets : array of shape (n,) or (n, k)
+        PRIVATE: of one number, or of k.
+    target_bounds : two floats, or a tuple of k times two
+    """
 
     targets: Array
-    target_bounds: Bounds
+    target_bounds: Bounds | tuple[Bounds, ...]
 
     weight_bound: ClassVar[float] = 1.0
     weights: ClassVar[None] = None
 
     def shape(self, features: int, loss: LossFacts) -> tuple[int, int]:
-        return 1, features
+        return len(self._columns), features
 
     def describe(self) -> dict[str, Any]:
-        return {"target_bounds": list(self.target_bounds)}
+        return {"target_bounds": np.array(self.target_bounds).tolist()}
 
     def predicted(self, scores: Array) -> NDArray[Any]:
-        return from_unit(scores[:, 0], self.target_bounds)
+        return numbers_of(scores, self.target_bounds)
 
     def model(self, encoder: Encoder, coefficients: Array, loss: LossFacts) -> RegressionModel:
         return RegressionModel(encoder, coefficients, self.target_bounds)
@@ -178,14 +187,20 @@ class NumberGoal(Goal):
 
     @property
     def signs(self) -> list[NDArray[np.int8]]:
-        return [np.ones(len(self.targets), dtype=np.int8)]
+        return [np.ones(len(self.targets), dtype=np.int8)] * len(self._columns)
 
     @property
-    def offsets(self) -> Array:
-        return self.targets
+    def offsets(self) -> list[Array | None]:
+        return list(self._columns)
 
     def errors(self, scores: Array) -> Array:
-        return np.minimum(np.abs(np.clip(scores[:, 0], -1.0, 1.0) - self.targets) / 2.0, 1.0)
+        """Of several numbers the mean."""
+        apart = np.abs(np.clip(scores, -1.0, 1.0) - np.column_stack(self._columns))
+        return np.asarray(np.minimum(apart / 2.0, 1.0).mean(axis=1))
+
+    @property
+    def _columns(self) -> list[Array]:
+        return [np.ascontiguousarray(column) for column in np.atleast_2d(self.targets.T)]
 
     def take(self, places: Places) -> Self:
         return dataclasses.replace(self, targets=self.targets[places])

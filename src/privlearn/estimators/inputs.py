@@ -19,7 +19,8 @@ from privlearn.data.encode.column_cells import numbers as cell_numbers
 from privlearn.data.encode.encoder import Bounds, SchemaEncoder, to_unit, weights_of_persons
 from privlearn.data.encode.packed_cells import PackedCells
 from privlearn.data.encode.resolution import Resolution
-from privlearn.data.schema.columns import EXACT, Target
+from privlearn.data.schema.columns import Target
+from privlearn.data.schema.public import EXACT
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.row_source import BatchRows, EncodedRows, RowSource, TableRows
@@ -256,10 +257,14 @@ def _places(column: Any, classes: list[Any]) -> NDArray[np.int64]:
     return codes(pa.array(cell_numbers(column, "y")), [int(value) for value in classes], "y")
 
 
-class NumberLearner(Learner):
-    """A learner of a number, whose bounds a schema or ``target_bounds`` declares."""
+TargetBounds = tuple[float, float] | Sequence[tuple[float, float]]
+"""Of one number, or of each of several."""
 
-    target_bounds: tuple[float, float] | None
+
+class NumberLearner(Learner):
+    """A learner of a number, whose bounds a schema or ``target_bounds`` declares; or of several numbers."""
+
+    target_bounds: TargetBounds | None
 
     def _read_numbers(self, X: Any, y: Any, private: bool) -> TrainingRows:
         """Rows with the number to predict for each; ``private=False`` lets bounds be those that occur."""
@@ -280,19 +285,45 @@ class NumberLearner(Learner):
                 f"{type(self).__name__}(target_bounds=(0, 100)); what lies outside is clamped. "
                 "Reading them off the data would publish its extremes"
             )
+        if _are_of_several(self.target_bounds):
+            return self._read_several(X, y)
         declared = None if self.target_bounds is None else _check_target_bounds(self.target_bounds)
         answers = as_answers(y)
         values = safely(
             lambda: cell_numbers(as_array(answers, "y"), "y"),
             "y cannot be read as one number per row: give a 1-D array of numbers",
         )
-        if not np.isfinite(values).all():
-            raise DataError(
-                f"y has NaN or infinite targets: fill them in, or drop those rows ({ON_DROPPING})"
-            )
-        check_same_length(X, values)
+        _check_targets(X, values)
         bounds = _bounds_of(values) if declared is None else declared
         return NumberGoal(to_unit(values, bounds), bounds)
+
+    def _read_several(self, X: Any, y: Any) -> NumberGoal:
+        """A column of numbers for each pair of bounds."""
+        bounds = tuple(map(_check_target_bounds, cast(Sequence[Any], self.target_bounds)))
+        values = safely(
+            lambda: np.asarray(y, dtype=np.float64),
+            "y cannot be read as several numbers per row: give a 2-D array of numbers",
+        )
+        if values.ndim != 2 or values.shape[1] != len(bounds):
+            raise DataError(
+                f"y needs {len(bounds)} columns, as many as target_bounds has pairs: give a 2-D array"
+            )
+        _check_targets(X, values)
+        scaled = [to_unit(column, pair) for column, pair in zip(values.T, bounds, strict=True)]
+        return NumberGoal(np.column_stack(scaled), bounds)
+
+
+def _are_of_several(bounds: Any) -> bool:
+    """Whether they are a list of pairs; what is neither that nor a pair is refused as the latter."""
+    return (
+        isinstance(bounds, Sequence) and bool(bounds) and all(isinstance(pair, Sequence) for pair in bounds)
+    )
+
+
+def _check_targets(X: Any, values: Array) -> None:
+    if not np.isfinite(values).all():
+        raise DataError(f"y has NaN or infinite targets: fill them in, or drop those rows ({ON_DROPPING})")
+    check_same_length(X, values)
 
 
 def _check_target_bounds(bounds: Any) -> Bounds:

@@ -156,7 +156,7 @@ def _as_objects(points: Any) -> Any:
 
 
 class KernelChoice(KernelParameters, PrivateLinearModel):
-    """A linear model over the public features of a kernel; `PrivateSVC` lists the parameters."""
+    """A linear model over the public features of a kernel; `PrivateLinearClassifier` lists the parameters."""
 
     public_points: Any
     fourier_pairs: int

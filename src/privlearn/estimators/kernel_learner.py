@@ -20,7 +20,7 @@ from privlearn.erm.kernel.problem import KernelProblem, make_symmetric
 from privlearn.erm.losses import Loss, choose_loss
 from privlearn.errors import InvalidParameter, SessionError, SolverError
 from privlearn.estimators.goal import TrainingRows
-from privlearn.estimators.inputs import ClassLearner, NumberLearner, first_rows_of_persons
+from privlearn.estimators.inputs import ClassLearner, NumberLearner, TargetBounds, first_rows_of_persons
 from privlearn.estimators.learner import KernelParameters, check_array_shape
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.estimators.session_points import SessionLandmarks, digest_of, read_objects
@@ -30,7 +30,7 @@ from privlearn.features.kernels import LinearKernel, VectorKernel
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import KernelTask, kernel_rounding, refuse_private_count
 from privlearn.mechanisms.task import Task
-from privlearn.release.model import Encoder, describe_encoding
+from privlearn.release.model import Encoder, describe_encoding, probabilities_of
 
 LARGEST = 2**15
 """Most rows an exact kernel machine takes: it holds their square in memory. Of N persons it takes the first LARGEST / N
@@ -76,8 +76,8 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         Instead of ``norm_bound``: public bounds of each column of an array. Its columns are then spread over splines
         like a schema's numbers.
     classes : sequence of labels, optional
-    target_bounds : tuple of two floats, optional
-        Without a schema, one of the two: the labels that may occur, or the public bounds of a number.
+    target_bounds : tuple of two floats, or sequence of such tuples, optional
+        Without a schema, one of the two: the labels that may occur, or the public bounds of a number, or of several.
     class_weight : dict, optional
         Public weight of each class; the largest multiplies the noise.
     fit_intercept : bool, default=True
@@ -120,7 +120,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         norm_bound: float | None = None,
         column_bounds: Sequence[tuple[float, float]] | None = None,
         classes: Sequence[Any] | None = None,
-        target_bounds: tuple[float, float] | None = None,
+        target_bounds: TargetBounds | None = None,
         class_weight: Mapping[Any, float] | None = None,
         fit_intercept: bool = True,
     ) -> None:
@@ -187,6 +187,15 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     def decision_function(self, X: Any) -> Array:
         """PRIVATE: the fitted functions without noise, a column each. Their values must not leave the trusted side."""
         return self.values(self.encode(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """PRIVATE: probabilities of the classes without noise, of a learner with ``loss="logistic"``."""
+        link = self.chosen_loss().link
+        if link == "none":
+            raise InvalidParameter(
+                f"this loss has no probabilities: {type(self).__name__}(loss='logistic') has them"
+            )
+        return probabilities_of(self.decision_function(X), link)
 
     def facts(self, neighbours: str) -> KernelTask:
         """Public: number of records, regularization, loss and the solver's certified distance."""
@@ -328,10 +337,10 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
                 facts.task.regularization,
                 facts.task.total,
                 row_weights=self._rows.weights,
-                offsets=goal.offsets,
+                offsets=offsets,
                 gram_error=kernel_rounding(self.kernel_, self._rows.dimension),
             )
-            for signs in goal.signs
+            for signs, offsets in zip(goal.signs, goal.offsets, strict=True)
         )
         dual = np.array([minimise_kernel(problem, gap=gap).dual for problem in problems])
         if float(np.max(np.sum(np.abs(dual), axis=1))) > facts.slope_total * (1.0 + 1e-6):

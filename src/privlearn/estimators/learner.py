@@ -160,6 +160,7 @@ class ReleasingLearner(Learner):
     noise: str
     calibration: str
     centre: str | bool = False
+    probability: bool = False
     tolerance: str | float
     ledger: Budget | None
     accept_weak_privacy: bool

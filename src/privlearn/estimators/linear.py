@@ -1,8 +1,8 @@
-"""Private linear classifiers with scikit-learn's protocol."""
+"""Private classifiers with scikit-learn's protocol: linear, or with any kernel through public features."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -12,24 +12,48 @@ from privlearn.arrays import Array
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.schema.schema import Schema
-from privlearn.erm.losses import LossFacts, Multinomial
-from privlearn.estimators.base import PrivateLinearModel
+from privlearn.erm.losses import LossFacts, Multinomial, loss_from_name
 from privlearn.estimators.goal import ClassGoal, Goal, Progress, TrainingRows
 from privlearn.estimators.inputs import ClassLearner
+from privlearn.estimators.kernel_choice import KernelChoice
 from privlearn.estimators.scikit_learn import ClassifierMixin
+from privlearn.features.kernel import Kernel
 from privlearn.ledger.charge import Budget
 from privlearn.release.artifact import Release
 from privlearn.release.model import LinearModel, base_of
 
 
-class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel):
+class PrivateLinearClassifier(ClassifierMixin, ClassLearner, KernelChoice):
     """A linear classifier of which only a differentially private result is kept.
 
     The objective is J(w) = (1/n) sum loss(y <w, x>) + (regularization/2) |w|^2 over features encoded to norm at most 1;
     the intercept is one of them. More than two classes are learnt together, by the softmax loss.
 
+    A kernel without ``public_points`` becomes random Fourier features of the RBF, Laplacian or Cauchy kernel (the
+    non-interactive way: the release works everywhere). With them it becomes landmark features on those points, for any
+    kernel (the semi-interactive way: the release works on points like them).
+
     Parameters
     ----------
+    kernel : str, Kernel or callable, default="linear"
+        ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"``, ``"cauchy"``, ``"precomputed"``, or a function
+        ``k(X, Z)`` that returns the matrix of kernel values. Without schema and norm_bound the function gets the
+        objects of X as they are (texts, graphs); otherwise encoded rows of norm at most 1.
+    gamma : float or "auto", default="auto"
+        As in scikit-learn. ``"auto"`` reads no row, as ``"scale"`` would: 1, but for the RBF kernel 0.5 under a schema
+        or ``column_bounds``, and 1 + 24 / columns under a ``norm_bound``.
+    degree, coef0
+        As in scikit-learn.
+    kernel_bound : float, optional
+        Public bound of k(x, x), for functions and precomputed kernels.
+    public_points : table, array, sequence or "schema", optional
+        Points that are public, unlabelled, and like those that will be asked about. They become part of the release.
+        ``"schema"``: none are at hand, and 125 to 1000 are made up, uniformly within the schema's ranges and lists
+        (``column_bounds``, or the ball of ``norm_bound``).
+    fourier_pairs : int, default=500
+        Number of random frequencies; Gaussian noise in a prediction does not grow with it.
+    fourier_seed : int, default=0
+        Public seed of the frequencies, or of points that are made up, recorded in the release.
     epsilon : float
         Privacy loss; `fit` refuses while it is not stated. ``math.inf`` gives the plain minimiser and promises nothing.
     delta : float, default=0.0
@@ -50,9 +74,14 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
         Public list of the labels; of two, the second is the positive one.
     loss : str or Loss, optional
         The classifier's first loss by default, ``"multinomial"`` (softmax) for three classes and more. A margin loss
-        that is named, or a paper's calibration, learns those one against the rest, with independent noise.
-    mechanism : {"auto", "objective", "output"}, default="auto"
+        that is named, or a paper's calibration, learns those one against the rest, with independent noise. ``"auto"``
+        is the loss that public numbers speak for (docs/theory/choice-of-loss.md).
+    mechanism : {"auto", "objective", "output", "function_release", "tddl", "tdil"}, default="auto"
         Where the noise goes; ``"auto"`` is objective perturbation wherever its theorem holds.
+        ``"function_release"`` (with public points) adds the Gaussian process of Hall, Rinaldo and Wasserman to the
+        learnt function; on landmark features it is output perturbation with Gaussian noise, and is certified as such.
+        ``"tddl"`` (with public points) and ``"tdil"`` (linear kernel, or a net as public points) are JT13's learners,
+        which ask the model questions; they have a calibration and a noise of their own.
     noise : {"auto", "gaussian", "norm_gamma", "laplace"}, default="auto"
         ``"auto"`` is Gaussian if delta > 0, norm-Gamma (CMS11) otherwise.
     calibration : {"tight", "cms11", "rbht", "ra12"}, default="tight"
@@ -98,6 +127,14 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
     def __init__(
         self,
         *,
+        kernel: str | Kernel | Callable[..., Any] = "linear",
+        gamma: str | float = "auto",
+        degree: int = 3,
+        coef0: float = 1.0,
+        kernel_bound: float | None = None,
+        public_points: Any = None,
+        fourier_pairs: int = 500,
+        fourier_seed: int = 0,
         epsilon: float | None = None,
         delta: float = 0.0,
         neighbours: str = "replace_one",
@@ -126,6 +163,9 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
         """Scores: of shape (n,) for two classes (positive: the second one), (n, classes) otherwise."""
         return cast(LinearModel, self._model(X)).decision_function(self._rows(X))
 
+    def _probabilities(self, X: Any) -> Array:
+        return cast(LinearModel, self._model(X)).predict_proba(self._rows(X))
+
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
         return self._model(X).predict(self._rows(X))
@@ -144,7 +184,20 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
         """Public: softmax for three classes and more, unless a loss, or a paper's mechanism, was asked for."""
         several = isinstance(goal, ClassGoal) and len(goal.classes) > 2
         ours = self.calibration == "tight" and self.mechanism in ("auto", "objective", "output")
-        return Multinomial() if several and ours and self.loss is None else self.chosen_loss()
+        left_open = self.loss is None or self._is_automatic
+        return Multinomial() if several and ours and left_open else self.chosen_loss()
+
+    def chosen_loss(self) -> LossFacts:
+        return self._automatic_loss() if self._is_automatic else super().chosen_loss()
+
+    @property
+    def _is_automatic(self) -> bool:
+        return isinstance(self.loss, str) and self.loss == "auto"
+
+    def _automatic_loss(self) -> LossFacts:
+        """Public: what ``loss="auto"`` means for two classes."""
+        found: LossFacts = loss_from_name(self._default_loss)
+        return found
 
     def publish(self, release: Release) -> None:
         super().publish(release)
@@ -156,7 +209,7 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, PrivateLinearModel)
 
 
 class PrivateLogisticRegression(PrivateLinearClassifier):
-    """Private logistic regression, of several classes in one problem.
+    """Private logistic regression, linear or with a kernel, of several classes in one problem.
 
     All parameters and attributes are those of `PrivateLinearClassifier`; ``loss`` is ``"logistic"`` (default for two
     classes; of more, each against the rest) or ``"multinomial"`` (default for more than two).
@@ -181,7 +234,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, in the order of ``classes_``."""
-        return cast(LinearModel, self._model(X)).predict_proba(self._rows(X))
+        return self._probabilities(X)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of `predict_proba`."""

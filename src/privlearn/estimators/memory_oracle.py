@@ -21,11 +21,12 @@ from privlearn.estimators.goal import ClassGoal, Progress, TrainingRows
 from privlearn.features.kernel import as_matrix
 from privlearn.mechanisms.oracle import DataOracle
 from privlearn.mechanisms.statistics.centring import UNIT, Centre, Centres
+from privlearn.mechanisms.statistics.score_counts import CountsScores
 from privlearn.mechanisms.task import Task
 from privlearn.release.model import RawEncoder
 
 
-class MemoryOracle(DataOracle, Centres):
+class MemoryOracle(DataOracle, Centres, CountsScores):
     """Rows in this process, under a task.
 
     Parameters
@@ -93,6 +94,20 @@ class MemoryOracle(DataOracle, Centres):
         )
         return round(float(sum(inside)))
 
+    def score_counts(self, coefficients: Array, edges: Array) -> NDArray[np.int64]:
+        goal = cast(ClassGoal, self._rows.goal)
+        weights = self._rows.person_weights
+        counts = np.zeros((2, len(edges) + 1))
+        for rows, block in row_blocks(self._rows.features):
+            bins = np.searchsorted(edges, _scores(block, coefficients)[:, 0])
+            counted = (
+                np.ones(len(bins)) if weights is None else weights[rows]
+            )  # rows stand for others in rehearsals
+            if goal.ignored is not None:
+                counted = counted * ~goal.ignored[rows]
+            np.add.at(counts, (goal.labels[rows], bins), counted)
+        return np.rint(counts).astype(np.int64)
+
     @property
     def _without_constant(self) -> int:
         encoder = cast(RawEncoder, self._rows.encoder)
@@ -136,7 +151,7 @@ class MemoryOracle(DataOracle, Centres):
             rows.total,
             rows.weights,
             linear,
-            offsets=rows.goal.offsets,
+            offsets=rows.goal.offsets[number],
         )
         task = self._within_reach(regularization, linear)
         progress = self._counted(number, len(signs))

@@ -16,6 +16,7 @@ from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, may_follow_centring, mechanisms_of
 from privlearn.mechanisms.release.output import OutputPerturbation
 from privlearn.mechanisms.statistics.centring import Centring, row_sum_sensitivity
+from privlearn.mechanisms.statistics.score_counts import ScoreCounts
 from privlearn.mechanisms.task import Task
 
 _SEPARATOR = 10.0  # norm of a weight vector that decides: log-odds of 10 along it
@@ -25,6 +26,7 @@ _PLAIN = 0.25  # N Lambda without noise
 _CLOSE = 0.05  # noise in the mean, relative to a row's bound, that hardly takes up any norm
 _USELESS = 0.5  # and with which the mean is not worth having
 _LEAST_FOR_MEAN, _MOST_FOR_MEAN, _FOR_COUNTS = 0.01, 0.1, 0.02  # shares of the squared ratio
+_FOR_SCORES = 0.05  # another such share: it makes the fit's noise 2.5 % larger
 _LOG_ODDS = 2 / 3  # typical size of a coefficient, in log-odds, along each direction
 _SPREAD = 0.2  # of targets in [-1, 1]: what a useful regression explains, and what it leaves, is 0.1 to 0.4
 _WITHIN = 2 / 3  # of such residuals are within the width of the loss, where it is curved
@@ -193,6 +195,13 @@ def centring_that_pays(rows: Centrable, plain: ReleaseMechanism) -> Centring | N
     )
 
 
+def _score_counts(plain: ReleaseMechanism) -> ScoreCounts:
+    """Counts of scores for a twentieth of the squared ratio of a mechanism's own noise."""
+    if not plain.guarantee.is_private:
+        return ScoreCounts(0.0)
+    return ScoreCounts.with_ratio(plain.ratio * math.sqrt(_FOR_SCORES), plain.task.relation)
+
+
 Kind = type[ReleaseMechanism]
 
 
@@ -206,6 +215,7 @@ def plan_mechanism(
     regularization: str | float,
     points: int | None = None,
     rows: Centrable | None = None,
+    scored: bool = False,
 ) -> ReleaseMechanism:
     """Choose what was left to ``"auto"``, refuse what no theorem covers, and calibrate.
 
@@ -213,7 +223,7 @@ def plan_mechanism(
     ``noise="auto"`` is Gaussian when delta is above 0, else the calibration's pure noise.
     The task's regularization is a placeholder until it is chosen here. JT13's mechanisms, which ask a model questions,
     need the number of public points they may ask about. Dense rows are centred where a
-    theorem covers that and it pays.
+    theorem covers that and it pays; ``scored`` asks for counts of the scores, from which probabilities are learnt.
     """
     kind = _choose_mechanism(task, guarantee, mechanism, noise, calibration)
     if kind.answers_questions:
@@ -228,19 +238,26 @@ def plan_mechanism(
     task = dataclasses.replace(task, regularization=chosen)
     calibrated: ReleaseMechanism = kind.calibrate(task, guarantee, noise, calibration, points=points)
     _refuse_felt_tolerance(task.tolerance, calibrated)
-    if rows is not None and guarantee.is_private and may_follow_centring(task, kind, noise, calibration):
-        return _centred(calibrated, task, rows, regularization)
+    if may_follow_centring(task, kind, noise, calibration) or (scored and not guarantee.is_private):
+        return _in_company(calibrated, task, rows, scored, regularization)
+    if scored:
+        raise InvalidParameter(
+            "probability=True needs Gaussian noise (delta above 0), tight calibration, one row per person and two "
+            "classes, or softmax, which has probabilities: leave it out, or take PrivateLogisticRegression"
+        )
     return calibrated
 
 
-def _centred(
-    plain: ReleaseMechanism, task: Task, rows: Centrable, regularization: str | float
+def _in_company(
+    plain: ReleaseMechanism, task: Task, rows: Centrable | None, scored: bool, regularization: str | float
 ) -> ReleaseMechanism:
-    """The same on centred rows, where that pays."""
-    centring = centring_that_pays(rows, plain)
-    if centring is None:
+    """The same on centred rows, where that pays, and with its scores counted, where that is asked for."""
+    private = plain.guarantee.is_private
+    centring = centring_that_pays(rows, plain) if rows is not None and private else None
+    counts = _score_counts(plain) if scored else None
+    if centring is None and counts is None:
         return plain
-    task, kind = dataclasses.replace(task, centring=centring), type(plain)
+    task, kind = dataclasses.replace(task, centring=centring, score_counts=counts), type(plain)
     chosen = _choose_regularization(task, plain.guarantee, kind, plain.noise, regularization)
     task = dataclasses.replace(task, regularization=chosen)
     centred: ReleaseMechanism = kind.calibrate(task, plain.guarantee, plain.noise, plain.calibration)

@@ -13,9 +13,7 @@ from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LossFacts
 from privlearn.estimators.goal import Progress, TrainingRows
-from privlearn.estimators.inputs import (
-    NumberLearner,
-)
+from privlearn.estimators.inputs import NumberLearner, TargetBounds
 from privlearn.estimators.kernel_choice import KernelChoice
 from privlearn.estimators.scikit_learn import RegressorMixin
 from privlearn.features.kernel import Kernel
@@ -29,13 +27,15 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
 
     The objective is J(w) = (1/n) sum loss(<w, x> - t) + (regularization/2) |w|^2 over features encoded to norm at most
     1 and targets t scaled from their bounds to [-1, 1]; predictions are scaled back and clamped to the bounds. The
-    parameters not listed here, and the attributes except ``classes_``, are those of `PrivateSVC`.
+    parameters not listed here, and the attributes except ``classes_``, are those of `PrivateLinearClassifier`.
 
     Parameters
     ----------
-    target_bounds : tuple of two floats, optional
+    target_bounds : tuple of two floats, or sequence of such tuples, optional
         Public bounds of the target, for plain arrays; targets outside are clamped to them. A schema has them in its
-        target: ``{"name": "price", "lower": 0, "upper": 500000}``.
+        target: ``{"name": "price", "lower": 0, "upper": 500000}``. Several pairs are of several numbers, the columns
+        of y: one problem each, under one promise, with a little over sqrt(k) times the noise
+        (docs/theory/objective.md, "Several numbers").
     loss : {"huber", "clipped_square"} or Loss, default="huber"
         ``"huber"``: width 0.2, robust and the least noise. ``"clipped_square"``: half the square, its slope clipped at
         0.5. In units of the scaled target; a `Loss` brings another width.
@@ -84,7 +84,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
         schema: Schema | None = None,
         norm_bound: float | None = None,
         column_bounds: Sequence[tuple[float, float]] | None = None,
-        target_bounds: tuple[float, float] | None = None,
+        target_bounds: TargetBounds | None = None,
         loss: str | LossFacts | None = None,
         mechanism: str = "auto",
         noise: str = "auto",
@@ -123,7 +123,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
         model = cast(RegressionModel, release.model)
         encoder = model.encoder
         if isinstance(encoder, ArrayEncoder | CentredEncoder) and isinstance(base_of(encoder), ArrayEncoder):
-            slopes, intercept = encoder.unscale(model.coefficients[0])
-            lower, upper = model.target_bounds
+            lower, upper = np.array(model.target_bounds).T
+            slopes, intercept = encoder.unscale(model.coefficients if lower.ndim else model.coefficients[0])
             half = (upper - lower) / 2.0
-            self.coef_, self.intercept_ = half * slopes, lower + half * (1.0 + intercept)
+            self.coef_, self.intercept_ = (half * slopes.T).T, lower + half * (1.0 + intercept)

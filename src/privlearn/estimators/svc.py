@@ -7,50 +7,28 @@ from typing import Any
 
 import numpy as np
 
+from privlearn.arrays import Array
 from privlearn.data.schema.schema import Schema
-from privlearn.erm.losses import LossFacts
+from privlearn.erm.losses import HuberHinge, Logistic, LossFacts
 from privlearn.estimators.goal import Progress
-from privlearn.estimators.kernel_choice import KernelChoice
 from privlearn.estimators.linear import PrivateLinearClassifier
 from privlearn.features.kernel import Kernel
 from privlearn.ledger.charge import Budget
 
 
-class PrivateSVC(KernelChoice, PrivateLinearClassifier):
+class PrivateSVC(PrivateLinearClassifier):
     """Private support vector machine.
 
-    Without ``public_points``: linear, or random Fourier features of the RBF, Laplacian or Cauchy kernel (the
-    non-interactive way: the release works everywhere). With them: landmark features on those points, for any kernel
-    (the semi-interactive way: the release works on points like them). The other parameters and the attributes are
-    those of `PrivateLinearClassifier`; ``loss`` is ``"huber_hinge"`` (default for two classes), ``"smoothed_hinge"``,
-    ``"hinge"`` (output perturbation only), a `Loss` with another width, or ``"multinomial"`` (default for more).
+    All parameters and attributes are those of `PrivateLinearClassifier`, and one more. ``loss`` is ``"huber_hinge"``
+    (default for two classes), ``"smoothed_hinge"``, ``"hinge"`` (output perturbation only), a `Loss` with another
+    width, ``"multinomial"`` (default for more), or ``"auto"``, which is logistic if probabilities are wanted that
+    cannot be bought.
 
     Parameters
     ----------
-    kernel : str, Kernel or callable, default="linear"
-        ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"``, ``"cauchy"``, ``"precomputed"``, or a function
-        ``k(X, Z)`` that returns the matrix of kernel values. Without schema and norm_bound the function gets the
-        objects of X as they are (texts, graphs); otherwise encoded rows of norm at most 1.
-    gamma : float or "auto", default="auto"
-        As in scikit-learn. ``"auto"`` reads no row, as ``"scale"`` would: 1, but for the RBF kernel 0.5 under a schema
-        or ``column_bounds``, and 1 + 24 / columns under a ``norm_bound``.
-    degree, coef0
-        As in scikit-learn.
-    kernel_bound : float, optional
-        Public bound of k(x, x), for functions and precomputed kernels.
-    public_points : table, array, sequence or "schema", optional
-        Points that are public, unlabelled, and like those that will be asked about. They become part of the release.
-        ``"schema"``: none are at hand, and 125 to 1000 are made up, uniformly within the schema's ranges and lists
-        (``column_bounds``, or the ball of ``norm_bound``).
-    fourier_pairs : int, default=500
-        Number of random frequencies; Gaussian noise in a prediction does not grow with it.
-    fourier_seed : int, default=0
-        Public seed of the frequencies, or of points that are made up, recorded in the release.
-    mechanism : {"auto", "objective", "output", "function_release", "tddl", "tdil"}, default="auto"
-        ``"function_release"`` (with public points) adds the Gaussian process of Hall, Rinaldo and Wasserman to the
-        learnt function; on landmark features it is output perturbation with Gaussian noise, and is certified as such.
-        ``"tddl"`` (with public points) and ``"tdil"`` (linear kernel, or a net as public points) are JT13's learners,
-        which ask the model questions; they have a calibration and a noise of their own.
+    probability : bool, default=False
+        Whether to learn probabilities of two classes as well, from counts of the scores: part of the same promise, for
+        about 2.5 % more noise. Needs delta above 0. `predict` goes by the sign of the score still.
 
     Examples
     --------
@@ -102,5 +80,35 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         accept_weak_privacy: bool = False,
         progress: Progress | None = None,
         random_state: int | np.random.Generator | None = None,
+        probability: bool = False,
     ) -> None:
         self._keep(locals())
+
+    @property
+    def predict_proba(self) -> Callable[[Any], Array]:
+        """Probability of each class, in the order of ``classes_``; absent without ``probability=True``."""
+        if not self.probability:
+            raise AttributeError(
+                "predict_proba: a score has no probability unless one is bought with it, "
+                "PrivateSVC(probability=True); or take PrivateLogisticRegression"
+            )
+        return self._probabilities
+
+    @property
+    def predict_log_proba(self) -> Callable[[Any], Array]:
+        """Logarithm of `predict_proba`."""
+        probabilities = self.predict_proba
+        return lambda X: np.log(probabilities(X))
+
+    def _automatic_loss(self) -> LossFacts:
+        """Public: Huber's hinge, unless probabilities are wanted and counts of scores cannot be bought.
+
+        No public number tells where the other loss has less error (docs/theory/choice-of-loss.md).
+        """
+        return Logistic() if self.probability and not self._may_count_scores() else HuberHinge()
+
+    def _may_count_scores(self) -> bool:
+        promise, schema = self.promise(), self.schema
+        several_rows = schema is not None and (schema.person is not None or schema.rows_per_person > 1)
+        covered = self._is_gaussian(promise) and self.mechanism in ("auto", "objective", "output")
+        return not promise.is_private or (covered and not several_rows)

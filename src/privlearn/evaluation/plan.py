@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.data.schema.columns import CategoryColumn, OrdinalColumn, Target, Value
+from privlearn.data.schema.columns import CategoryColumn, OrdinalColumn, Target
+from privlearn.data.schema.public import Value
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, shown
 from privlearn.evaluation.bins import bins_for, even_edges, probability_edges, residual_edges

@@ -126,7 +126,7 @@ class ReleaseMechanism(CoefficientMechanism):
     answers_questions : bool
         Whether it asks the minimiser about points, public ones or its own choice, and releases noisy answers.
     takes_centring : bool
-        Whether its Gaussian noise, calibrated tightly, can follow a centring and compose with it.
+        Whether its Gaussian noise, calibrated tightly, composes with a centring before it and counts of scores after.
     perturbs : {"objective", "minimiser", "answers", "choices"}
         Where the noise enters: an audit knows the law of what leaves by it.
     """
@@ -152,8 +152,12 @@ class ReleaseMechanism(CoefficientMechanism):
 
     @property
     def _depending(self) -> str:
-        centred = self.task.centring is not None
-        return "the coefficients, and the mean and the radius of the rows" if centred else super()._depending
+        parts = [super()._depending]
+        if self.task.centring is not None:
+            parts.append("the mean and the radius of the rows")
+        if self.task.score_counts is not None:
+            parts.append("the probabilities of its scores")
+        return ", and ".join(parts)
 
     @property
     def floating_point(self) -> str:
@@ -196,7 +200,7 @@ class ReleaseMechanism(CoefficientMechanism):
 
 
 def may_follow_centring(task: Task, kind: type[Mechanism], noise: str, calibration: str) -> bool:
-    """Whether a theorem covers such a mechanism on rows that were centred before."""
+    """Whether a theorem covers such a mechanism on rows that were centred before, or with its scores counted after."""
     if not (issubclass(kind, ReleaseMechanism) and kind.takes_centring):
         return False
     proven = task.free_directions is not None and task.problems == 1

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.data.schema.columns import Value
+from privlearn.data.schema.public import Value
 
 Counts = NDArray[np.int64]
 

@@ -19,6 +19,7 @@ from privlearn.erm.certifiable import (
 from privlearn.erm.losses import LossFacts
 from privlearn.errors import InvalidParameter, check_positive, shown
 from privlearn.mechanisms.statistics.centring import Centring
+from privlearn.mechanisms.statistics.score_counts import ScoreCounts
 from privlearn.relation import Relation, relation_named
 
 FELT = 0.01
@@ -70,6 +71,8 @@ class Task:
         How many the softmax loss tells apart; 0 for losses of one score.
     centring : Centring, optional
         What was bought of the same records before, to move and scale the rows.
+    score_counts : ScoreCounts, optional
+        What is bought of the same records afterwards, to learn the scores' probabilities.
     """
 
     loss: LossFacts
@@ -85,6 +88,7 @@ class Task:
     gap: float = GAP_TOLERANCE
     classes: int = 0
     centring: Centring | None = None
+    score_counts: ScoreCounts | None = None
 
     def __post_init__(self) -> None:
         relation_named(self.neighbours)
@@ -173,9 +177,10 @@ class Task:
         return relation_named(self.neighbours)
 
     @property
-    def centring_ratio(self) -> float:
-        """Ratio of the Gaussian mechanism that dominates the centring; 0 without one."""
-        return 0.0 if self.centring is None else self.centring.ratio(self.relation)
+    def beside_ratio(self) -> float:
+        """Ratio of the Gaussian mechanism that dominates centring and counts of scores; 0 without them."""
+        bought = (self.centring, self.score_counts)
+        return math.hypot(*(part.ratio(self.relation) for part in bought if part is not None))
 
     @property
     def mass_bound(self) -> float:

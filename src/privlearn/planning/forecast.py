@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Self, cast
 
+import numpy as np
 from scipy.optimize import brentq
 
 from privlearn.errors import InvalidParameter, shown
@@ -271,11 +272,10 @@ class Forecast(ABC):
 
 
 def unit_of(rows: TrainingRows) -> float:
-    """Half the distance of the target's bounds; 1 for classes."""
+    """Half the distance of the target's bounds, of several numbers the largest; 1 for classes."""
     if not isinstance(rows.goal, NumberGoal):
         return 1.0
-    lower, upper = rows.goal.target_bounds
-    return (upper - lower) / 2.0
+    return float(np.diff(rows.goal.target_bounds).max()) / 2.0
 
 
 _HOPELESS = 1e300

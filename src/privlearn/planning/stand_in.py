@@ -64,7 +64,10 @@ def _answers(estimator: Any, count: int) -> Any:
         allowed: Any = None if target is None else target.classes or target.bounds
     else:
         allowed = estimator.target_bounds if hasattr(estimator, "target_bounds") else estimator.classes
-    return np.zeros(count) if allowed is None else np.resize(np.asarray(allowed), count)
+    if allowed is None:
+        return np.zeros(count)
+    values = np.asarray(allowed).T  # of several numbers: a row of lower ends, then one of upper ends
+    return np.resize(values, (count, *values.shape[1:]))
 
 
 def check_count(name: str, value: Any, most: int) -> int:

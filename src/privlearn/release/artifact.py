@@ -43,8 +43,8 @@ from privlearn.release.model import (
     model_from_dict,
 )
 
-_ARRAYS = ("coefficients", "mean", "public_points")
-_RELEASED = {"coefficients", "mean"}
+_ARRAYS = ("coefficients", "mean", "public_points", "log_odds")
+_RELEASED = {"coefficients", "mean", "log_odds"}
 _EVALUATION = "evaluation.privlearn"
 
 
@@ -160,6 +160,7 @@ def _check_agreement(model: Model, certificate: Certificate) -> None:
         and model.is_learnt_by(task.loss)
         and certificate.encoding == describe_encoding(model.encoder)
         and _is_centred_by(model.encoder, task.centring)
+        and (getattr(model, "log_odds", None) is None) == (task.score_counts is None)
         and _counts_persons_like(model.encoder, task)
         and np.isfinite(model.coefficients).all()
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from privlearn.extensions import listed
 from privlearn.mechanisms.mechanism import ReleaseMechanism, may_follow_centring, mechanisms_of
 from privlearn.mechanisms.search.search import Search, Searched
 from privlearn.mechanisms.statistics.centring import centring_from_dict
+from privlearn.mechanisms.statistics.score_counts import score_counts_from_dict
 from privlearn.mechanisms.summed.summed import SummedMechanism
 from privlearn.mechanisms.task import Task
 from privlearn.release.certified import (
@@ -62,16 +63,15 @@ class Certificate(Certified):
     def _read_mechanism(cls, record: Mapping[str, Any]) -> ReleaseMechanism | SummedMechanism:
         theorem = record["theorem"]
         guarantee = read_guarantee(record["claim"])
-        task = read_task(record, guarantee, **_stated_gap(record), **_stated_centring(record))
+        task = read_task(record, guarantee, **_stated_gap(record), **_stated_beside(record))
         known: dict[str, Any] = {**mechanisms_of(ReleaseMechanism), **mechanisms_of(SummedMechanism)}
         kind = listed(known, theorem["mechanism"], "mechanism")
         reason = kind.explain_refusal(task, theorem["noise"])
         if reason or theorem["noise"] not in kind.combinations[theorem["calibration"]]:
             raise VerificationError(f"no theorem covers this combination{': ' + reason if reason else ''}")
-        if task.centring is not None and not may_follow_centring(
-            task, kind, theorem["noise"], theorem["calibration"]
-        ):
-            raise VerificationError("no theorem covers this mechanism on centred rows")
+        alone = task.centring is None and (task.score_counts is None or not guarantee.is_private)
+        if not alone and not may_follow_centring(task, kind, theorem["noise"], theorem["calibration"]):
+            raise VerificationError("no theorem covers this mechanism beside a centring or counts of scores")
         chosen = read_chosen(record["constants"], kind.chosen_constants, guarantee)
         return kind(task, guarantee, theorem["noise"], theorem["calibration"], **chosen)  # type: ignore[no-any-return]
 
@@ -110,9 +110,15 @@ class Certificate(Certified):
         return {"coefficients": f"{self.task.problems} x {self.task.dimension}"} | encoding
 
 
-def _stated_centring(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What was bought to move and scale the rows."""
-    return {"centring": centring_from_dict(record["centring"])} if "centring" in record else {}
+_BESIDE: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "centring": centring_from_dict,
+    "score_counts": score_counts_from_dict,
+}
+
+
+def _stated_beside(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What was bought to move and scale the rows, or to learn probabilities."""
+    return {name: read(record[name]) for name, read in _BESIDE.items() if name in record}
 
 
 def _stated_gap(record: Mapping[str, Any]) -> dict[str, float]:

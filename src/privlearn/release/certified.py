@@ -239,7 +239,8 @@ class Certified(ABC):
         """The public facts of what was learnt; nothing for what only counts."""
         task = self.task
         stated = {"loss": task.loss.to_dict()} | {name: getattr(task, name) for name in self._task_fields}
-        return {"task": stated} | ({} if task.centring is None else {"centring": task.centring.to_dict()})
+        beside = {"centring": task.centring, "score_counts": task.score_counts}
+        return {"task": stated} | {name: part.to_dict() for name, part in beside.items() if part is not None}
 
     def _solver(self) -> dict[str, Any]:
         return {}
@@ -277,8 +278,9 @@ class Certified(ABC):
         """The loss, and what else was learnt with; nothing for what only counts."""
         task = self.task
         loss = ", ".join(str(value) for value in task.loss.to_dict().values() if value is not None)
-        centring = {} if task.centring is None else {"centring": in_words(task.centring.to_dict())}
-        return {"loss": loss}, {"regularization": in_words(task.regularization)} | centring
+        beside = {"centring": task.centring, "score counts": task.score_counts}
+        parts = {name: in_words(part.to_dict()) for name, part in beside.items() if part is not None}
+        return {"loss": loss}, {"regularization": in_words(task.regularization)} | parts
 
     def __str__(self) -> str:
         title = str(self.guarantee)

@@ -25,6 +25,7 @@ from privlearn.features.kernel import CallableKernel, Kernel, row_count
 from privlearn.features.kernels import kernel_from_dict
 from privlearn.features.landmarks import LandmarkFeatures
 from privlearn.features.unit_landmarks import UnitLandmarkFeatures
+from privlearn.mechanisms.statistics.score_odds import are_log_odds, log_odds_at
 from privlearn.release.decision import Decision, decision_from_dict
 
 Function = Any
@@ -288,6 +289,16 @@ class ScoredFeatures:
         return np.concatenate(scored)
 
 
+def probabilities_of(scores: Array, link: str) -> Array:
+    """Of the classes, from their scores: one row per point, one column per class, or one score for two classes."""
+    if link == "softmax":
+        return np.asarray(softmax(scores, axis=1))
+    if scores.shape[1] == 1:
+        return expit(np.hstack([-scores, scores]))
+    odds = expit(scores) + np.finfo(float).tiny  # all-negative scores underflow together
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
 @dataclass(frozen=True, eq=False)
 class LinearModel(ScoredFeatures):
     """Scores <w_k, encode(x)> over public features.
@@ -301,13 +312,19 @@ class LinearModel(ScoredFeatures):
         The declared labels, in the order that decides ties.
     link : {"none", "logistic", "softmax"}
         How scores become probabilities.
+    log_odds : array, optional
+        Or else how they do: log-odds of the second class, learnt from counts of scores.
     decision : Decision, optional
         A threshold or calibration that was chosen afterwards, for two classes.
     """
 
     classes: NDArray[Any]
     link: str
+    log_odds: Array | None = None
     decision: Decision | None = None
+
+    def arrays(self) -> dict[str, Array]:
+        return super().arrays() | ({} if self.log_odds is None else {"log_odds": self.log_odds})
 
     def decision_function(self, data: Any) -> Array:
         """Scores, of shape (n,) for two classes and (n, classes) otherwise."""
@@ -348,15 +365,14 @@ class LinearModel(ScoredFeatures):
         if self.decision is not None and self.decision.scores:
             likely = self.decision.calibrated(self.own_scores(data))
             return np.column_stack([1.0 - likely, likely])
+        if self.log_odds is not None:
+            odds = log_odds_at(self._scores(data), self.log_odds)
+            return expit(np.hstack([-odds, odds]))
         if self.link == "none":
-            raise InvalidParameter("only a logistic model has probabilities: train PrivateLogisticRegression")
-        scores = self._scores(data)
-        if self.link == "softmax":
-            return np.asarray(softmax(scores, axis=1))
-        if len(self.classes) == 2:
-            return expit(np.hstack([-scores, scores]))
-        odds = expit(scores) + np.finfo(float).tiny  # all-negative scores underflow together
-        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+            raise InvalidParameter(
+                "this model has no probabilities: train PrivateSVC(probability=True) or PrivateLogisticRegression"
+            )
+        return probabilities_of(self._scores(data), self.link)
 
     def is_learnt_by(self, loss: LossFacts) -> bool:
         """Whether a model of this kind comes from such a loss."""
@@ -378,32 +394,46 @@ class LinearModel(ScoredFeatures):
         """Inverse of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
         encoder = encoder_from_dict(record["encoder"], arrays, kernel)
         decision = decision_from_dict(record["decision"]) if "decision" in record else None
-        model = cls(encoder, arrays["coefficients"], np.array(record["classes"]), record["link"], decision)
+        classes = np.array(record["classes"])
+        model = cls(
+            encoder, arrays["coefficients"], classes, record["link"], arrays.get("log_odds"), decision
+        )
         if decision is not None and len(model.classes) != 2:
             raise ReleaseError("only a model of two classes has a threshold")
         rows = 1 if len(model.classes) == 2 and model.link != "softmax" else len(model.classes)
         known = {loss.link for loss in LOSSES.values()}
-        if model.link not in known or model.coefficients.shape != (rows, encoder.dimension):
+        learnt = model.log_odds is None or (
+            rows == 1 and model.link == "none" and are_log_odds(model.log_odds)
+        )
+        if model.link not in known or model.coefficients.shape != (rows, encoder.dimension) or not learnt:
             raise ReleaseError("the model's arrays do not fit its description")
         return model
 
 
+def numbers_of(scores: Array, bounds: Bounds | tuple[Bounds, ...]) -> Array:
+    """What scores of one number, or of several, stand for."""
+    if isinstance(bounds[0], float):
+        return from_unit(scores[:, 0], bounds)
+    return np.column_stack([from_unit(column, pair) for column, pair in zip(scores.T, bounds, strict=True)])
+
+
 @dataclass(frozen=True, eq=False)
 class RegressionModel(ScoredFeatures):
-    """The score <w, encode(x)>, scaled from [-1, 1] to public bounds and clamped to them.
+    """Scores <w_k, encode(x)>, scaled from [-1, 1] to public bounds and clamped to them.
 
     Parameters
     ----------
     encoder : SchemaEncoder, ArrayEncoder, FourierEncoder or KernelEncoder
-    coefficients : array of shape (1, dimension)
-    target_bounds : tuple of two floats
-        Public bounds of the numbers it predicts.
+    coefficients : array of shape (numbers, dimension)
+    target_bounds : tuple of two floats, or of several such tuples
+        Public bounds of the number it predicts, or of each of them.
     """
 
-    target_bounds: Bounds
+    target_bounds: Bounds | tuple[Bounds, ...]
 
     def predict(self, data: Any) -> Array:
-        return from_unit(self._scores(data)[:, 0], self.target_bounds)
+        """Of shape (n,) for one number, (n, numbers) for several."""
+        return numbers_of(self._scores(data), self.target_bounds)
 
     def is_learnt_by(self, loss: LossFacts) -> bool:
         """Whether a model of this kind comes from such a loss."""
@@ -411,7 +441,10 @@ class RegressionModel(ScoredFeatures):
 
     def to_dict(self) -> dict[str, Any]:
         """The public part, for a release's manifest; the coefficients travel as an array."""
-        return {"encoder": encoder_to_dict(self.encoder), "target_bounds": list(self.target_bounds)}
+        return {
+            "encoder": encoder_to_dict(self.encoder),
+            "target_bounds": np.array(self.target_bounds).tolist(),
+        }
 
     @classmethod
     def from_dict(
@@ -419,13 +452,15 @@ class RegressionModel(ScoredFeatures):
     ) -> RegressionModel:
         """Inverse of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
         encoder = encoder_from_dict(record["encoder"], arrays, kernel)
-        lower, upper = map(float, record["target_bounds"])
+        ends = np.array(record["target_bounds"], dtype=np.float64)
+        lower, upper = np.atleast_2d(ends).T
+        bounds: Any = tuple(ends.tolist()) if ends.ndim == 1 else tuple(map(tuple, ends.tolist()))
         schema = getattr(base_of(encoder), "schema", None)
-        stated = schema is None or (schema.target is not None and schema.target.bounds == (lower, upper))
-        ordered = lower < upper and np.isfinite(upper - lower)
-        if not (stated and ordered) or arrays["coefficients"].shape != (1, encoder.dimension):
+        stated = schema is None or (schema.target is not None and schema.target.bounds == bounds)
+        ordered = bool(np.all(lower < upper) and np.isfinite(upper - lower).all())
+        if not (stated and ordered) or arrays["coefficients"].shape != (len(lower), encoder.dimension):
             raise ReleaseError("the model's arrays do not fit its description")
-        return cls(encoder, arrays["coefficients"], (lower, upper))
+        return cls(encoder, arrays["coefficients"], bounds)
 
 
 Model = LinearModel | RegressionModel

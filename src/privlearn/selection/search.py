@@ -216,6 +216,10 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
                     "a search does not centre rows: leave centre out, here and in param_grid"
                 )
             settings["centre"] = False
+        if settings.get("probability"):
+            raise InvalidParameter(
+                "a search does not buy probabilities: leave probability out, here and in param_grid"
+            )
         return type(self.estimator)(**settings)
 
     def _way(

@@ -9,8 +9,9 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from privlearn.arrays import Array
 from privlearn.data.sources.table import safely
-from privlearn.errors import PrivlearnError, SessionError
+from privlearn.errors import InvalidParameter, PrivlearnError, SessionError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Budget
 from privlearn.mechanisms.session.function_release import FunctionRelease
@@ -18,6 +19,7 @@ from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.session.task import SessionMechanism
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.certified import installed_versions
+from privlearn.release.model import probabilities_of
 from privlearn.release.session_certificate import SessionCertificate
 from privlearn.sessions.durable import Answer, Answers, Record, State, StateStore
 from privlearn.sessions.machines import FunctionSession, PinpSession, SessionLearner
@@ -138,11 +140,29 @@ class InteractivePredictor:
         """
         return self.decide(z).predictions
 
+    def predict_proba(self, z: Any) -> Array:
+        """Probabilities of the classes at one point, or a row for each of many: of a learner with loss="logistic".
+
+        They are functions of the answers' scores, and cost nothing beside them.
+        """
+        link = self.certificate.task.loss.link
+        if link == "none":
+            raise InvalidParameter(
+                "this session's scores have no probabilities: KernelLearner(loss='logistic') has them"
+            )
+        answers, single = self._answers_to(z)
+        found = probabilities_of(np.array([answer.scores for answer in answers]), link)
+        return found[0] if single else found
+
     def decide(self, z: Any) -> Answers:
         """Scores, predictions, and where each answer comes from."""
+        answers, single = self._answers_to(z)
+        return Answers.of(answers, self._learner.predicted, single=single)
+
+    def _answers_to(self, z: Any) -> tuple[list[Answer], bool]:
+        """Durable answers, and whether it was a single point."""
         data, single = _as_objects(z) if self._learner.takes_objects else _as_rows(z)
-        points = self._learner.encode(data)
-        return Answers.of(self._answer(points), self._learner.predicted, single=single)
+        return self._answer(self._learner.encode(data)), single
 
     @property
     def exhausted(self) -> bool:

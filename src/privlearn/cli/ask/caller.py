@@ -13,7 +13,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from privlearn.cli.options import check_writable
+from privlearn.cli.options import NUMBER, check_writable
 from privlearn.cli.terminal import output
 from privlearn.errors import InvalidParameter
 
@@ -27,8 +27,8 @@ _MOST_KEY_BYTES = 1000
 DataSetName = Annotated[
     str, typer.Argument(metavar="DATASET", help="Its name on the server.", show_default=False)
 ]
-Epsilon = Annotated[float, typer.Option(help="What it may cost.", show_default=False)]
-Delta = Annotated[float, typer.Option(help="Delta of that cost.")]
+Epsilon = Annotated[float, typer.Option(**NUMBER, help="What it may cost.", show_default=False)]
+Delta = Annotated[float, typer.Option(**NUMBER, help="Delta of that cost.")]
 Learner = Annotated[str | None, typer.Option(help="One of those on offer.", show_default="the first")]
 OutCsv = Annotated[
     Path | None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privlearn.cli.options import (
+    NUMBER,
     AcceptWeakPrivacy,
     ChargedDataset,
     ChargedLedger,
@@ -116,14 +117,19 @@ def buy(learner: Any, rows: Any, draft: SchemaDraft, plan: BudgetPlan, expected:
 def train(
     table: TableFile,
     schema: SchemaFile,
-    epsilon: Annotated[float, typer.Option(help="Privacy loss; inf: no privacy.", show_default=False)],
+    epsilon: Annotated[
+        float, typer.Option(**NUMBER, help="Privacy loss; inf: no privacy.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option(help="The release file to write.", show_default=False)],
-    delta: Annotated[float, typer.Option(help="Above 0 (say 1e-6) it buys Gaussian noise.")] = 0.0,
+    delta: Annotated[float, typer.Option(**NUMBER, help="Above 0 (say 1e-6) it buys Gaussian noise.")] = 0.0,
     target: Annotated[
         str | None, typer.Option(help="Column to predict; must be the schema's target.", show_default=False)
     ] = None,
     model: ModelName = "logistic",
     loss: LossName = None,
+    probability: Annotated[
+        bool, typer.Option("--probability", help="For svm: buy probabilities of two classes as well.")
+    ] = False,
     kernel: KernelName = "linear",
     gamma: Gamma = "auto",
     degree: Annotated[int, typer.Option(help="Of the polynomial kernel.")] = 3,
@@ -208,7 +214,7 @@ def train(
     kernel_settings["public_points"] = _public_rows(public_points, description)
     with LateProgress(f"reading {table}") as progress:
         settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
-        estimator = make_estimator(model, settings, kernel_settings)
+        estimator = make_estimator(model, settings | kernel_settings, probability=probability)
         check_search(estimator, grid, search_method)
         rows: Any = (open_records if draft.is_complete else read_records)(table, description)
         learner = as_search(estimator, grid, search_method, public_validation, description)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from privlearn.data.schema.columns import EXACT, Value
+from privlearn.data.schema.public import EXACT, Value
 from privlearn.data.sources.table import (
     DAY,
     MISSING_CELL,

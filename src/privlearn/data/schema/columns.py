@@ -3,88 +3,28 @@
 from __future__ import annotations
 
 import datetime
-import math
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
-    StrictBool,
     StrictInt,
     StrictStr,
-    ValidationError,
     field_validator,
     model_serializer,
     model_validator,
 )
 
-from privlearn.errors import SchemaError
-
-_TAGGED = "columns"  # a column's type stands between its name and its field in pydantic's location
-
-
-class PublicModel(BaseModel):
-    """Base of the schema's parts: immutable, no unknown fields, errors a person can act on."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    def __init__(self, **fields: Any) -> None:
-        problems: list[str] = []
-        try:
-            super().__init__(**fields)
-        except ValidationError as error:
-            problems = list(_problems(error))
-        if problems:
-            raise SchemaError("\n".join(problems))
-
-
-def _problems(error: ValidationError) -> Iterator[str]:
-    """One readable line per problem; a part's own lines get the part's place put before them."""
-    for item in error.errors(include_url=False, include_input=False):
-        where = _place(item["loc"])
-        for line in _message(item).splitlines():
-            yield f"{where}: {line}" if where else line
-
-
-def _place(location: tuple[int | str, ...]) -> str:
-    parts = [str(part) for part in location]
-    if parts[:1] == [_TAGGED]:
-        del parts[2:3]
-    return ".".join(parts)
-
-
-def _message(item: Any) -> str:
-    if item["type"] == "value_error":
-        return str(item["ctx"]["error"])
-    if item["type"] == "extra_forbidden":
-        return "unknown setting: remove it or correct its spelling"
-    if item["type"] == "missing":
-        return "missing: fill it in"
-    return str(item["msg"])
-
-
-Value = StrictBool | StrictInt | StrictStr
-"""A category or a class label."""
-
-Rule = Literal["refuse", "zero"]
-"""What to do with a missing or an unknown cell.
-
-``refuse``: an error that names the column. ``zero``: the column contributes the zero vector for that row.
-"""
-
-EXACT = 2**53
-"""Whole numbers below it in magnitude are floats of their own. A missing cell makes pandas keep a column of integers as
-floats, so a list may hold no others: which cells equal a listed value would depend on other people's cells."""
-
-BUY = "buy"
-"""Stands in a `SchemaDraft` where a bound or a list is not known publicly and shall be bought."""
-
-BUY_LISTS: dict[str, type] = {BUY: str, f"{BUY} whole numbers": int}
-"""Stand there for a list, and say what it will hold: a column's own type depends on all of its cells."""
-
+from privlearn.data.schema.public import (
+    PublicModel,
+    Rule,
+    Value,
+    check_bounds,
+    distinct_values,
+    filled_in_bound,
+    not_for_sale,
+    not_to_be_bought,
+)
 
 Encoding = Literal["spline", "linear"]
 Knots = Annotated[StrictInt, Field(ge=2, le=4096)]
@@ -198,7 +138,7 @@ class OrdinalColumn(OrderedColumn):
     @field_validator("values", mode="before")
     @classmethod
     def _are_listed(cls, values: Any) -> Any:
-        return _not_for_sale(values)
+        return not_for_sale(values)
 
     @field_validator("values")
     @classmethod
@@ -230,7 +170,7 @@ class DateColumn(OrderedColumn):
     @field_validator("lower", "upper", mode="before")
     @classmethod
     def _is_a_day(cls, bound: Any) -> Any:
-        if _not_for_sale(bound) is None:
+        if not_for_sale(bound) is None:
             raise ValueError("still empty: fill in a public date, e.g. lower: 2000-01-01")
         if isinstance(bound, datetime.datetime) or not isinstance(bound, str | datetime.date):
             raise ValueError("must be a date such as 2000-01-31")
@@ -374,58 +314,6 @@ class Target(PublicModel):
         return {"name": self.name, "lower": self.lower, "upper": self.upper}
 
 
-def filled_in_bound(bound: Any) -> Any:
-    """Refuse a bound left empty in a template, and true or false, which Python would read as 1 or 0."""
-    if bound is None:
-        raise ValueError("still empty: fill in a public bound, e.g. lower: 0 and upper: 120; or write: buy")
-    if isinstance(bound, bool):
-        raise ValueError("must be a number, not true or false")
-    return not_to_be_bought(bound)
-
-
-def not_to_be_bought(part: Any) -> Any:
-    """Refuse the mark of what is still to be bought."""
-    if isinstance(part, str) and part in BUY_LISTS:
-        raise ValueError(
-            "is still to be bought: run `privlearn discover` (Python: privlearn.discover) and take its schema"
-        )
-    return part
-
-
 def filled_upper(lower: Any, period: float) -> Any:
     """The end of one period, unless what it begins with is no number."""
     return lower + period if isinstance(lower, int | float) else None
-
-
-def _not_for_sale(part: Any) -> Any:
-    """Refuse the mark of what is still to be bought, where nothing can be."""
-    if isinstance(part, str) and part in BUY_LISTS:
-        raise ValueError("dates and the order of values cannot be bought: state them")
-    return part
-
-
-def check_bounds(lower: float, upper: float) -> None:
-    """Public bounds: in order, and not so wide that their distance overflows."""
-    if not lower < upper:
-        raise ValueError(f"lower ({lower:g}) must be below upper ({upper:g}): state wider bounds")
-    if not math.isfinite(upper - lower):
-        raise ValueError("upper - lower overflows: state narrower bounds, or use smaller units")
-
-
-def distinct_values(values: tuple[Value, ...], example: str) -> tuple[Value, ...]:
-    """Check a public list of values: not empty, all different, all of one type."""
-    if not values:
-        raise ValueError(f"still empty: list every value that may occur, e.g. {example}; or write: buy")
-    if len({type(value) for value in values}) > 1:
-        raise ValueError(
-            "must all be of one type (text, whole numbers, or true/false): "
-            'quote text that YAML reads as something else, e.g. "yes", "no", "1"'
-        )
-    if any(isinstance(value, int) and abs(value) >= EXACT for value in values):
-        raise ValueError(
-            "whole numbers of 2^53 and beyond cannot be told apart in a column with gaps: "
-            "write them as text, in quotes, and make the table's column text"
-        )
-    if len(set(values)) < len(values):
-        raise ValueError("must all be different: remove the repeated ones")
-    return values

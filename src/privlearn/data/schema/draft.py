@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import yaml
 
-from privlearn.data.schema.columns import BUY, BUY_LISTS, Value
+from privlearn.data.schema.public import BUY, BUY_LISTS, Value
 from privlearn.data.schema.schema import Purchase, Schema, content_digest, read_document
 from privlearn.data.sources.csv_files import csv_header
 from privlearn.data.sources.files import (

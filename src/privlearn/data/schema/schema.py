@@ -21,7 +21,8 @@ from pydantic import (
     model_validator,
 )
 
-from privlearn.data.schema.columns import Column, PublicModel, Target
+from privlearn.data.schema.columns import Column, Target
+from privlearn.data.schema.public import PublicModel
 from privlearn.errors import SchemaError
 from privlearn.guarantee import Guarantee
 from privlearn.relation import relation_named

@@ -64,8 +64,8 @@ class ObjectivePerturbation(ReleaseMechanism):
     sqrt(m^2 + u^2), and HS(epsilon - s, u) is added, but not for residuals. Pure noise: 2 t over its scale is added to
     epsilon.
 
-    A centring of ratio r before it, for one problem, is one more such noise: u becomes sqrt(u^2 + r^2)
-    (docs/theory/centring.md).
+    A centring before it, or counts of scores after it, for one problem, of ratio r is one more such noise: u becomes
+    sqrt(u^2 + r^2) (docs/theory/centring.md, docs/theory/calibration.md).
 
     **Calibrations**: ``tight`` as above, with D raised until s takes at most half of epsilon; ``cms11`` (norm_gamma)
     and ``ra12`` (gaussian) keep the papers' s = 2 log(1 + c / (N Lam)) and their rule for D, and ``ra12`` its
@@ -161,7 +161,7 @@ class ObjectivePerturbation(ReleaseMechanism):
         """Renyi divergence of the given order that this release may cost."""
         if self.noise == "norm_gamma":
             return pure_renyi(self.spends().epsilon, order)
-        task, beside = self.task, math.hypot(self._tolerance_ratio, self.task.centring_ratio)
+        task, beside = self.task, math.hypot(self._tolerance_ratio, self.task.beside_ratio)
         alone = GaussianObjectiveCurve(self.ratio, self.slack, task.free_directions or 0, task.corners)
         return task.problems * (renyi_divergence(alone, order) + order * beside**2 / 2.0)
 
@@ -230,7 +230,7 @@ class ObjectivePerturbation(ReleaseMechanism):
             self.slack,
             task.free_directions or 0,
             task.corners,
-            math.hypot(beside, task.centring_ratio),
+            math.hypot(beside, task.beside_ratio),
         )
 
     @property

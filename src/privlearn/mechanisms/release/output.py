@@ -32,7 +32,8 @@ class OutputPerturbation(ReleaseMechanism):
     - ``gaussian``: delta(epsilon) = HS(epsilon, sqrt(K) D / scale + sqrt(K d) 2^-44), the hockey-stick divergence of
       two normals at that distance. The noise in one prediction does not grow with d.
 
-    A centring before it adds its ratio, in squares, to that of the Gaussian noise (docs/theory/centring.md).
+    A centring before it, and counts of scores after it, add their ratios, in squares, to that of the Gaussian noise
+    (docs/theory/centring.md, docs/theory/calibration.md).
     The 2^-44 terms pay for rounding to the noise's grid. The argument: docs/theory/output.md.
 
     **Calibrations**: ``tight`` as above; ``cms11`` (norm_gamma) is the same; ``rbht`` (laplace) keeps RBHT Lemma 9's
@@ -91,7 +92,7 @@ class OutputPerturbation(ReleaseMechanism):
         task, scale = self.task, self.noise_scale
         if self.noise == "gaussian":
             epsilon = self.guarantee.epsilon
-            delta = gaussian_delta(math.hypot(self.ratio, task.centring_ratio), epsilon)
+            delta = gaussian_delta(math.hypot(self.ratio, task.beside_ratio), epsilon)
             return Guarantee(epsilon, delta, task.neighbours)
         per_problem = self.sensitivity / scale
         if self.noise == "laplace":
@@ -101,7 +102,7 @@ class OutputPerturbation(ReleaseMechanism):
     def renyi(self, order: float) -> float:
         """Renyi divergence of the given order that this release may cost."""
         if self.noise == "gaussian":
-            return order * (self.ratio**2 + self.task.centring_ratio**2) / 2.0
+            return order * (self.ratio**2 + self.task.beside_ratio**2) / 2.0
         return pure_renyi(self.spends().epsilon, order)
 
     def run(self, oracle: Minimises, randomness: Randomness) -> Array:
@@ -135,7 +136,7 @@ class OutputPerturbation(ReleaseMechanism):
         task, epsilon = self.task, self.guarantee.epsilon
         if self.noise == "gaussian":
             whole = gaussian_ratio(epsilon, self.guarantee.delta) * (1.0 - MARGIN)
-            ratio = math.sqrt(whole**2 - task.centring_ratio**2) - self._grid_ratio
+            ratio = math.sqrt(whole**2 - task.beside_ratio**2) - self._grid_ratio
             return math.sqrt(task.problems) * self.sensitivity / ratio
         share = epsilon * (1.0 - MARGIN) / task.problems
         if self.noise == "laplace":

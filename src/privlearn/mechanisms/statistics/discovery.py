@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from privlearn.accounting import MARGIN, zcdp_budget, zcdp_delta
-from privlearn.data.schema.columns import Value
+from privlearn.data.schema.public import Value
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.oracle import ColumnOracle, Histogram

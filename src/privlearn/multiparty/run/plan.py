@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,9 +18,9 @@ from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, mo
 
 from privlearn.arrays import Array
 from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.schema.columns import PublicModel
+from privlearn.data.schema.public import PublicModel
 from privlearn.data.schema.schema import Schema, with_purchases
-from privlearn.erm.losses import Loss, loss_from_name
+from privlearn.erm.losses import Loss, loss_from_name, losses_of
 from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.estimators.plan import default_regularization
 from privlearn.features.fourier import FourierFeatures
@@ -99,6 +100,13 @@ _KINDS: dict[str, Any] = {
 }
 
 
+def _check_loss(name: str) -> str:
+    smooth = [known for known in losses_of("margin") if math.isfinite(loss_from_name(known).smoothness)]
+    if name not in smooth:
+        raise ValueError(f"must be one of {', '.join(smooth)}")
+    return name
+
+
 class KernelSettings(PublicModel):
     """A kernel that all parties expand in the same public features.
 
@@ -146,7 +154,9 @@ class MultipartyPlan(PublicModel):
         only; `guarantee` is what the run really costs, often more than epsilon 20.
     algorithm : {"descent", "aggregation", "uniform_aggregation", "psgd"}, default="descent"
         `NoisyDescent`; `LocalAggregation`, weighted or as Pathak et al. have it; RA12's `PrivateSGD`.
-    loss : {"logistic", "huber_hinge", "smoothed_hinge"}, default="logistic"
+    loss : str, default="logistic"
+        ``"logistic"``, ``"huber_hinge"``, ``"smoothed_hinge"``, or a smooth loss of margins that an extension
+        registers.
     width : float, optional
         Of the two hinges.
     kernel : KernelSettings, optional
@@ -173,7 +183,7 @@ class MultipartyPlan(PublicModel):
     delta: Annotated[float, Field(ge=0, lt=1)]
     neighbours: str = "replace_one"
     algorithm: Algorithm = "descent"
-    loss: Literal["logistic", "huber_hinge", "smoothed_hinge"] = "logistic"
+    loss: Annotated[StrictStr, AfterValidator(_check_loss)] = "logistic"
     width: Annotated[float, Field(gt=0)] | None = None
     kernel: KernelSettings | None = None
     rounds: Annotated[StrictInt, Field(ge=1)] | None = None

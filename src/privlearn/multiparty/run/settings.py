@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, StrictInt, StrictStr
 
-from privlearn.data.schema.columns import PublicModel
+from privlearn.data.schema.public import PublicModel
 from privlearn.data.schema.schema import read_toml
 from privlearn.errors import InvalidParameter
 from privlearn.multiparty.run.plan import MultipartyPlan

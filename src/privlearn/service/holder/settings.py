@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
-from privlearn.data.schema.columns import PublicModel
+from privlearn.data.schema.public import PublicModel
 from privlearn.data.schema.schema import Neighbours, read_toml
 from privlearn.errors import InvalidParameter, LedgerError, SchemaError
 from privlearn.extensions import load_extensions

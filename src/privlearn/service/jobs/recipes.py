@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator
 
-from privlearn.data.schema.columns import PublicModel
+from privlearn.data.schema.public import PublicModel
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import SchemaError
 from privlearn.features.kernels import check_kernel_name
@@ -31,13 +31,14 @@ class Recipe(PublicModel):
     loss : str, optional
         The model's default if left out.
     kernel : str, default="linear"
-        For ``svm`` and ``regression``: ``linear``, ``rbf``, ``laplacian``, ``cauchy``, ``polynomial``, or one that an
-        extension registers; those without Fourier features need public points, or a session that answers from a
-        kernel machine.
+        ``linear``, ``rbf``, ``laplacian``, ``cauchy``, ``polynomial``, or one that an extension registers; those
+        without Fourier features need public points, or a session that answers from a kernel machine.
     gamma, degree, coef0
         Of the kernel, as in scikit-learn.
     regularization : float or "auto", default="auto"
     intercept : bool, default=True
+    probability : bool, default=False
+        For ``svm``: buy probabilities as well.
     """
 
     model: Literal["logistic", "svm", "regression"]
@@ -48,6 +49,7 @@ class Recipe(PublicModel):
     coef0: Annotated[float, Field(ge=0, strict=True)] = 1.0
     regularization: Literal["auto"] | float = "auto"
     intercept: StrictBool = True
+    probability: StrictBool = False
 
     @field_validator("regularization", mode="before")
     @classmethod
@@ -115,7 +117,8 @@ def estimator(
         "accept_weak_privacy": accept_weak_privacy,
         "random_state": random_state,
     }
-    return make_estimator(recipe.model, settings, recipe.kernel_settings | {"public_points": public_points})
+    settings |= recipe.kernel_settings | {"public_points": public_points}
+    return make_estimator(recipe.model, settings, probability=recipe.probability)
 
 
 def kernel_learner(recipe: Recipe, schema: Schema, guarantee: Guarantee) -> KernelLearner:

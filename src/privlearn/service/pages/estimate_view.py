@@ -10,6 +10,7 @@ from typing import Any
 
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.mechanism import MECHANISMS
 from privlearn.planning.forecast import LARGEST_RATIO
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import OfferedDataSet
@@ -28,12 +29,6 @@ _MEANING = {
     "budget on this.",
 }
 _UP_TO_POINTS = "How noisy it will be depends on your points. Try it on made-up rows first."
-_METHODS = {
-    "objective": "objective perturbation",
-    "output": "output perturbation",
-    "function_release": "function release",
-    "pinp": "PINP",
-}
 _NOISES = {"gaussian": "Gaussian", "laplace": "Laplace", "norm_gamma": "gamma-distributed"}
 _REHEARSING = Lock()
 _PATIENCE_SECONDS = 10.0
@@ -125,14 +120,14 @@ def _price(guarantee: Guarantee) -> tuple[str, str]:
 
 
 def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    needed = found["smallest_epsilon"]["clear"]
+    needed, kind = found["smallest_epsilon"]["clear"], found["noise_kind"]
     return [
         (
             "noise in a prediction",
             f"{_short(found['noise'])}, against a typical signal of {_short(found['margin'])}",
         ),
         ("clear from", "no epsilon up to 100" if needed is None else f"epsilon {needed:.2g} on"),
-        ("method", f"{_METHODS[found['mechanism']]}, {_NOISES[found['noise_kind']]} noise"),
+        ("method", f"{MECHANISMS[found['mechanism']].title}; {_NOISES.get(kind, kind)} noise"),
     ]
 
 
