@@ -50,6 +50,8 @@ def verify(
         typer.echo(f"with schema {proven.certificate.together}, the price of what was bought of it included")
     typer.echo(f"randomness  {proven.certificate.randomness}")
     typer.echo(f"signer      {proven.signer or 'not signed'}")
+    if proven.certificate.meaning:
+        typer.echo(f"meaning     {proven.certificate.meaning.in_words()}")
     if not proven.is_private:
         reason = (
             "its noise can be computed from the seed"

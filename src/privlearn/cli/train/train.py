@@ -264,6 +264,8 @@ def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger 
         f"Wrote {out}: trained on {counted}{certificate.mechanism.task.total} records of {schema.name!r}."
     )
     typer.echo(f"Promise: {certificate.guarantee}. {certificate.guarantee.in_words()}")
+    if certificate.meaning:
+        typer.echo(f"Meaning: {certificate.meaning.in_words()}")
     say_what_was_chosen(certificate)
     if certificate.adds_up:
         typer.echo(f"Together with what was bought of the schema: {certificate.together}.")

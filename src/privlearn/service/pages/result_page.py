@@ -7,6 +7,7 @@ from fastapi.responses import Response
 from markupsafe import Markup
 
 from privlearn.errors import ReleaseError
+from privlearn.release.meaning import meaning_of
 from privlearn.release.verification import verify_bytes
 from privlearn.service.http.callers import Served
 from privlearn.service.job_kinds.job_kind import JOB_KINDS, download_link
@@ -53,6 +54,7 @@ def job(request: Request, service: Served, caller: Visitor, id: PageId) -> Respo
         stages=_stages(found),
         title=title,
         described=described,
+        meaning=None if found.trial else meaning_of(found.guarantee),
         part=_part(service, found) if found.state == "done" else "",
     )
 
