@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from privlearn.estimators import KernelLearner, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
+    from privlearn.evaluation import Evaluation, evaluate
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
     from privlearn.planning import Plan, plan
@@ -43,6 +44,7 @@ __all__ = [
     "Certificate",
     "ClippedSquare",
     "DataError",
+    "Evaluation",
     "Guarantee",
     "Hinge",
     "Huber",
@@ -71,6 +73,7 @@ __all__ = [
     "SolverError",
     "VerificationError",
     "discover",
+    "evaluate",
     "plan",
     "verify",
 ]
@@ -89,6 +92,7 @@ _PARTS = (
     "estimators",
     "selection",
     "sessions",
+    "evaluation",
 )
 
 if not TYPE_CHECKING:  # for a type checker the imports above say more

@@ -1,6 +1,6 @@
 """Planted defects: `tools/mutants.py` puts one at a time into a copy of the source, and a test must fail."""
 
-from tools.planted import holders, learning, mechanisms, parties, private_count, storing
+from tools.planted import evaluation, holders, learning, mechanisms, parties, private_count, storing
 from tools.planted.mutant import Mutant
 
 MUTANTS: list[Mutant] = [
@@ -10,4 +10,5 @@ MUTANTS: list[Mutant] = [
     *parties.MUTANTS,
     *private_count.MUTANTS,
     *holders.MUTANTS,
+    *evaluation.MUTANTS,
 ]

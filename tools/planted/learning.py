@@ -19,6 +19,7 @@ from tools.planted.mutant import (
 
 CERTIFICATE = "release/certified.py"
 ARTIFACT = "release/artifact.py"
+ARCHIVE = "release/archive.py"
 LINEAR = "estimators/linear.py"
 BASE = "estimators/base.py"
 WORK = "estimators/fitting.py"
@@ -74,11 +75,11 @@ MUTANTS = [
     Mutant("constants not compared", CERTIFICATE, 'if not _same(mechanism.constants(), record["constants"]):', "if False:", RELEASE),
     Mutant("words not compared", CERTIFICATE, "if not _same(self.to_dict(), record):", "if False:", RELEASE),
     Mutant("source of randomness not compared", CERTIFICATE, "if self.secure is not (self.randomness == SecureRandomness.description):", "if False:", RELEASE),
-    Mutant("digests not checked", ARTIFACT, 'if _digest(members[name]) != manifest["sha256"][name]:', "if False:", RELEASE),
-    Mutant("container not compared", ARTIFACT, "if release.to_bytes() != raw:", "if False:", RELEASE),
-    Mutant("signature not checked", ARTIFACT, "        release._check_signature()\n", "", RELEASE),
-    Mutant("pickles allowed", ARTIFACT, "read_array(io.BytesIO(content), allow_pickle=False)", "read_array(io.BytesIO(content), allow_pickle=True)", RELEASE),
-    Mutant("bombs opened", ARTIFACT, "if not stored or sum(entry.file_size for entry in entries) > len(raw):", "if False:", RELEASE),
+    Mutant("digests not checked", ARCHIVE, "if digest_of(members[name]) != digest:", "if False:", RELEASE),
+    Mutant("container not compared", ARCHIVE, "if found.to_bytes() != raw:", "if False:", RELEASE),
+    Mutant("signature not checked", ARCHIVE, "        found._check_signature()\n", "", RELEASE),
+    Mutant("pickles allowed", ARCHIVE, "read_array(io.BytesIO(content), allow_pickle=False)", "read_array(io.BytesIO(content), allow_pickle=True)", RELEASE),
+    Mutant("bombs opened", ARCHIVE, "if not stored or sum(entry.file_size for entry in entries) > len(raw):", "if False:", RELEASE),
     Mutant("certificate of another model", ARTIFACT, "    if not agree:\n", "    if False:\n", RELEASE),
     Mutant("kernel above its bound accepted", "features/kernel.py", "if not np.all(diagonal <= self.bound * (1.0 + ROUNDING)):", "if False:", ("features",)),
     Mutant("intercept not regularised", "erm/objective.py", "        gradient += self.regularization * coefficients + self.linear\n", "        gradient += self.regularization * np.append(coefficients[:-1], 0.0) + self.linear\n", DEFECTS),

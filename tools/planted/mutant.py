@@ -34,6 +34,7 @@ PARTIES = tuple(
 )
 SEARCH = ("privacy/test_search_privacy.py", "selection")
 BOUGHT = ("mechanisms/test_quantile.py", "mechanisms/test_histogram.py", "discovery", "test_splitting.py")
+COUNTED = ("mechanisms/test_counts.py",)
 SHARES = ("multiparty/test_noise_share.py", "multiparty/test_fixed_point.py")
 MASKS = (
     "multiparty/test_mask_keys.py",

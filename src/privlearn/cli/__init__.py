@@ -13,6 +13,7 @@ from privlearn.cli.ask.ask import ask
 from privlearn.cli.audit import audit
 from privlearn.cli.budget import budget
 from privlearn.cli.demo import demo
+from privlearn.cli.evaluate import evaluate, threshold
 from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
 from privlearn.cli.plan import plan
@@ -79,6 +80,8 @@ for command in (
     discover,
     train,
     predict,
+    evaluate,
+    threshold,
     verify,
     inspect,
     audit,

@@ -27,7 +27,7 @@ def verify(
         typer.Option(metavar="PUB.pem", help="Require this holder's Ed25519 signature.", show_default=False),
     ] = None,
 ) -> None:
-    """Check a release or a session's certificate, and recompute the guarantee from its constants alone.
+    """Check a release, an evaluation or a session's certificate, and recompute the guarantee from its constants alone.
 
     \b
     Exit codes:
@@ -48,6 +48,13 @@ def verify(
     typer.echo(f"recomputed  {proven.recomputed}")
     if proven.certificate.adds_up:
         typer.echo(f"with schema {proven.certificate.together}, the price of what was bought of it included")
+    if proven.evaluation is not None:
+        typer.echo(
+            f"evaluation  {proven.evaluation.guarantee}, recomputed {proven.evaluation.mechanism.spends()}:"
+        )
+        typer.echo(
+            "            counts of this model's scores, which its threshold or calibration was chosen from"
+        )
     typer.echo(f"randomness  {proven.certificate.randomness}")
     typer.echo(f"signer      {proven.signer or 'not signed'}")
     if proven.certificate.meaning:
@@ -71,15 +78,19 @@ def inspect(
     as_json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON.")] = False,
     largest: Annotated[int, typer.Option(help="How many coefficients to show.", min=0)] = 15,
 ) -> None:
-    """Show a release's certificate, what it reads and its largest coefficients; or a session's certificate.
+    """Show what is in a file: of a release its certificate, what it reads and its largest coefficients.
+
+    Of an evaluation its certificate and what was measured, of a session its certificate.
 
     \b
     Example:
       privlearn inspect income.privlearn
       privlearn inspect income.privlearn --json
     """
+    from privlearn.evaluation import Evaluation
     from privlearn.release.artifact import Release
     from privlearn.release.certificate import Certificate
+    from privlearn.release.counts_file import CountsCertificate
     from privlearn.release.verification import verify
 
     certificate = verify(model).certificate
@@ -92,6 +103,8 @@ def inspect(
         warn(f"This promise is {certificate.weakness}.")
     if isinstance(certificate, Certificate):
         _show(Release.load(model).model, largest)
+    if isinstance(certificate, CountsCertificate):
+        typer.echo(f"\n{Evaluation.load(model)}")
 
 
 def _show(model: Model, largest: int) -> None:

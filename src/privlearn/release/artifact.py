@@ -6,6 +6,7 @@
     coefficients.npy    this depends on the records, and so do the next and the radius in model.json, if they are there
     mean.npy            of centred rows
     public_points.npy   the landmarks of a kernel model, if it has any
+    evaluation.privlearn  archive of the noisy counts that a threshold or calibration was chosen from, if one was
     signature.json      optional: Ed25519 signature of the manifest by the data's holder
 
 The archive is canonical (fixed order, times and flags; the SHA-256 of the manifest as its comment), so that reading it
@@ -14,45 +15,56 @@ back and writing it again gives the same bytes: any changed byte is found, in co
 
 from __future__ import annotations
 
-import hashlib
-import io
+import dataclasses
 import json
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from numpy.typing import NDArray
 
 from privlearn.data.encode.centred import CentredEncoder
-from privlearn.errors import InvalidParameter, ReleaseError, SchemaError, VerificationError
+from privlearn.errors import InvalidParameter, VerificationError
 from privlearn.mechanisms.statistics.centring import Centring
 from privlearn.mechanisms.task import Task
+from privlearn.release.archive import SignedArchive, array_bytes, json_bytes, read_array
 from privlearn.release.certificate import Certificate, read_certificate
-from privlearn.release.files import read_whole, write_atomically
-from privlearn.release.model import Encoder, KernelEncoder, Model, base_of, describe_encoding, model_from_dict
+from privlearn.release.counts_file import CountsFile
+from privlearn.release.decision import Decision
+from privlearn.release.files import read_whole
+from privlearn.release.model import (
+    Encoder,
+    KernelEncoder,
+    LinearModel,
+    Model,
+    base_of,
+    describe_encoding,
+    model_from_dict,
+)
 
-FORMAT = "privlearn release 1"
-_JSON_MEMBERS = ("certificate.json", "model.json")
 _ARRAYS = ("coefficients", "mean", "public_points")
 _RELEASED = {"coefficients", "mean"}
+_EVALUATION = "evaluation.privlearn"
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
-    """A model with its certificate, ready to leave."""
+class Release(SignedArchive):
+    """A model with its certificate, ready to leave.
+
+    Attributes
+    ----------
+    evaluation : CountsFile, optional
+        Noisy counts that the model's threshold or calibration was chosen from, with their own certificate.
+    """
 
     model: Model
     certificate: Certificate
     signature: dict[str, str] | None = None
+    evaluation: CountsFile | None = None
 
-    def save(self, path: str | Path) -> None:
-        """Write the file, whole or not at all."""
-        write_atomically(Path(path), self.to_bytes())
+    format: ClassVar[str] = "privlearn release 1"
+    what: ClassVar[str] = "release"
 
     @classmethod
     def load(cls, path: str | Path, kernel: Callable[..., Any] | None = None) -> Release:
@@ -65,73 +77,70 @@ class Release:
         """
         return cls.from_bytes(read_whole(path), kernel)
 
-    def signed(self, key: Ed25519PrivateKey) -> Release:
-        """The same release with the holder's signature over the manifest, and so over every byte of content."""
-        signature = {
-            "public_key": key.public_key().public_bytes_raw().hex(),
-            "signature": key.sign(self._manifest()).hex(),
-        }
-        return Release(self.model, self.certificate, signature)
-
-    def to_bytes(self) -> bytes:
-        members = self._members()
-        if self.signature is not None:
-            members["signature.json"] = _json_bytes(self.signature)
-        return _pack({"manifest.json": self._manifest(), **members}, comment=_digest(self._manifest()))
-
     @classmethod
     def from_bytes(cls, raw: bytes, kernel: Callable[..., Any] | None = None) -> Release:
         if kernel is not None and not callable(kernel):
             raise InvalidParameter(
                 "kernel must be the function that the model was trained with, or be left out"
             )
-        members = _unpack(raw)
-        try:
-            release = cls._parse(members, kernel)
-        except InvalidParameter as error:  # our own words, such as the name of an extension that is missing
-            raise VerificationError(f"the release cannot be read: {error}") from None
-        except (KeyError, TypeError, ValueError, MemoryError, RecursionError, SchemaError) as error:
-            raise VerificationError(f"the release is malformed ({type(error).__name__})") from None
-        if release.to_bytes() != raw:
-            raise VerificationError("the release's bytes were changed after it was written")
-        release._check_signature()
-        return release
+        return cls._read(raw, kernel=kernel)
+
+    def decided_by(self, decision: Decision, evaluation: CountsFile) -> Release:
+        """The same model with a threshold or calibration that was chosen from noisy counts of its own scores.
+
+        That is post-processing: the new release costs nothing. It carries the counts, whose certificate says what they
+        cost, and both are checked whenever it is read.
+        """
+        plain = self.undecided
+        if not isinstance(plain.model, LinearModel):
+            raise InvalidParameter("a regression has no threshold: only a model of two classes does")
+        decided = dataclasses.replace(plain.model, decision=decision)
+        made = Release(decided, self.certificate, evaluation=dataclasses.replace(evaluation, signature=None))
+        _check_decision(made)
+        return made
+
+    def with_threshold(self, threshold: float, evaluation: CountsFile) -> Release:
+        """The same model, saying the second class above a threshold that was chosen from its evaluation."""
+        return self.decided_by(Decision(threshold), evaluation)
+
+    @property
+    def undecided(self) -> Release:
+        """The release as it was before a threshold or calibration was chosen, unsigned."""
+        if not isinstance(self.model, LinearModel):
+            return Release(self.model, self.certificate)
+        return Release(dataclasses.replace(self.model, decision=None), self.certificate)
 
     @classmethod
-    def _parse(cls, members: dict[str, bytes], kernel: Callable[..., Any] | None) -> Release:
-        manifest = json.loads(members["manifest.json"])
-        if manifest["format"] != FORMAT:
-            raise ReleaseError(f"this is {manifest['format']!r}; this privlearn reads {FORMAT!r}")
-        arrays = {name: f"{name}.npy" for name in _ARRAYS if f"{name}.npy" in manifest["sha256"]}
-        for name in (*_JSON_MEMBERS, *arrays.values()):
-            if _digest(members[name]) != manifest["sha256"][name]:
-                raise VerificationError(f"{name} was changed after the release was written")
-        loaded = {name: _read_array(members[member]) for name, member in arrays.items()}
-        if any(loaded[name].dtype != np.dtype("<f8") for name in _RELEASED & loaded.keys()):
+    def _parse(cls, members: dict[str, bytes], signature: dict[str, str] | None, **settings: Any) -> Release:
+        arrays = {name: read_array(members[f"{name}.npy"]) for name in _ARRAYS if f"{name}.npy" in members}
+        if any(arrays[name].dtype != np.dtype("<f8") for name in _RELEASED & arrays.keys()):
             raise VerificationError("what was released is in double precision, nothing else")
-        model = model_from_dict(json.loads(members["model.json"]), loaded, kernel)
+        model = model_from_dict(json.loads(members["model.json"]), arrays, settings["kernel"])
         certificate = read_certificate(json.loads(members["certificate.json"]))
         _check_agreement(model, certificate)
-        signature = json.loads(members["signature.json"]) if "signature.json" in members else None
-        return cls(model, certificate, signature)
+        evaluation = CountsFile.from_bytes(members[_EVALUATION]) if _EVALUATION in members else None
+        release = cls(model, certificate, signature, evaluation)
+        _check_decision(release)
+        return release
 
-    def _check_signature(self) -> None:
-        if self.signature is None:
-            return
-        try:
-            signer = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.signature["public_key"]))
-            signer.verify(bytes.fromhex(self.signature["signature"]), self._manifest())
-        except (InvalidSignature, KeyError, TypeError, ValueError):
-            raise VerificationError("the signature does not belong to this release") from None
+    def members(self) -> dict[str, bytes]:
+        texts = {"certificate.json": self.certificate.to_dict(), "model.json": self.model.to_dict()}
+        content = {name: json_bytes(record) for name, record in texts.items()}
+        content |= {f"{name}.npy": array_bytes(array) for name, array in self.model.arrays().items()}
+        return content if self.evaluation is None else content | {_EVALUATION: self.evaluation.to_bytes()}
 
-    def _members(self) -> dict[str, bytes]:
-        contents = (_json_bytes(self.certificate.to_dict()), _json_bytes(self.model.to_dict()))
-        arrays = {f"{name}.npy": _array_bytes(array) for name, array in self.model.arrays().items()}
-        return dict(zip(_JSON_MEMBERS, contents, strict=True)) | arrays
 
-    def _manifest(self) -> bytes:
-        digests = {name: _digest(content) for name, content in self._members().items()}
-        return _json_bytes({"format": FORMAT, "sha256": digests})
+def _check_decision(release: Release) -> None:
+    """What was chosen afterwards must come with counts of this very model, and nothing else may."""
+    decision = release.model.decision if isinstance(release.model, LinearModel) else None
+    if decision is None and release.evaluation is None:
+        return
+    if decision is None or release.evaluation is None:
+        raise VerificationError(
+            "a threshold or calibration and the counts it was chosen from belong together"
+        )
+    if release.evaluation.about.get("release_sha256") != release.undecided.digest:
+        raise VerificationError("the threshold or calibration was chosen from counts of another model")
 
 
 def _check_agreement(model: Model, certificate: Certificate) -> None:
@@ -172,46 +181,3 @@ def _is_centred_by(encoder: Encoder, centring: Centring | None) -> bool:
         return not isinstance(encoder, CentredEncoder) and centring is None
     stated = centring.features == len(encoder.mean) and centring.bound == encoder.base.row_bound
     return stated and encoder.radius in centring.radii
-
-
-def _pack(members: dict[str, bytes], comment: str) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in members.items():
-            entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-            entry.create_system, entry.external_attr = 3, 0o644 << 16
-            archive.writestr(entry, content)
-        archive.comment = comment.encode()
-    return buffer.getvalue()
-
-
-def _unpack(raw: bytes) -> dict[str, bytes]:
-    try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            entries = archive.infolist()
-            stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
-            if not stored or sum(entry.file_size for entry in entries) > len(raw):
-                raise VerificationError("not a privlearn release: its members must be stored as they are")
-            return {entry.filename: archive.read(entry) for entry in entries}
-    # NotImplementedError is zipfile's word for a compression or version it does not know
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, ValueError, OSError) as error:
-        raise VerificationError(f"not a privlearn release, or damaged ({type(error).__name__})") from None
-
-
-def _array_bytes(array: NDArray[np.float64]) -> bytes:
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
-    return buffer.getvalue()
-
-
-def _read_array(content: bytes) -> NDArray[np.float64]:
-    return np.asarray(np.lib.format.read_array(io.BytesIO(content), allow_pickle=False))
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _json_bytes(value: Any) -> bytes:
-    # Keys keep their order: that of a schema's columns is the order of the coefficients.
-    return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()

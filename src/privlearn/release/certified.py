@@ -169,20 +169,23 @@ class Certified(ABC):
             self.guarantee,
             self.mechanism.curve(),
             beside=sum(alike[1:], start=alike[0]) if alike else None,
-            rows_per_person=None if self.task.averaged else self.task.rows_per_person,
+            rows_per_person=None if self._counts_persons else self._rows_per_person,
         )
+
+    @property
+    def _rows_per_person(self) -> int:
+        """How many records of a person the promise covers, where they are not averaged."""
+        return self.task.rows_per_person
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, from which `from_dict` recomputes the guarantee."""
-        task = self.task
         return {
             **self._heading(),
             "claim": self.guarantee.to_dict() | {"epsilon": _write_number(self.guarantee.epsilon)},
             **({"weakness": self.weakness} if self.weakness and not self._is_first else {}),
             "covers": self._covered(),
             "theorem": self._theorem(),
-            "task": {"loss": task.loss.to_dict()} | {name: getattr(task, name) for name in self._task_fields},
-            **({} if task.centring is None else {"centring": task.centring.to_dict()}),
+            **self._stated_task(),
             "constants": self.mechanism.constants(),
             **self._solver(),
             "floating_point": self._floating_point(),
@@ -251,11 +254,21 @@ class Certified(ABC):
     def _heading(self) -> dict[str, Any]:
         return {}
 
+    def _stated_task(self) -> dict[str, Any]:
+        """The public facts of what was learnt; nothing for what only counts."""
+        task = self.task
+        stated = {"loss": task.loss.to_dict()} | {name: getattr(task, name) for name in self._task_fields}
+        return {"task": stated} | ({} if task.centring is None else {"centring": task.centring.to_dict()})
+
     def _solver(self) -> dict[str, Any]:
         return {}
 
+    @property
+    def _counts_persons(self) -> bool:
+        return self.task.averaged
+
     def _counted(self) -> dict[str, str]:
-        whom = "persons" if self.task.averaged else "records"
+        whom = "persons" if self._counts_persons else "records"
         if self.guarantee.relation.count_is_public:
             return {whom: f"{self.records} (public)"}
         return {f"expected {whom}": f"{self.records} (public; how many there are is not)"}
@@ -263,16 +276,16 @@ class Certified(ABC):
     @property
     def facts(self) -> dict[str, str]:
         """Everything it states but the promise itself, in words."""
-        task, meaning = self.task, self.meaning
+        meaning = self.meaning
+        loss, rest = self._task_in_words()
         return {
             **({} if meaning is None else meaning.facts),
             **({"strength": self.weakness} if self.weakness else {}),
             "mechanism": self._title(),
-            "loss": ", ".join(str(value) for value in task.loss.to_dict().values() if value is not None),
+            **loss,
             **self._counted(),
             **self._described(),
-            "regularization": in_words(task.regularization),
-            **({} if task.centring is None else {"centring": in_words(task.centring.to_dict())}),
+            **rest,
             **{_spaced(name): in_words(value) for name, value in self.mechanism.constants().items()},
             **{name: in_words(value) for name, value in self._solver().items()},
             "randomness": self.randomness,
@@ -280,6 +293,13 @@ class Certified(ABC):
             "covers": self._covered(),
             **({"with the bought schema": str(self.together)} if self.adds_up else {}),
         }
+
+    def _task_in_words(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The loss, and what else was learnt with; nothing for what only counts."""
+        task = self.task
+        loss = ", ".join(str(value) for value in task.loss.to_dict().values() if value is not None)
+        centring = {} if task.centring is None else {"centring": in_words(task.centring.to_dict())}
+        return {"loss": loss}, {"regularization": in_words(task.regularization)} | centring
 
     def __str__(self) -> str:
         title = str(self.guarantee)

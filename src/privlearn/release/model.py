@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import expit, softmax
+from scipy.special import expit, logit, softmax
 
 from privlearn.arrays import Array
 from privlearn.data.encode.arrays import FIRST_INTERCEPT, ArrayEncoder
@@ -22,6 +22,7 @@ from privlearn.errors import InvalidParameter, ReleaseError
 from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel
 from privlearn.features.kernels import kernel_from_dict
+from privlearn.release.decision import Decision, decision_from_dict
 
 Function = Any
 
@@ -271,10 +272,13 @@ class LinearModel(ScoredFeatures):
         The declared labels, in the order that decides ties.
     link : {"none", "logistic", "softmax"}
         How scores become probabilities.
+    decision : Decision, optional
+        A threshold or calibration that was chosen afterwards, for two classes.
     """
 
     classes: NDArray[Any]
     link: str
+    decision: Decision | None = None
 
     def decision_function(self, data: Any) -> Array:
         """Scores, of shape (n,) for two classes and (n, classes) otherwise."""
@@ -288,11 +292,33 @@ class LinearModel(ScoredFeatures):
 
     def labels(self, scores: Array) -> NDArray[Any]:
         """What scores of `decision_function` stand for."""
-        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
+        chosen = (scores > self._cut).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
         return np.asarray(self.classes[chosen])
+
+    @property
+    def threshold(self) -> float:
+        """Of two classes: the score of `own_scores` above which it says the second one."""
+        chosen = None if self.decision is None else self.decision.threshold
+        return chosen if chosen is not None else 0.0 if self.link == "none" else 0.5
+
+    def own_scores(self, data: Any) -> Array:
+        """Of two classes: the probability of the second one, or the decision function if there are no probabilities.
+
+        As it was learnt: without a calibration that was chosen afterwards.
+        """
+        scores = self.decision_function(data)
+        return scores if self.link == "none" else np.asarray(expit(scores))
+
+    @property
+    def _cut(self) -> float:
+        """The threshold, for `decision_function`."""
+        return self.threshold if self.link == "none" else float(logit(self.threshold))
 
     def predict_proba(self, data: Any) -> Array:
         """Probabilities of the classes, in the order of ``classes``."""
+        if self.decision is not None and self.decision.scores:
+            likely = self.decision.calibrated(self.own_scores(data))
+            return np.column_stack([1.0 - likely, likely])
         if self.link == "none":
             raise InvalidParameter("only a logistic model has probabilities: train PrivateLogisticRegression")
         scores = self._scores(data)
@@ -313,6 +339,7 @@ class LinearModel(ScoredFeatures):
             "encoder": encoder_to_dict(self.encoder),
             "classes": self.classes.tolist(),
             "link": self.link,
+            **({} if self.decision is None else {"decision": self.decision.to_dict()}),
         }
 
     @classmethod
@@ -321,7 +348,10 @@ class LinearModel(ScoredFeatures):
     ) -> LinearModel:
         """Inverse of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
         encoder = encoder_from_dict(record["encoder"], arrays, kernel)
-        model = cls(encoder, arrays["coefficients"], np.array(record["classes"]), record["link"])
+        decision = decision_from_dict(record["decision"]) if "decision" in record else None
+        model = cls(encoder, arrays["coefficients"], np.array(record["classes"]), record["link"], decision)
+        if decision is not None and len(model.classes) != 2:
+            raise ReleaseError("only a model of two classes has a threshold")
         rows = 1 if len(model.classes) == 2 and model.link != "softmax" else len(model.classes)
         known = {loss.link for loss in LOSSES.values()}
         if model.link not in known or model.coefficients.shape != (rows, encoder.dimension):

@@ -12,8 +12,10 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 
 from privlearn.errors import InvalidParameter, VerificationError
 from privlearn.guarantee import Guarantee
+from privlearn.release.archive import format_of
 from privlearn.release.artifact import Release
 from privlearn.release.certified import Certified
+from privlearn.release.counts_file import CountsCertificate, CountsFile
 from privlearn.release.files import read_whole
 from privlearn.release.session_certificate import SessionCertificate
 
@@ -32,8 +34,11 @@ class Verification:
         Why the promise, though kept, is hardly private: epsilon above 20, or delta at or above 1/n.
     signer : str or None
         Public key (hexadecimal) whose signature covers the file.
-    certificate : Certificate or SessionCertificate
+    certificate : Certificate, SessionCertificate or CountsCertificate
         What the file states, with every constant.
+    evaluation : CountsCertificate or None
+        Of the noisy counts that the model's threshold or calibration was chosen from: a promise of its own, to the
+        people of the records that were counted.
     """
 
     claimed: Guarantee
@@ -41,10 +46,12 @@ class Verification:
     is_private: bool
     signer: str | None
     certificate: Certified = field(repr=False)
+    evaluation: CountsCertificate | None = field(default=None, repr=False)
 
     @property
     def weakness(self) -> str | None:
-        return self.certificate.weakness
+        beside = None if self.evaluation is None else self.evaluation.weakness
+        return self.certificate.weakness or beside
 
 
 def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verification:
@@ -53,7 +60,8 @@ def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verifica
     Parameters
     ----------
     path : path
-        A release, or a session's certificate as `SessionCertificate.save` wrote it; the latter bears no signature.
+        A release, an evaluation, or a session's certificate as `SessionCertificate.save` wrote it; the last bears no
+        signature.
     signer : Ed25519PublicKey, optional
         Whose signature is required.
 
@@ -72,13 +80,18 @@ def verify_bytes(raw: bytes) -> Verification:
     """The same for a file's content."""
     if raw.lstrip()[:1] == b"{":  # JSON; a release is an archive
         return _proven(SessionCertificate.from_bytes(raw), signer=None)
-    release = Release.from_bytes(raw)
-    return _proven(release.certificate, release.signature["public_key"] if release.signature else None)
+    kind: type[Release | CountsFile] = CountsFile if format_of(raw) == CountsFile.format else Release
+    file = kind.from_bytes(raw)
+    evaluation = file.evaluation.certificate if isinstance(file, Release) and file.evaluation else None
+    return _proven(file.certificate, file.signature["public_key"] if file.signature else None, evaluation)
 
 
-def _proven(certificate: Certified, signer: str | None) -> Verification:
+def _proven(
+    certificate: Certified, signer: str | None, evaluation: CountsCertificate | None = None
+) -> Verification:
     recomputed = certificate.mechanism.spends()
-    return Verification(certificate.guarantee, recomputed, certificate.is_private, signer, certificate)
+    is_private = certificate.is_private and (evaluation is None or evaluation.is_private)
+    return Verification(certificate.guarantee, recomputed, is_private, signer, certificate, evaluation)
 
 
 def read_private_key(path: str | Path) -> Ed25519PrivateKey:

@@ -93,7 +93,7 @@ def _inline(svg: str, description: str) -> str:
     return element.replace("<svg", f'<svg role="img" aria-label="{description}"', 1)
 
 
-_CSS = """
+CSS = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; }
 body { max-width: 64rem; margin: 0 auto; padding: 1rem; }
 h1 { font-size: 1.5rem; line-height: 1.25; } h2 { font-size: 1.15rem; margin-top: 2rem; }
@@ -131,7 +131,7 @@ def write_page(comparison: Comparison) -> str:
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title><style>{_CSS}</style></head><body>
+<title>{title}</title><style>{CSS}</style></head><body>
 <h1>{title}</h1>{_WARNING}{_introduction(comparison)}
 <div class="models">{figures}</div>
 <h2>The numbers</h2><p>Mean over the splits, and in small print its standard deviation.</p>

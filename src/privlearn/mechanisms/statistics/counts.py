@@ -1,0 +1,245 @@
+"""Histograms of one set of records with noise in every cell: what evaluations and descriptions are made of.
+
+The argument is in docs/theory/counts.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privlearn.accounting import MARGIN, Curve, GaussianCurve, PureCurve, gaussian_delta, gaussian_ratio
+from privlearn.arrays import Array
+from privlearn.errors import InvalidParameter, check_positive, whole_number
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.mechanism import Mechanism, register_mechanism
+from privlearn.mechanisms.noise import ADD_NOISE, FLOATING_POINT, GRID_BITS, coordinate_deviation
+from privlearn.randomness import Randomness
+
+UNIT = 2.0**20
+"""Counts are whole multiples of 1 / UNIT, so that they are exact in any order, for fewer than 2^33 rows."""
+
+_GRID = 2.0**-GRID_BITS
+_NO_CELL = -1
+
+
+@register_mechanism
+@dataclass(frozen=True)
+class NoisyCounts(Mechanism):
+    """Several histograms ("tables") of the same records; their cells are public, a record is in one cell of each.
+
+    **Theorem** (docs/theory/counts.md). A person owns at most m rows of weight 1, or any number of rows whose weights
+    are at most 1 together. One person moves each table by at most S1 = 2 m in L1 and S2 = sqrt(2) m in L2 under
+    ``replace_one``, and by m in both if no record is replaced. Table t has c_t cells and the share w_t of the budget,
+    shares adding up to 1. Independent noise in every cell is, for all tables together,
+
+    - Gaussian, of deviation scale / sqrt(w_t): one Gaussian mechanism, whose delta is exact (Balle and Wang 2018), of
+
+          ratio^2 = sum_t (S2 sqrt(w_t) / scale + sqrt(c_t) 2^-44)^2;
+
+    - Laplace, of scale scale / w_t: private at epsilon = sum_t (S1 w_t / scale + c_t 2^-44), delta = 0.
+
+    The 2^-44 pays for rounding weights to the noise's grid. Where delta > 0 allows both, the smaller noise is taken.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        The price of all tables; an infinite epsilon adds no noise.
+    records : int
+        Public number of records, or of persons; the expected one where it is private.
+    rows_per_person : int
+        m.
+    cells : tuple of int
+        Number of cells of each table.
+    shares : tuple of float
+        Share of the budget of each table.
+    noise : {"gaussian", "laplace"}
+    noise_scale : float
+        Of a table that had the whole budget.
+    """
+
+    guarantee: Guarantee
+    records: int
+    rows_per_person: int
+    cells: tuple[int, ...]
+    shares: tuple[float, ...]
+    noise: str
+    noise_scale: float
+
+    name: ClassVar[str] = "counts"
+    title: ClassVar[str] = "noisy counts"
+    page: ClassVar[str] = "counts"
+    chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale",)
+    combinations: ClassVar[dict[str, tuple[str, ...]]] = {"tight": ("gaussian", "laplace")}
+    uses_solver: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        self.check_combination(self.noise, "tight")
+        for name, value in (("records", self.records), ("rows_per_person", self.rows_per_person)):
+            whole_number(value, name)
+        if not self.cells or len(self.cells) != len(self.shares):
+            raise InvalidParameter("every table needs its number of cells and its share of the budget")
+        for cells, share in zip(self.cells, self.shares, strict=True):
+            whole_number(cells, "cells")
+            check_positive(share=share)
+        if not math.isclose(sum(self.shares), 1.0, rel_tol=2.0**-40):
+            raise InvalidParameter("the shares of the tables must add up to 1")
+        if self.guarantee.is_private:
+            check_positive(noise_scale=self.noise_scale)
+        elif self.noise_scale:
+            raise InvalidParameter(
+                "without a promise (epsilon = inf) there is no noise: noise_scale must be 0"
+            )
+
+    @classmethod
+    def calibrate(
+        cls,
+        guarantee: Guarantee,
+        *,
+        records: int,
+        rows_per_person: int,
+        cells: Sequence[int],
+        weights: Sequence[float] | None = None,
+    ) -> NoisyCounts:
+        """The least noise that keeps the promise. Looks at public facts only.
+
+        Parameters
+        ----------
+        weights : sequence of float, optional
+            How the budget is divided among the tables, in any unit; by default evenly.
+        """
+        weights = [1.0] * len(cells) if weights is None else list(weights)
+        check_positive(**{f"weight {place}": weight for place, weight in enumerate(weights)})
+        shares = tuple(weight / sum(weights) for weight in weights)
+        facts: dict[str, Any] = {
+            "guarantee": guarantee,
+            "records": records,
+            "rows_per_person": rows_per_person,
+            "cells": tuple(cells),
+            "shares": shares,
+        }
+        if not guarantee.is_private:
+            return cls(**facts, noise="laplace", noise_scale=0.0)
+        scales = {"laplace": _laplace_scale(guarantee, rows_per_person, sum(cells))}
+        if guarantee.delta > 0:
+            scales["gaussian"] = _gaussian_scale(guarantee, rows_per_person, sum(cells))
+        plans = [cls(**facts, noise=noise, noise_scale=scale) for noise, scale in scales.items()]
+        return min(plans, key=lambda plan: max(plan.deviations))
+
+    @property
+    def deviations(self) -> tuple[float, ...]:
+        """Standard deviation of the noise in one cell of each table."""
+        return tuple(coordinate_deviation(self.noise, scale, 1) for scale in self.scales)
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """Scale of the noise in one cell of each table."""
+        power = {"gaussian": 0.5, "laplace": 1.0}[self.noise]
+        return tuple(self.noise_scale / share**power for share in self.shares)
+
+    @property
+    def covers(self) -> str:
+        """What the guarantee is about."""
+        relation = self.guarantee.relation
+        counted = "" if relation.count_is_public else " How many records there are is covered too."
+        return (
+            "Everything in this file that depends on the records: the noisy counts, and what follows from them. "
+            f"{relation.counted}, schema, cells and parameters are public and enter as such.{counted}"
+        )
+
+    @property
+    def floating_point(self) -> str:
+        """What is exact in its noise's sampler."""
+        return FLOATING_POINT[self.noise]
+
+    def curve(self) -> Curve:
+        """The privacy curve of all tables together."""
+        return GaussianCurve(self._loss) if self.noise == "gaussian" else PureCurve(self._loss)
+
+    def spends(self) -> Guarantee:
+        """The guarantee recomputed from the constants alone."""
+        epsilon, neighbours = self.guarantee.epsilon, self.guarantee.neighbours
+        if not self.guarantee.is_private:
+            return self.guarantee
+        if self.noise == "laplace":
+            return Guarantee(self._loss, 0.0, neighbours)
+        delta = gaussian_delta(self._loss, epsilon)
+        return Guarantee(epsilon, min(delta, math.nextafter(1.0, 0.0)), neighbours)
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of the given order: exact for Gaussian noise, Bun and Steinke's bound for Laplace noise."""
+        concentrated = order * self._loss**2 / 2.0
+        return concentrated if self.noise == "gaussian" else min(concentrated, self._loss)
+
+    def constants(self) -> dict[str, Any]:
+        """Every number the theorem speaks of."""
+        return {
+            "records": self.records,
+            "rows_per_person": self.rows_per_person,
+            "cells": list(self.cells),
+            "shares": list(self.shares),
+            "noise_scale": self.noise_scale,
+        }
+
+    def run(self, tables: Sequence[Array], randomness: Randomness) -> list[Array]:
+        """Touch the data: PRIVATE counts, made by `count`, become noisy ones of the same shape. These may leave."""
+        if tuple(table.size for table in tables) != self.cells:
+            raise InvalidParameter("the tables do not have the cells that their noise was calibrated for")
+        if not self.guarantee.is_private:
+            return [np.array(table) for table in tables]
+        add = ADD_NOISE[self.noise]
+        return [add(table, scale, randomness) for table, scale in zip(tables, self.scales, strict=True)]
+
+    @property
+    def _loss(self) -> float:
+        """What all tables cost together: the ratio of Gaussian noise, or the epsilon of Laplace noise."""
+        if not self.guarantee.is_private:
+            return math.inf
+        tables = list(zip(self.cells, self.scales, strict=True))
+        if self.noise == "laplace":
+            moved = _sensitivity_l1(self.guarantee, self.rows_per_person)
+            return math.fsum(moved / scale + cells * _GRID for cells, scale in tables)
+        moved = _sensitivity_l2(self.guarantee, self.rows_per_person)
+        return math.hypot(*(moved / scale + math.sqrt(cells) * _GRID for cells, scale in tables))
+
+
+def count(cell: NDArray[np.int64], cells: int, weights: Array | None = None) -> Array:
+    """PRIVATE: how many rows are in each cell, exactly; rows in the cell -1 are in none.
+
+    Weights, which add up to at most 1 per person, are rounded down to multiples of 1 / UNIT.
+    """
+    units = np.full(len(cell), UNIT) if weights is None else np.floor(weights * UNIT)
+    inside = cell > _NO_CELL
+    return np.asarray(np.bincount(cell[inside], weights=units[inside], minlength=cells) / UNIT)
+
+
+def _sensitivity_l1(guarantee: Guarantee, rows: int) -> float:
+    """How far one person moves one table: each record that neighbours differ in has one cell."""
+    return float(guarantee.relation.gradients * rows)
+
+
+def _sensitivity_l2(guarantee: Guarantee, rows: int) -> float:
+    return guarantee.relation.counts * rows
+
+
+def _laplace_scale(guarantee: Guarantee, rows: int, cells: int) -> float:
+    left = guarantee.epsilon * (1.0 - MARGIN) - cells * _GRID
+    return _sensitivity_l1(guarantee, rows) / _checked(left)
+
+
+def _gaussian_scale(guarantee: Guarantee, rows: int, cells: int) -> float:
+    """By the triangle inequality: rounding adds at most its own norm to the ratio."""
+    ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)
+    return _sensitivity_l2(guarantee, rows) / _checked(ratio - math.sqrt(cells) * _GRID)
+
+
+def _checked(left: float) -> float:
+    """What rounding leaves of the budget."""
+    if left <= 0:
+        raise InvalidParameter("rounding so many counts costs more than this epsilon: ask for a larger one")
+    return left

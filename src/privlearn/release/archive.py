@@ -1,0 +1,164 @@
+"""Files that leave: archives in one canonical form, with a digest of every member and a holder's signature over them.
+
+Reading and rewriting gives the same bytes, so any changed byte is found, in content and in container.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import zipfile
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from numpy.typing import NDArray
+
+from privlearn.errors import InvalidParameter, ReleaseError, SchemaError, VerificationError
+from privlearn.release.files import write_atomically
+
+MANIFEST, SIGNATURE = "manifest.json", "signature.json"
+
+
+class SignedArchive(ABC):
+    """What all such files share. Subclasses are frozen dataclasses with a field ``signature``."""
+
+    format: ClassVar[str]
+    what: ClassVar[str]
+    """What it is called in messages: "release"."""
+    signature: dict[str, str] | None
+
+    @abstractmethod
+    def members(self) -> dict[str, bytes]:
+        """The content, name by name, in the order of the archive."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the manifest, and so of every byte of content; a signature does not change it."""
+        return digest_of(self._manifest())
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, whole or not at all."""
+        write_atomically(Path(path), self.to_bytes())
+
+    def signed(self, key: Ed25519PrivateKey) -> Self:
+        """The same with the holder's signature over the manifest, and so over every byte of content."""
+        signature = {
+            "public_key": key.public_key().public_bytes_raw().hex(),
+            "signature": key.sign(self._manifest()).hex(),
+        }
+        return dataclasses.replace(self, signature=signature)  # type: ignore[type-var]
+
+    def to_bytes(self) -> bytes:
+        members = self.members()
+        if self.signature is not None:
+            members[SIGNATURE] = json_bytes(self.signature)
+        return pack({MANIFEST: self._manifest(), **members}, comment=self.digest)
+
+    @classmethod
+    def _read(cls, raw: bytes, **settings: Any) -> Self:
+        """The file of these bytes, once everything in it agrees."""
+        members = unpack(raw)
+        try:
+            cls._check_digests(members)
+            signature = json.loads(members[SIGNATURE]) if SIGNATURE in members else None
+            found = cls._parse(members, signature, **settings)
+        except InvalidParameter as error:  # our own words, such as the name of an extension that is missing
+            raise VerificationError(f"the {cls.what} cannot be read: {error}") from None
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            MemoryError,
+            RecursionError,
+            SchemaError,
+        ) as error:
+            raise VerificationError(f"the {cls.what} is malformed ({type(error).__name__})") from None
+        if found.to_bytes() != raw:
+            raise VerificationError(f"the {cls.what}'s bytes were changed after it was written")
+        found._check_signature()
+        return found
+
+    @classmethod
+    @abstractmethod
+    def _parse(cls, members: dict[str, bytes], signature: dict[str, str] | None, **settings: Any) -> Self:
+        """The content; raises what is wrong with it."""
+
+    @classmethod
+    def _check_digests(cls, members: dict[str, bytes]) -> None:
+        manifest = json.loads(members[MANIFEST])
+        if manifest["format"] != cls.format:
+            raise ReleaseError(f"this is {manifest['format']!r}; this privlearn reads {cls.format!r}")
+        for name, digest in manifest["sha256"].items():
+            if digest_of(members[name]) != digest:
+                raise VerificationError(f"{name} was changed after the {cls.what} was written")
+
+    def _check_signature(self) -> None:
+        if self.signature is None:
+            return
+        try:
+            signer = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.signature["public_key"]))
+            signer.verify(bytes.fromhex(self.signature["signature"]), self._manifest())
+        except (InvalidSignature, KeyError, TypeError, ValueError):
+            raise VerificationError(f"the signature does not belong to this {self.what}") from None
+
+    def _manifest(self) -> bytes:
+        digests = {name: digest_of(content) for name, content in self.members().items()}
+        return json_bytes({"format": self.format, "sha256": digests})
+
+
+def format_of(raw: bytes) -> str:
+    """What kind of archive it is, by its own word; empty if it does not say."""
+    try:
+        return str(json.loads(unpack(raw)[MANIFEST])["format"])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return ""
+
+
+def pack(members: dict[str, bytes], comment: str) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in members.items():
+            entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            entry.create_system, entry.external_attr = 3, 0o644 << 16
+            archive.writestr(entry, content)
+        archive.comment = comment.encode()
+    return buffer.getvalue()
+
+
+def unpack(raw: bytes) -> dict[str, bytes]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            entries = archive.infolist()
+            stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
+            if not stored or sum(entry.file_size for entry in entries) > len(raw):
+                raise VerificationError("not a privlearn release: its members must be stored as they are")
+            return {entry.filename: archive.read(entry) for entry in entries}
+    # NotImplementedError is zipfile's word for a compression or version it does not know
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, ValueError, OSError) as error:
+        raise VerificationError(f"not a privlearn release, or damaged ({type(error).__name__})") from None
+
+
+def array_bytes(array: NDArray[np.float64]) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def read_array(content: bytes) -> NDArray[np.float64]:
+    return np.asarray(np.lib.format.read_array(io.BytesIO(content), allow_pickle=False))
+
+
+def digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def json_bytes(value: Any) -> bytes:
+    # Keys keep their order: that of a schema's columns is the order of the coefficients.
+    return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()

@@ -1,0 +1,156 @@
+"""Noisy counts that may leave, with their certificate: the file of an evaluation.
+
+    manifest.json       format, SHA-256 of every other member
+    certificate.json    what is promised, with every constant
+    about.json          public: what was counted, table by table
+    counts.npy          this alone depends on the records: all tables, one after the other
+    signature.json      optional: Ed25519 signature of the manifest by the data's holder
+
+Whatever is shown of it, rates, curves and intervals, is computed from this content by whoever reads it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from privlearn.arrays import Array
+from privlearn.errors import VerificationError, whole_number
+from privlearn.mechanisms.statistics.counts import NoisyCounts
+from privlearn.mechanisms.task import Task
+from privlearn.release.archive import SignedArchive, array_bytes, digest_of, json_bytes, read_array
+from privlearn.release.certified import Certified, in_words, read_chosen, read_guarantee
+from privlearn.release.files import read_whole
+
+
+@dataclass(frozen=True)
+class CountsCertificate(Certified):
+    """The plan of noisy counts, and what was counted."""
+
+    mechanism: NoisyCounts
+
+    _subject: ClassVar[str] = "counted"
+
+    @property
+    def _covers(self) -> str:  # type: ignore[override]
+        return self.mechanism.covers + str(self.subject.get("not_covered", ""))
+
+    @property
+    def task(self) -> Task:
+        raise AttributeError("counts have no learning task")
+
+    @property
+    def records(self) -> int:
+        return self.mechanism.records
+
+    @property
+    def _rows_per_person(self) -> int:
+        return self.mechanism.rows_per_person
+
+    @property
+    def _counts_persons(self) -> bool:
+        return bool(self.subject["persons"])
+
+    @classmethod
+    def _read_mechanism(cls, record: Mapping[str, Any]) -> NoisyCounts:
+        constants, theorem = record["constants"], record["theorem"]
+        if theorem["mechanism"] != NoisyCounts.name:
+            raise VerificationError("the certificate's mechanism is not one that counts")
+        guarantee = read_guarantee(record["claim"])
+        names = NoisyCounts.chosen_constants
+        chosen = read_chosen(constants, names, guarantee) if guarantee.is_private else {names[0]: 0.0}
+        return NoisyCounts(
+            guarantee,
+            records=whole_number(constants["records"], "records"),
+            rows_per_person=whole_number(constants["rows_per_person"], "rows_per_person"),
+            cells=tuple(whole_number(cells, "cells") for cells in constants["cells"]),
+            shares=tuple(float(share) for share in constants["shares"]),
+            noise=theorem["noise"],
+            **chosen,
+        )
+
+    def _stated_task(self) -> dict[str, Any]:
+        return {}
+
+    def _task_in_words(self) -> tuple[dict[str, str], dict[str, str]]:
+        return {}, {}
+
+    def _theorem(self) -> dict[str, Any]:
+        mechanism = self.mechanism
+        return {
+            "mechanism": mechanism.name,
+            "noise": mechanism.noise,
+            "page": f"docs/theory/{mechanism.page}.md",
+        }
+
+    def _floating_point(self) -> str:
+        return self.mechanism.floating_point
+
+    def _title(self) -> str:
+        return f"{self.mechanism.title}, {self.mechanism.noise} noise"
+
+    def _described(self) -> dict[str, str]:
+        shown = {name: fact for name, fact in self.subject.items() if name not in ("persons", "not_covered")}
+        return {name.replace("_", " "): in_words(fact) for name, fact in shown.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class CountsFile(SignedArchive):
+    """Noisy tables with what they count.
+
+    Parameters
+    ----------
+    tables : sequence of arrays
+        In the shapes that ``about["shapes"]`` says.
+    about : mapping
+        Public: plain JSON values.
+    certificate : CountsCertificate
+    """
+
+    tables: Sequence[Array]
+    about: Mapping[str, Any]
+    certificate: CountsCertificate
+    signature: dict[str, str] | None = None
+
+    format: ClassVar[str] = "privlearn counts 1"
+    what: ClassVar[str] = "file of counts"
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file of counts, refusing any whose bytes, constants or signature contradict each other."""
+        return cls.from_bytes(read_whole(path))
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Self:
+        return cls._read(raw)
+
+    @classmethod
+    def _parse(cls, members: dict[str, bytes], signature: dict[str, str] | None, **settings: Any) -> Self:
+        about = json.loads(members["about.json"])
+        counts = read_array(members["counts.npy"])
+        certificate = CountsCertificate.from_dict(json.loads(members["certificate.json"]))
+        shapes = [tuple(whole_number(side, "shapes") for side in shape) for shape in about["shapes"]]
+        cells = tuple(math.prod(shape) for shape in shapes)
+        whole = counts.dtype == np.dtype("<f8") and counts.shape == (sum(cells),)
+        if cells != certificate.mechanism.cells or not whole or not np.isfinite(counts).all():
+            raise VerificationError("the certificate belongs to other counts")
+        if certificate.subject.get("about_sha256") != digest_of(members["about.json"]):
+            raise VerificationError("the certificate speaks of other tables")
+        parts = np.split(counts, list(itertools.accumulate(cells))[:-1])
+        tables = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+        return cls(tables, about, certificate, signature)
+
+    def members(self) -> dict[str, bytes]:
+        counts = np.concatenate([np.ravel(table) for table in self.tables]).astype("<f8")
+        return {
+            "certificate.json": json_bytes(self.certificate.to_dict()),
+            "about.json": json_bytes(self.about),
+            "counts.npy": array_bytes(counts),
+        }
