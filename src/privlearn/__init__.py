@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from privlearn._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from privlearn.data import Schema, SchemaDraft, SchemaEncoder
+    from privlearn.data import Schema, SchemaDraft, SchemaEncoder, split
     from privlearn.discovery import discover
     from privlearn.erm import ClippedSquare, Hinge, Huber, HuberHinge, Logistic, SmoothedHinge
     from privlearn.errors import (
@@ -75,6 +75,7 @@ __all__ = [
     "discover",
     "evaluate",
     "plan",
+    "split",
     "verify",
 ]
 

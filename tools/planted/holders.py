@@ -6,8 +6,13 @@ from __future__ import annotations
 from tools.planted.mutant import Mutant
 
 MEANING = ("accounting/test_meaning.py", "release/test_meaning.py")
+PARTS = ("data/test_parts.py",)
+PARTED = ("ledger/test_parts.py",)
 
 MEANT = "accounting/meaning.py"
+SPLIT = "data/parts.py"
+LEDGER = "ledger/ledger.py"
+STATEMENT = "ledger/statement.py"
 
 # fmt: off
 MUTANTS = [
@@ -17,4 +22,13 @@ MUTANTS = [
     Mutant("meaning: runs add up as roots", MEANT, "math.sqrt(times) * once", "once", MEANING),
     Mutant("meaning: a bought schema is free", "release/certified.py", "beside=sum(alike[1:], start=alike[0]) if alike else None", "beside=None", MEANING),
     Mutant("meaning: rounded downwards", "release/meaning.py", "rounding=ROUND_CEILING", 'rounding="ROUND_FLOOR"', MEANING),
+    Mutant("split: by the identifier under replace_one", SPLIT, 'if by == "person" and relation.replaces:', "if False:", PARTS),
+    Mutant("split: by position where n is private", SPLIT, 'if by == "position" and not relation.count_is_public:', "if False:", PARTS),
+    Mutant("split: a person's rows by themselves", SPLIT, "    if schema.rows_per_person > 1:\n        raise SchemaError(\n            \"somebody", "    if False:\n        raise SchemaError(\n            \"somebody", PARTS),
+    Mutant("split: a private number of records in the note", SPLIT, "    if relation.count_is_public:\n        tested", "    if True:\n        tested", PARTS),
+    Mutant("split: a part passes for the other", SPLIT, "if part.name != name:", "if False:", PARTS),
+    Mutant("split: two splits of one data set", LEDGER, "    elif known != split.digest:", "    elif False:", PARTED),
+    Mutant("split: the whole is free for parts", STATEMENT, 'if (row.part or "") in ("", name)', 'if (row.part or "") == name', PARTED),
+    Mutant("split: the whole forgets parts", STATEMENT, "names = [part] if part else sorted({row.part for row in rows if row.part}) or [\"\"]", "names = [part]", PARTED),
+    Mutant("split: any neighbours", LEDGER, "if part.split.neighbours != self.rule().total.neighbours:", "if False:", PARTED),
 ]

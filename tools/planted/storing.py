@@ -36,7 +36,7 @@ MUTANTS = [
     Mutant("session: another session's state goes on", "sessions/shared.py", "!= (self._written,)", "is None", STATES),
     Mutant("session: other records accepted", "sessions/opening.py", 'if learner.training_digest() != header["training"]:', "if False:", STATES),
     Mutant("composition off by one, ledger", "ledger/composition.py", "amounts = [*counted, requested]", "amounts = [*counted[1:], requested]", LEDGERS),
-    Mutant("budget of each user alone", "ledger/ledger.py", "    if not total.admits(read_counted(connection, dataset), requested):", "    counted = read_counted(connection, dataset) if hasattr(ledger, '_seen') else []\n    object.__setattr__(ledger, '_seen', True)\n    if not total.admits(counted, requested):", DEFECTS),
+    Mutant("budget of each user alone", "ledger/ledger.py", "    if not _all_admit(total, read_counted(connection, dataset, part=part), requested):", "    counted = read_counted(connection, dataset) if hasattr(ledger, '_seen') else []\n    object.__setattr__(ledger, '_seen', True)\n    if not _all_admit(total, counted, requested):", DEFECTS),
     Mutant("share not checked", "ledger/ledger.py", "    if share is None:\n", "    if True:\n", ACCOUNTS),
     Mutant("an id charged twice", "ledger/ledger.py", "id or str(uuid4()))", "str(uuid4()))", ACCOUNTS),
     Mutant("an id used again once settled", "ledger/ledger.py", "if len(rows) > 1:", "if False:", ACCOUNTS),

@@ -21,6 +21,7 @@ from privlearn.cli.predict import predict
 from privlearn.cli.schema import discover, schema
 from privlearn.cli.serve import restored, serve, upgrade
 from privlearn.cli.several_holders import coordinate, identity, party, simulate
+from privlearn.cli.split import split
 from privlearn.cli.studies import bounds, compare, reproduce
 from privlearn.cli.terminal import explain_errors
 from privlearn.cli.train.train import train
@@ -78,6 +79,7 @@ for command in (
     schema,
     plan,
     discover,
+    split,
     train,
     predict,
     evaluate,

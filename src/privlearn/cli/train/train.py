@@ -19,11 +19,13 @@ from privlearn.cli.options import (
     ModelName,
     Neighbouring,
     Note,
+    PartName,
     SchemaFile,
     TableFile,
     check_room,
     check_writable,
     open_ledger,
+    part_of,
     say_what_is_left,
 )
 from privlearn.cli.schema import show_purchase
@@ -150,6 +152,7 @@ def train(
     split: Split = None,
     ledger: ChargedLedger = None,
     dataset: ChargedDataset = None,
+    part: PartName = None,
     note: Note = None,
     accept_weak_privacy: AcceptWeakPrivacy = False,
     sign: Annotated[
@@ -183,7 +186,9 @@ def train(
     _check_target(description, target)
     grid = read_grid(search, public_validation)
     key = None if sign is None else read_private_key(sign)
-    budget = open_ledger(ledger, dataset, description.name, out=out, note=note)
+    budget = open_ledger(
+        ledger, dataset, description.name, out=out, note=note, part=part_of(table, part, description)
+    )
     total = Guarantee(epsilon, delta, neighbours)
     total.relation.check_expected(expected_records)
     plan = budget_plan(draft, split, total, searched=search is not None)

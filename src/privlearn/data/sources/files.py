@@ -83,6 +83,22 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
     return _read_parquet(path, schema) if is_parquet(path) else _read_csv(path, str(path), schema)
 
 
+def read_cells(path: str | Path) -> pa.Table:
+    """A file with every cell as it stands there: those of a CSV file as text, "007" and "NA" too."""
+    path = existing(path)
+    if is_parquet(path):
+        return _read_parquet(path, None)
+    names = csv_header(path, str(path))
+    text = dict.fromkeys(names, pa.string())
+    if _has_one_line(path):
+        return pa.table({name: pa.array([], pa.string()) for name in names})
+    read = _csv_reader(path, [], single=len(names) == 1)
+    irregular = (
+        f"{path} is not a regular CSV file in UTF-8: every line needs as many cells as the first has names"
+    )
+    return as_table(safely(partial(read, names, text), irregular))
+
+
 def read_records(path: str | Path, schema: Schema) -> pa.Table:
     """The rows of a file to learn from: `read_table`, once its columns' names leave no doubt what a person is."""
     path = existing(path)
