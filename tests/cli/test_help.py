@@ -10,7 +10,7 @@ import pytest
 from tests.support.cli_support import Run
 
 ASK = (
-    "datasets", "dataset", "budget", "estimate", "synthetic", "release", "session", "predict", "sessions",
+    "datasets", "dataset", "budget", "estimate", "synthetic", "release", "session", "evaluate", "predict", "sessions",
     "certificate", "close", "releases", "download", "jobs", "events",
 )  # fmt: skip
 COMMANDS = [
@@ -18,6 +18,8 @@ COMMANDS = [
     ("plan",),
     ("train",),
     ("predict",),
+    ("evaluate",),
+    ("threshold",),
     ("verify",),
     ("inspect",),
     ("audit",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
@@ -17,6 +17,7 @@ from privlearn.client.session import ARROW, RemoteSession, from_arrow, rows_of, 
 from privlearn.guarantee import Guarantee
 
 if TYPE_CHECKING:
+    from privlearn.evaluation import Evaluation
     from privlearn.release.artifact import Release
 
 Record = dict[str, Any]
@@ -214,6 +215,45 @@ class Client:
             mechanism=mechanism,
         )
         return job.wait(progress).id
+
+    def evaluate(
+        self,
+        name: str,
+        release_id: str,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        by: Sequence[str] = (),
+        trial: bool = False,
+        progress: Callable[[str], None] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Evaluation:
+        """Have a release of yours measured on a data set, wait, and fetch the evaluation, verified.
+
+        Parameters
+        ----------
+        name : str
+            The data set. If the release learnt from it, both costs add up.
+        release_id : str
+            One of `releases`.
+        by : sequence of str, optional
+            Columns whose groups are told apart.
+        epsilon, delta, trial, progress, idempotency_key
+            As in `train`.
+        """
+        from privlearn.evaluation import Evaluation
+
+        job = self.ask(
+            "evaluate",
+            name,
+            epsilon=epsilon,
+            delta=delta,
+            trial=trial,
+            idempotency_key=idempotency_key,
+            release=release_id,
+            by=list(by),
+        )
+        return Evaluation.from_bytes(job.result(progress).content)
 
     # --- what was made ---
 

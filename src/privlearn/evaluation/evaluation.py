@@ -189,8 +189,9 @@ class Evaluation(CountsFile):
             raise InvalidParameter(
                 "the counts are too noisy to calibrate by: spend more, or measure more records"
             )
-        scores, shares = zip(*known, strict=True)
-        return Decision(threshold, scores, tuple(metrics.rising(shares, [1.0] * len(shares))))
+        scores, shares = (np.array(column) for column in zip(*known, strict=True))
+        corners = metrics.straight_to_the_ends(scores, metrics.rising(shares), self.edges[0], self.edges[-1])
+        return Decision(threshold, *(tuple(column.tolist()) for column in corners))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything in plain JSON values; ``None`` where the noise has drowned a number."""

@@ -8,7 +8,7 @@ sampling does and what the noise does are in it (docs/theory/evaluation.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -356,13 +356,20 @@ def calibration_groups(counts: Array, deviation: float) -> Places:
     return np.array(starts, dtype=np.int64)
 
 
-def rising(values: Sequence[float], weights: Sequence[float]) -> list[float]:
+def rising(values: Array) -> Array:
     """The nearest values that never fall: neighbours that do are pooled (isotonic regression)."""
-    pools: list[tuple[float, float, int]] = []
-    for value, weight in zip(values, weights, strict=True):
-        pools.append((value, weight, 1))
+    pools: list[tuple[float, int]] = []
+    for value in values:
+        pools.append((float(value), 1))
         while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
-            (one, light, few), (other, heavy, many) = pools[-2:]
-            together = light + heavy
-            pools[-2:] = [((one * light + other * heavy) / together, together, few + many)]
-    return [value for value, _, size in pools for _ in range(size)]
+            (one, few), (other, many) = pools[-2:]
+            pools[-2:] = [((one * few + other * many) / (few + many), few + many)]
+    return np.array([value for value, size in pools for _ in range(size)])
+
+
+def straight_to_the_ends(scores: Array, shares: Array, low: float, high: float) -> tuple[Array, Array]:
+    """Corners of a line, led on to both ends of the scores by its outermost slopes, within 0 and 1."""
+    slopes = np.diff(shares) / np.diff(scores)
+    first = shares[0] - slopes[0] * (scores[0] - low)
+    last = shares[-1] + slopes[-1] * (high - scores[-1])
+    return np.array([low, *scores, high]), np.clip([first, *shares, last], 0.0, 1.0)

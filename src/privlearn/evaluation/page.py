@@ -124,18 +124,10 @@ class Line:
 
 
 def _figure(
-    title: str,
-    x_label: str,
-    y_label: str,
-    lines: Sequence[Line],
-    *,
-    bars: Iterable[tuple[float, ...]] = (),
-    diagonal: bool,
+    title: str, x_label: str, y_label: str, lines: Sequence[Line], bars: Iterable[tuple[float, ...]] = ()
 ) -> str:
-    """Lines in the unit square, with intervals as bars; each line has its colour and its name below."""
-    inside = [_frame(x_label, y_label)]
-    if diagonal:
-        inside.append(_polyline([(0.0, 0.0), (1.0, 1.0)], "#777777", dashes=True))
+    """Lines in the unit square beside its diagonal, with intervals as bars; each line's name stands below."""
+    inside = [_frame(x_label, y_label), _polyline([(0.0, 0.0), (1.0, 1.0)], "#777777", dashes=True)]
     for x, lower, upper in bars:
         inside.append(_polyline([(x, lower), (x, upper)], "#777777"))
     for line, colour in zip(lines, _repeated(len(lines)), strict=True):

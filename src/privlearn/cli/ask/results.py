@@ -265,6 +265,38 @@ def download(
     typer.echo(f"Wrote {out}: {fetched.certificate.guarantee}.")
 
 
+def evaluate(
+    context: typer.Context,
+    name: DataSetName,
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="The release's id.", show_default=False)],
+    epsilon: Epsilon,
+    out: Annotated[Path, typer.Option(help="The evaluation's file to write.", show_default=False)],
+    delta: Delta = 0.0,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Errors for each group of this column too.", show_default=False),
+    ] = None,
+    trial: Trial = False,
+    idempotency_key: IdempotencyKey = None,
+    force: Force = False,
+) -> None:
+    """Have a release measured on a data set, wait, and fetch the evaluation, verified. Costs epsilon and delta.
+
+    \b
+    Example:
+      privlearn ask evaluate census 5f0c21b7a9d3e864 --epsilon 0.5 --by sex --out income.evaluation
+    """
+    check_writable(out, force)
+    with LateProgress("asking") as progress:
+        found = client_of(context).evaluate(
+            name, release, epsilon=epsilon, delta=delta, by=by or (), trial=trial,
+            idempotency_key=idempotency_key, progress=progress.describe,
+        )  # fmt: skip
+    found.save(out)
+    lines = [str(found), f"Wrote {out}." + (" A trial: on made-up rows." if trial else "")]
+    asking(context).show(found.to_dict(), lines)
+
+
 def _show_result(context: typer.Context, made: RemoteResult, out: Path | None) -> None:
     from privlearn.release.files import write_atomically
 
@@ -300,4 +332,4 @@ def _read_points(path: Path | None) -> pa.Table | None:
     return read_table(path)
 
 
-VERBS = (release, session, job, result, predict, sessions, certificate, close, releases, download)
+VERBS = (release, session, evaluate, job, result, predict, sessions, certificate, close, releases, download)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fastapi import Request
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 from markupsafe import Markup
 
-from privlearn.errors import ReleaseError
+from privlearn.data.schema.schema import Schema
+from privlearn.errors import BudgetExceeded, InvalidParameter, ReleaseError
+from privlearn.release.artifact import Release
 from privlearn.release.meaning import meaning_of
 from privlearn.release.verification import verify_bytes
+from privlearn.service.access.keys import Caller
+from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.http.callers import Served
+from privlearn.service.job_kinds.evaluate import EVALUATE, fits
 from privlearn.service.job_kinds.job_kind import JOB_KINDS, download_link
 from privlearn.service.job_kinds.release import GIVE_OUT_RELEASE
 from privlearn.service.jobs import results
-from privlearn.service.jobs.requests import Job, ResultInfo
-from privlearn.service.pages.choices import sentence
+from privlearn.service.jobs.requests import Job, JobRequest, ResultInfo
+from privlearn.service.pages.choices import fresh, is_once, sentence
 from privlearn.service.pages.commands import release_commands
 from privlearn.service.pages.page import (
     Form,
@@ -25,8 +32,10 @@ from privlearn.service.pages.page import (
     page_router,
     piece_of,
     render,
+    text_of,
 )
-from privlearn.service.pages.signing import Visitor
+from privlearn.service.pages.signing import Analyst, Visitor
+from privlearn.service.refusals import Conflict, NotFound, TooMany
 from privlearn.service.service import Service
 
 router = page_router()
@@ -77,15 +86,72 @@ def releases(request: Request, service: Served, caller: Visitor, skip: Skip = 0)
 
 @router.get("/releases/{id}")
 def release(request: Request, service: Served, caller: Visitor, id: PageId) -> Response:
+    return _release_page(request, service, caller, id)
+
+
+@router.post("/releases/{id}/evaluate")
+def evaluate(request: Request, service: Served, caller: Analyst, id: PageId, form: Form) -> Response:
+    """Have it measured; what cannot be done leads back to the form with everything typed."""
+    typed = {name: text_of(form, name) for name in ("dataset", "by", "epsilon", "delta", "once")}
+    act = "pay" if text_of(form, "act") == "pay" else "try"
+    try:
+        if not is_once(typed["once"]):
+            raise InvalidParameter("this form was not made here: look at it again, then press")
+        wanted = JobRequest(
+            dataset=typed["dataset"],
+            kind=EVALUATE.name,
+            epsilon=_number(typed["epsilon"], "epsilon"),
+            delta=_number(typed["delta"] or "0", "delta"),
+            trial=act == "try",
+            fields={"release": id, "by": [typed["by"]] if typed["by"] else []},
+        )
+        asked = service.ask(caller, wanted, f"{typed['once']} {act}")
+        return RedirectResponse(f"/jobs/{asked.id}", 303)
+    except (BudgetExceeded, Conflict, InvalidParameter, NotFound, TooMany) as error:
+        return _release_page(request, service, caller, id, typed, {"": sentence(error)})
+
+
+def _release_page(
+    request: Request,
+    service: Service,
+    caller: Caller,
+    id: str,
+    typed: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+) -> Response:
     found = service.result(caller, id, GIVE_OUT_RELEASE.name)
+    content = results.content_of(service.store, id)
+    places = _places(service, caller, Release.from_bytes(content)) if found.analyst == caller.name else []
     return render(
         request,
         caller,
         "release.html",
+        422 if errors else 200,
         release=found,
-        proven=verify_bytes(results.content_of(service.store, id)),
+        proven=verify_bytes(content),
         commands=release_commands(str(request.base_url), id, _file_name(found)),
+        places=[offered.name for offered in places],
+        columns=_group_columns(places[0].schema) if places else [],
+        typed=typed or {"epsilon": "", "delta": ""},
+        errors=errors or {},
+        once=fresh(),
     )
+
+
+def _places(service: Service, caller: Caller, release: Release) -> list[OfferedDataSet]:
+    """The data sets whose records it reads."""
+    return [offered for offered in service.datasets(caller) if fits(release, offered)]
+
+
+def _group_columns(schema: Schema) -> list[str]:
+    return [name for name, column in schema.columns.items() if getattr(column, "values", None)]
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameter(f"{name} must be a number, such as 0.5") from None
 
 
 @router.get("/releases/{id}/file")
