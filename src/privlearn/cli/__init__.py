@@ -13,6 +13,7 @@ from privlearn.cli.ask.ask import ask
 from privlearn.cli.audit import audit
 from privlearn.cli.budget import budget
 from privlearn.cli.demo import demo
+from privlearn.cli.describe import describe
 from privlearn.cli.evaluate import evaluate, threshold
 from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
@@ -48,7 +49,7 @@ def _print_version(asked: bool) -> None:
 
 
 @app.callback()
-def describe(
+def introduce(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -79,6 +80,7 @@ for command in (
     schema,
     plan,
     discover,
+    describe,
     split,
     train,
     predict,
