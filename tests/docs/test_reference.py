@@ -47,6 +47,8 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
         "discover",
         "train",
         "predict",
+        "evaluate",
+        "threshold",
         "verify",
         "inspect",
         "audit",

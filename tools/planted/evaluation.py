@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
-from tools.planted.mutant import COUNTED, Mutant, scaled
+from tools.planted.mutant import COUNTED, DECIDED, EVALUATE_JOBS, MEASURED, Mutant, scaled
 
 COUNTS = "mechanisms/statistics/counts.py"
+MEASURING = "evaluation/measuring.py"
+METRICS = "evaluation/metrics.py"
+ARTIFACT = "release/artifact.py"
+COUNTS_FILE = "release/counts_file.py"
+JOB = "service/job_kinds/evaluate.py"
 
 # fmt: off
 MUTANTS = [
@@ -17,5 +22,20 @@ MUTANTS = [
     Mutant("counts: only the first table costs", COUNTS, "tables = list(zip(self.cells, self.scales, strict=True))", "tables = list(zip(self.cells, self.scales, strict=True))[:1]", COUNTED),
     Mutant("counts: weights of a person rounded up", COUNTS, "np.floor(weights * UNIT)", "np.ceil(weights * UNIT)", COUNTED),
     Mutant("counts: rows without a cell are in the last", COUNTS, "np.bincount(cell[inside], weights=units[inside]", "np.bincount(cell % cells, weights=units", COUNTED),
+    Mutant("evaluate: counted before the charge", MEASURING, "charge.pay_for(lambda: run_plan(plan, schema, counted, weights, randomness))", "run_plan(plan, schema, counted, weights, randomness)", MEASURED),
+    Mutant("evaluate: exact counts leave", MEASURING, "noisy = plan.mechanism.run(exact, randomness)", "noisy = exact", MEASURED),
+    Mutant("evaluate: weak promises accepted", MEASURING, "        accept_weak_privacy=accept_weak_privacy,\n", "        accept_weak_privacy=True,\n", MEASURED),
+    Mutant("evaluate: all rows of a person counted", MEASURING, "exact = [count(cell, size, weights)", "exact = [count(cell, size)", MEASURED),
+    Mutant("evaluate: n in place of the expected number", MEASURING, "guarantee.relation.total(persons, expected_records)", "persons", MEASURED),
+    Mutant("evaluate: rows beyond a person's share", MEASURING, "encoder.person_weights(table)", "(None, len(answers))", MEASURED),
+    Mutant("evaluate: scores that are not finite", "evaluation/subject.py", "if not np.isfinite(values).all():", "if False:", MEASURED),
+    Mutant("intervals: sampling left out", METRICS, "drawn = source.multinomial(round(self._total), chances, size=replicates)", "drawn = np.tile(self.plausible.ravel(), (replicates, 1))", MEASURED),
+    Mutant("intervals: noise left out", METRICS, "drawn + sample(0.0, self.scale, drawn.shape)", "drawn + 0.0", MEASURED),
+    Mutant("area: ties not put back", METRICS, "(4.0 * fine - coarse) / 3.0", "fine", MEASURED),
+    Mutant("threshold: counts of another model", ARTIFACT, 'release.evaluation.about.get("release_sha256") != release.undecided.digest', "False", DECIDED),
+    Mutant("threshold: without its counts", ARTIFACT, "if decision is None or release.evaluation is None:", "if False:", DECIDED),
+    Mutant("counts file: certificate of other tables", COUNTS_FILE, 'certificate.subject.get("about_sha256") != digest_of(members["about.json"])', "False", DECIDED),
+    Mutant("counts file: certificate of other counts", COUNTS_FILE, "if cells != certificate.mechanism.cells or not whole", "if not whole", DECIDED),
+    Mutant("evaluate job: another analyst's release", JOB, "results.find(asked.store, asked.analyst,", "results.find(asked.store, None,", EVALUATE_JOBS),
 ]
 # fmt: on

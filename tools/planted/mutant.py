@@ -35,6 +35,9 @@ PARTIES = tuple(
 SEARCH = ("privacy/test_search_privacy.py", "selection")
 BOUGHT = ("mechanisms/test_quantile.py", "mechanisms/test_histogram.py", "discovery", "test_splitting.py")
 COUNTED = ("mechanisms/test_counts.py",)
+MEASURED = ("evaluation",)
+DECIDED = ("release/test_decision.py",)
+EVALUATE_JOBS = ("service/test_evaluate_jobs.py",)
 SHARES = ("multiparty/test_noise_share.py", "multiparty/test_fixed_point.py")
 MASKS = (
     "multiparty/test_mask_keys.py",

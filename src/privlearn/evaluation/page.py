@@ -126,21 +126,24 @@ class Line:
 def _figure(
     title: str, x_label: str, y_label: str, lines: Sequence[Line], bars: Iterable[tuple[float, ...]] = ()
 ) -> str:
-    """Lines in the unit square beside its diagonal, with intervals as bars; each line's name stands below."""
+    """Lines in the unit square beside its diagonal, with intervals as bars; names stand in the lower right corner."""
     inside = [_frame(x_label, y_label), _polyline([(0.0, 0.0), (1.0, 1.0)], "#777777", dashes=True)]
     for x, lower, upper in bars:
         inside.append(_polyline([(x, lower), (x, upper)], "#777777"))
-    for line, colour in zip(lines, _repeated(len(lines)), strict=True):
+    for place, line in enumerate(lines):
+        colour, down = _COLOURS[place % len(_COLOURS)], _TOP + _SIDE - 12 - 15 * (len(lines) - 1 - place)
         inside.append(_polyline(line.points, colour))
-    names = ", ".join(
-        f'<span><svg width="14" height="10" aria-hidden="true"><line x2="14" y1="5" y2="5" stroke="{colour}" '
-        f'stroke-width="3"/></svg> {escape(line.name)}</span>'
-        for line, colour in zip(lines, _repeated(len(lines)), strict=True)
-    )
+        inside.append(f'<rect x="{_LEFT + 150}" y="{down - 5}" width="14" height="3" fill="{colour}"/>')
+        inside.append(f'<text x="{_LEFT + 170}" y="{down}">{escape(line.name)}</text>')
     said = "; ".join(f"{line.name}: {_in_words(line.points)}" for line in lines)
+    return _drawn(title, f"{title}. {said}", 340, "".join(inside))
+
+
+def _drawn(caption: str, description: str, height: int, inside: str) -> str:
+    """A figure that can be read aloud; its size is that of the viewBox unless a style sheet says more."""
     return (
-        f'<figure><svg viewBox="0 0 340 340" role="img" aria-label="{escape(f"{title}. {said}")}" font-size="11" '
-        f'font-family="sans-serif">{"".join(inside)}</svg><figcaption>{escape(title)}: {names}</figcaption></figure>'
+        f'<figure><svg width="350" viewBox="0 0 350 {height}" role="img" aria-label="{escape(description)}" '
+        f'font-size="11" font-family="sans-serif">{inside}</svg><figcaption>{escape(caption)}</figcaption></figure>'
     )
 
 
@@ -162,11 +165,8 @@ def _group_figure(results: Sequence[GroupResult], name: str) -> str:
         for part in (0.0, 0.5, 1.0)
     )
     said = "; ".join(f"{result.column} = {result.group}: {result.rates[name]}" for result in results)
-    return (
-        f'<figure><svg viewBox="0 0 350 {bottom + 20}" role="img" aria-label="{escape(f"{name} by group. {said}")}" '
-        f'font-size="11" font-family="sans-serif">{"".join(rows)}{axis}</svg>'
-        f"<figcaption>{escape(name.capitalize())} by group, with 95 % intervals</figcaption></figure>"
-    )
+    caption = f"{name.capitalize()} by group, with 95 % intervals"
+    return _drawn(caption, f"{caption}. {said}", bottom + 20, "".join(rows) + axis)
 
 
 def _frame(x_label: str, y_label: str) -> str:
@@ -191,10 +191,6 @@ def _polyline(points: Points, colour: str, *, dashes: bool = False) -> str:
 
 def _place(x: float, y: float) -> tuple[float, float]:
     return _LEFT + _SIDE * min(max(x, 0.0), 1.0), _TOP + _SIDE * (1.0 - min(max(y, 0.0), 1.0))
-
-
-def _repeated(count: int) -> list[str]:
-    return [_COLOURS[place % len(_COLOURS)] for place in range(count)]
 
 
 def _in_words(points: Points) -> str:
