@@ -7,10 +7,13 @@ from tools.planted.mutant import Mutant
 
 MEANING = ("accounting/test_meaning.py", "release/test_meaning.py")
 PARTS = ("data/test_parts.py",)
+DESCRIBED = ("description",)
 PARTED = ("ledger/test_parts.py",)
 
 MEANT = "accounting/meaning.py"
 SPLIT = "data/parts.py"
+COUNTED = "description/measuring.py"
+TOLD = "description/description.py"
 LEDGER = "ledger/ledger.py"
 STATEMENT = "ledger/statement.py"
 
@@ -31,4 +34,11 @@ MUTANTS = [
     Mutant("split: the whole is free for parts", STATEMENT, 'if (row.part or "") in ("", name)', 'if (row.part or "") == name', PARTED),
     Mutant("split: the whole forgets parts", STATEMENT, "names = [part] if part else sorted({row.part for row in rows if row.part}) or [\"\"]", "names = [part]", PARTED),
     Mutant("split: any neighbours", LEDGER, "if part.split.neighbours != self.rule().total.neighbours:", "if False:", PARTED),
+    Mutant("describe: products beyond 1", COUNTED, "sizes = np.abs(products) if", "sizes = 2.0 * np.abs(products) if", DESCRIBED),
+    Mutant("describe: a person of many rows weighs many", COUNTED, "np.abs(products) * weights", "np.abs(products)", DESCRIBED),
+    Mutant("describe: a row counts twice", COUNTED, "return count((products < 0).astype(np.int64), 2, sizes)", "return count((products < 0).astype(np.int64), 2, sizes) + count((products > 0).astype(np.int64), 2, sizes)", DESCRIBED),
+    Mutant("describe: missing cells are forgotten", COUNTED, "np.where(np.isnan(values), bins + 1,", "np.where(np.isnan(values), -1,", DESCRIBED),
+    Mutant("describe: half of the price", COUNTED, "cost=Cost(guarantee, plan.mechanism.renyi)", "cost=Cost(Guarantee(guarantee.epsilon / 2, guarantee.delta, guarantee.neighbours))", DESCRIBED),
+    Mutant("describe: an invalid correlation matrix", TOLD, "np.maximum(values, 0.0)", "values", DESCRIBED),
+    Mutant("describe: intervals of half the noise", TOLD, "return reach * mechanism.scales[place]", "return reach * mechanism.scales[place] / 2.0", DESCRIBED),
 ]

@@ -6,6 +6,7 @@ import datetime
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
@@ -77,18 +78,10 @@ def describe(
     guarantee = Guarantee(epsilon, delta, neighbours)
     guarantee.relation.check_expected(expected_records)
     randomness = randomness_from(random_state)
-    columns = described_columns(schema)
-    refuse_unclear_persons(schema, column_names(table))
-    rows = as_table(table, [*columns, *([schema.person] if schema.person else [])])
-    weights, persons = (
-        (None, rows.num_rows) if schema.person is None else SchemaEncoder(schema).person_weights(rows)
-    )
+    rows, weights, persons = read_rows(table, schema)
     total = guarantee.relation.total(persons, expected_records)
     plan = plan_description(schema, guarantee, total, correlations=correlations)
-    places = {
-        name: _places(name, column, rows.column(name), plan.about["columns"][name])
-        for name, column in columns.items()
-    }
+    places = read_places(plan, schema, rows)
     charge = Charge(
         ledger=ledger,
         cost=Cost(guarantee, plan.mechanism.renyi),
@@ -100,6 +93,23 @@ def describe(
         accept_weak_privacy=accept_weak_privacy,
     )
     return charge.pay_for(lambda: run_plan(plan, schema, places, weights, randomness))
+
+
+def read_rows(table: Any, schema: Schema) -> tuple[pa.Table, Array | None, int]:
+    """PRIVATE: the columns that are counted, the rows' weights, and the number of records or persons."""
+    refuse_unclear_persons(schema, column_names(table))
+    rows = as_table(table, [*described_columns(schema), *([schema.person] if schema.person else [])])
+    if schema.person is None:
+        return rows, None, rows.num_rows
+    return rows, *SchemaEncoder(schema).person_weights(rows)
+
+
+def read_places(plan: DescriptionPlan, schema: Schema, rows: pa.Table) -> dict[str, Cell]:
+    """PRIVATE: in which cell of each column's table a row is. What cannot be read is an error, before the price."""
+    return {
+        name: _places(name, column, rows.column(name), plan.about["columns"][name])
+        for name, column in described_columns(schema).items()
+    }
 
 
 def run_plan(
