@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from privlearn._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from privlearn.data import Schema, SchemaDraft, SchemaEncoder
+    from privlearn.data import Schema, SchemaDraft, SchemaEncoder, split
+    from privlearn.description import describe
     from privlearn.discovery import discover
     from privlearn.erm import ClippedSquare, Hinge, Huber, HuberHinge, Logistic, SmoothedHinge
     from privlearn.errors import (
@@ -72,9 +73,11 @@ __all__ = [
     "SmoothedHinge",
     "SolverError",
     "VerificationError",
+    "describe",
     "discover",
     "evaluate",
     "plan",
+    "split",
     "verify",
 ]
 
@@ -93,6 +96,7 @@ _PARTS = (
     "selection",
     "sessions",
     "evaluation",
+    "description",
 )
 
 if not TYPE_CHECKING:  # for a type checker the imports above say more

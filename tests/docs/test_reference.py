@@ -45,6 +45,8 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
         "schema",
         "plan",
         "discover",
+        "describe",
+        "split",
         "train",
         "predict",
         "evaluate",

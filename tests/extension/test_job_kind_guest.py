@@ -131,7 +131,7 @@ def body(**changes: Any) -> dict[str, Any]:
 def test_through_the_interface(served: Served) -> None:
     alice = served.alice
     assert {kind["name"] for kind in alice.get("/v1/kinds").json()} == {
-        "release", "session", "evaluate", "count"
+        "release", "session", "evaluate", "describe", "count"
     }  # fmt: skip
     told = alice.post("/v1/estimates", json=body()).json()
     assert (told["mechanism"], told["guarantee"]["epsilon"], told["rows"]) == ("laplace_count", 1.0, 300)

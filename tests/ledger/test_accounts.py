@@ -153,7 +153,7 @@ def test_an_id_stands_for_one_data_set_account_and_cost(ledger: Ledger, alice: L
         lambda: other.of_account("alice").reserve(COST, "a test", id="job 1"),
     ]
     for attempt in attempts:
-        with pytest.raises(LedgerError, match="another data set, account or cost"):
+        with pytest.raises(LedgerError, match="another data set, account, part or cost"):
             attempt()
     assert len(ledger.statement().entries) == 1
     assert other.statement().entries == ()
@@ -163,7 +163,7 @@ def test_an_id_in_a_renyi_ledger_stands_for_its_divergence(tmp_path: Path) -> No
     ledger = Ledger.create(tmp_path / "budgets.db", "census", TOTAL, composition="renyi")
     for _ in range(2):
         ledger.reserve(Cost(COST.guarantee, lambda _: 0.01), "a test", id="job 1")
-    with pytest.raises(LedgerError, match="another data set, account or cost"):
+    with pytest.raises(LedgerError, match="another data set, account, part or cost"):
         ledger.reserve(Cost(COST.guarantee, lambda _: 0.005), "a test", id="job 1")
     assert len(ledger.statement().entries) == 1
 

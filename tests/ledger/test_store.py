@@ -91,12 +91,13 @@ CHANGES = [
     "UPDATE ledger_format SET version = 0",
     "DELETE FROM ledger_format",
 ]
+TEXTS = ", ".join(["''"] * 6)
 FILE_CHANGES = [
     "REPLACE INTO budgets SELECT dataset, 1000, delta, neighbours, composition, NULL, NULL FROM budgets",
-    "REPLACE INTO entries SELECT id, dataset, reservation, kind, time, 1e-9, 0, NULL, '', '', '', '', '' FROM entries",
-    "REPLACE INTO entries SELECT NULL, dataset, reservation, kind, time, 1e-9, 0, NULL, '', '', '', '', '' FROM entries"
+    f"REPLACE INTO entries SELECT id, dataset, reservation, kind, time, 1e-9, 0, NULL, {TEXTS} FROM entries",
+    f"REPLACE INTO entries SELECT NULL, dataset, reservation, kind, time, 1e-9, 0, NULL, {TEXTS} FROM entries"
     " WHERE kind = 'reserved'",
-    "REPLACE INTO entries SELECT NULL, dataset, reservation, 'cancelled', time, NULL, NULL, NULL, '', '', '', '', ''"
+    f"REPLACE INTO entries SELECT NULL, dataset, reservation, 'cancelled', time, NULL, NULL, NULL, {TEXTS}"
     " FROM entries WHERE kind = 'committed'",
 ]
 SERVER_CHANGES = [
@@ -140,7 +141,7 @@ def test_what_is_counted_is_what_the_statement_shows(ledger: Ledger) -> None:
         ledger.reserve(cost, "a test")
     ledger.reserve(COST, "a test").commit()
     with stores.reading(ledger.store) as connection:
-        counted = read_counted(connection, "census")
+        (counted,) = read_counted(connection, "census")
     shown = amounts(ledger.statement().entries, "reserved", "committed")
     assert sorted(counted, key=str) == sorted(shown, key=str)
 

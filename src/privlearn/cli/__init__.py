@@ -13,6 +13,7 @@ from privlearn.cli.ask.ask import ask
 from privlearn.cli.audit import audit
 from privlearn.cli.budget import budget
 from privlearn.cli.demo import demo
+from privlearn.cli.describe import describe
 from privlearn.cli.evaluate import evaluate, threshold
 from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
@@ -21,6 +22,7 @@ from privlearn.cli.predict import predict
 from privlearn.cli.schema import discover, schema
 from privlearn.cli.serve import restored, serve, upgrade
 from privlearn.cli.several_holders import coordinate, identity, party, simulate
+from privlearn.cli.split import split
 from privlearn.cli.studies import bounds, compare, reproduce
 from privlearn.cli.terminal import explain_errors
 from privlearn.cli.train.train import train
@@ -47,7 +49,7 @@ def _print_version(asked: bool) -> None:
 
 
 @app.callback()
-def describe(
+def introduce(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -78,6 +80,8 @@ for command in (
     schema,
     plan,
     discover,
+    describe,
+    split,
     train,
     predict,
     evaluate,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from privlearn.ledger.statement import Statement
 
 _BAR_WIDTH = 30
-_TOLD = {"account": "account", "file_name": "file", "note": "note"}
+_TOLD = {"account": "account", "part": "part", "file_name": "file", "note": "note"}
 """What an entry may say, and the heading of its column."""
 
 budget = typer.Typer(
@@ -93,6 +93,8 @@ def show(
         statement = Ledger.open(ledger, name).statement()
         typer.echo(f"{name}: {statement.total}, {statement.composition} composition")
         output.print(_balance(statement))
+        if statement.parts:
+            output.print(_parts(statement))
         if statement.entries:
             output.print(_entries(statement))
         typer.echo("")
@@ -109,6 +111,17 @@ def _balance(statement: Statement) -> Table:
         stop = start + max(amount.epsilon, 0.0) / statement.total.epsilon
         table.add_row(name, *_numbers(amount), _bar(start, stop))
         start = stop
+    return table
+
+
+def _parts(statement: Statement) -> Table:
+    """Nobody is in two parts: each has its own balance, and the least left counts for the whole."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for heading in ("part", "spent", "reserved", "left", "delta left"):
+        table.add_column(heading, justify="left" if heading == "part" else "right")
+    for part in statement.parts:
+        spent, reserved = (f"{amount.epsilon:.6g}" for amount in (part.spent, part.reserved))
+        table.add_row(Text(part.name), spent, reserved, *_numbers(part.left))
     return table
 
 

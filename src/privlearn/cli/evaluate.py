@@ -16,9 +16,11 @@ from privlearn.cli.options import (
     ModelFile,
     Neighbouring,
     Note,
+    PartName,
     TableFile,
     check_writable,
     open_ledger,
+    part_of,
     say_what_is_left,
 )
 from privlearn.cli.terminal import LateProgress, warn
@@ -62,6 +64,7 @@ def evaluate(
     expected_records: ExpectedRecords = None,
     ledger: ChargedLedger = None,
     dataset: ChargedDataset = None,
+    part: PartName = None,
     note: Note = None,
     accept_weak_privacy: AcceptWeakPrivacy = False,
     sign: SigningKey = None,
@@ -96,7 +99,9 @@ def evaluate(
     release = Release.load(model)
     described = schema_of(release, None if schema is None else Schema.load(schema))
     key = None if sign is None else read_private_key(sign)
-    budget = open_ledger(ledger, dataset, described.name, out=out, note=note)
+    budget = open_ledger(
+        ledger, dataset, described.name, out=out, note=note, part=part_of(table, part, described)
+    )
     with LateProgress(f"reading {table}") as progress:
         rows = read_records(table, described)
         progress.describe("evaluating")

@@ -57,6 +57,8 @@ def verify(
         )
     typer.echo(f"randomness  {proven.certificate.randomness}")
     typer.echo(f"signer      {proven.signer or 'not signed'}")
+    if proven.certificate.meaning:
+        typer.echo(f"meaning     {proven.certificate.meaning.in_words()}")
     if not proven.is_private:
         reason = (
             "its noise can be computed from the seed"
@@ -85,10 +87,11 @@ def inspect(
       privlearn inspect income.privlearn
       privlearn inspect income.privlearn --json
     """
+    from privlearn.description import Description
     from privlearn.evaluation import Evaluation
     from privlearn.release.artifact import Release
     from privlearn.release.certificate import Certificate
-    from privlearn.release.counts_file import CountsCertificate
+    from privlearn.release.counts_file import CountsCertificate, CountsFile
     from privlearn.release.verification import verify
 
     certificate = verify(model).certificate
@@ -102,7 +105,9 @@ def inspect(
     if isinstance(certificate, Certificate):
         _show(Release.load(model).model, largest)
     if isinstance(certificate, CountsCertificate):
-        typer.echo(f"\n{Evaluation.load(model)}")
+        counts = CountsFile.load(model)
+        kind = Description if counts.about.get("kind") == "description" else Evaluation
+        typer.echo(f"\n{kind.load(model)}")
 
 
 def _show(model: Model, largest: int) -> None:

@@ -13,6 +13,8 @@ from privlearn.errors import BudgetExceeded, InvalidParameter
 from privlearn.guarantee import Guarantee
 
 if TYPE_CHECKING:
+    from privlearn.data.parts import Part
+    from privlearn.data.schema.schema import Schema
     from privlearn.ledger.ledger import Ledger
 
 
@@ -142,6 +144,16 @@ Note = Annotated[
 ]
 
 
+PartName = Annotated[
+    str | None,
+    typer.Option(
+        "--part",
+        help="The table is this part of a split, train or test: the ledger charges its people alone.",
+        show_default="the whole",
+    ),
+]
+
+
 def open_ledger(
     store: str | None,
     dataset: str | None,
@@ -149,17 +161,36 @@ def open_ledger(
     *,
     out: Path | None = None,
     note: str | None = None,
+    part: Part | None = None,
 ) -> Ledger | None:
     """The ledger asked for, under the schema's name unless another is given; entries say which file is paid for."""
     if store is None:
-        for option, given in (("--dataset names a budget", dataset), ("--note is for a ledger", note)):
-            if given is not None:
+        given = {
+            "--dataset names a budget": dataset,
+            "--note is for a ledger": note,
+            "--part is for a ledger": part,
+        }
+        for option, value in given.items():
+            if value is not None:
                 raise InvalidParameter(f"{option}: say where it is, with --ledger PATH")
         return None
     from privlearn.ledger.ledger import Ledger
 
     ledger = Ledger.open(store, schema_name if dataset is None else dataset)
+    if part is not None:
+        ledger = ledger.of_part(part)
     return ledger.with_note(note or "", file_name="" if out is None else out.name)
+
+
+def part_of(table: Path, name: str | None, schema: Schema) -> Part | None:
+    """The part that a table is said to be, as `privlearn split` wrote it down beside it."""
+    if name is None:
+        return None
+    from privlearn.data.parts import Part
+
+    part = Part.of_table(table, name)
+    part.check(schema)
+    return part
 
 
 def check_room(ledger: Ledger | None, total: Guarantee) -> None:
@@ -182,4 +213,5 @@ def say_what_is_left(ledger: Ledger | None, *, promised: bool = True) -> None:
         )
     if ledger is not None:
         statement = ledger.statement()
-        typer.echo(f"Budget of {ledger.dataset!r}: spent {statement.spent}; left {statement.left}.")
+        about = f", part {ledger.part_name!r}" if ledger.part else ""
+        typer.echo(f"Budget of {ledger.dataset!r}{about}: spent {statement.spent}; left {statement.left}.")

@@ -169,6 +169,8 @@ def coordinate(
     release.save(target)
     proven = verify(target)
     typer.echo(f"Wrote {target}, verified: {proven.recomputed}. {proven.recomputed.in_words()}")
+    if proven.certificate.meaning:
+        typer.echo(f"Meaning: {proven.certificate.meaning.in_words()}")
     if proven.weakness:
         warn(f"This promise is {proven.weakness}.")
 

@@ -3,6 +3,7 @@
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.encode.resolution import Resolution
+from privlearn.data.parts import split
 from privlearn.data.schema.columns import (
     CategoryColumn,
     DateColumn,
@@ -33,6 +34,7 @@ __all__ = [
     "as_table",
     "open_records",
     "read_table",
+    "split",
     "write_table",
 ]
 

@@ -121,6 +121,10 @@ class Composition(ABC):
     @abstractmethod
     def balance(self, committed: Sequence[Amount], reserved: Sequence[Amount]) -> Balance: ...
 
+    @abstractmethod
+    def tightest(self, balances: Sequence[Balance]) -> Balance:
+        """Of those of disjoint people: what all of them have left."""
+
 
 class BasicComposition(Composition):
     """Epsilons add up, deltas add up (a filter: Rogers, Roth, Ullman and Vadhan 2016)."""
@@ -140,6 +144,16 @@ class BasicComposition(Composition):
             difference(self.total.delta, (a.delta for a in [*committed, *reserved])),
         )
         return Balance(_total(committed), _total(reserved), left)
+
+    def tightest(self, balances: Sequence[Balance]) -> Balance:
+        """Epsilon and delta each of those who have the least of it."""
+        by_epsilon = min(balances, key=lambda balance: balance.left.epsilon)
+        by_delta = min(balances, key=lambda balance: balance.left.delta)
+        return Balance(
+            Amount(by_epsilon.spent.epsilon, by_delta.spent.delta),
+            Amount(by_epsilon.reserved.epsilon, by_delta.reserved.delta),
+            Amount(by_epsilon.left.epsilon, by_delta.left.delta),
+        )
 
 
 def _total(amounts: Sequence[Amount]) -> Amount:
@@ -223,6 +237,9 @@ class RenyiComposition(Composition):
             self._amount(epsilon_counted - epsilon_spent, float(exact_sum(_divergences(reserved)))),
             self._amount(self.total.epsilon - epsilon_counted, difference(self.limit, everything)),
         )
+
+    def tightest(self, balances: Sequence[Balance]) -> Balance:
+        return min(balances, key=lambda balance: balance.left.renyi or 0.0)
 
     def _epsilon(self, divergence: float) -> float:
         return _epsilon(self.order, divergence, self.total.delta) if divergence else 0.0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
 from sqlalchemy import Connection, insert, select
 
+from privlearn.data.parts import Part, Split
 from privlearn.errors import BudgetExceeded, LedgerError, shown
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import store as stores
@@ -30,7 +32,7 @@ from privlearn.ledger.statement import (
     read_entries,
     read_statement,
 )
-from privlearn.ledger.tables import budgets, entries
+from privlearn.ledger.tables import budgets, entries, splits
 from privlearn.storage import locate
 
 
@@ -41,8 +43,9 @@ def check_same(connection: Connection, ledger: Ledger, id: str, requested: Amoun
         return False
     known = next(row for row in rows if row.kind == "reserved")
     amount = Amount(known.epsilon, known.delta, known.renyi)
-    if (known.dataset, known.account, amount) != (ledger.dataset, ledger.account, requested):
-        raise LedgerError(f"reservation {id} is for another data set, account or cost: take another id")
+    stated = (known.dataset, known.account, known.part or "", amount)
+    if stated != (ledger.dataset, ledger.account, ledger.part_name, requested):
+        raise LedgerError(f"reservation {id} is for another data set, account, part or cost: take another id")
     if len(rows) > 1:
         settled = next(row.kind for row in rows if row.kind != "reserved")
         raise LedgerError(f"reservation {id} is {settled} and cannot be used again: take another id")
@@ -51,20 +54,38 @@ def check_same(connection: Connection, ledger: Ledger, id: str, requested: Amoun
 
 def check_room(connection: Connection, ledger: Ledger, requested: Amount) -> None:
     """Refuses what does not fit beside everything counted, in the total and in the account's share."""
-    dataset, account, share = ledger.dataset, ledger.account, ledger.share
+    dataset, account, share, part = ledger.dataset, ledger.account, ledger.share, ledger.part_name
     total = read_composition(connection, ledger.store, dataset)
-    if not total.admits(read_counted(connection, dataset), requested):
-        balance = balance_of(total, read_entries(connection, dataset))
+    if not _all_admit(total, read_counted(connection, dataset, part=part), requested):
+        balance = balance_of(total, read_entries(connection, dataset), part)
         raise BudgetExceeded(
             _refusal(f"the budget of data set {dataset!r} ({total.total})", balance, requested)
         )
     if share is None:
         return
-    part = BasicComposition(share)
-    if not part.admits(read_counted(connection, dataset, account), requested):
+    rule = BasicComposition(share)
+    if not _all_admit(rule, read_counted(connection, dataset, account, part), requested):
         own = [entry for entry in read_entries(connection, dataset) if entry.account == account]
         which = f"the share of {account!r} in the budget of data set {dataset!r} ({share})"
-        raise BudgetExceeded(_refusal(which, balance_of(part, own), requested))
+        raise BudgetExceeded(_refusal(which, balance_of(rule, own, part), requested))
+
+
+def _all_admit(rule: Composition, counted: list[list[Amount]], requested: Amount) -> bool:
+    """Whether the people of every part that the request is about can afford it."""
+    return all(rule.admits(amounts, requested) for amounts in counted)
+
+
+def check_split(connection: Connection, dataset: str, split: Split) -> None:
+    """Records the split with the first entry of a part; refuses another split, whose parts would overlap."""
+    known = connection.scalar(select(splits.c.digest).where(splits.c.dataset == dataset))
+    if known is None:
+        content = json.dumps(split.to_dict())
+        connection.execute(insert(splits).values(dataset=dataset, digest=split.digest, description=content))
+    elif known != split.digest:
+        raise LedgerError(
+            f"data set {dataset!r} was split otherwise before, and parts of two splits overlap: take the parts of that "
+            "split, or leave the part out and pay for the whole"
+        )
 
 
 def _refusal(which: str, balance: Balance, requested: Amount) -> str:
@@ -91,6 +112,8 @@ class Ledger:
         On whose behalf it reserves, see `of_account`.
     share : Guarantee, optional
         What all releases of the account together may cost.
+    part : Part, optional
+        Which part of the split data set its entries are about, see `of_part`; by default the whole.
     file_name, note : str, default=""
         Recorded with every entry, see `with_note`.
 
@@ -113,6 +136,7 @@ class Ledger:
     share: Guarantee | None = None
     file_name: str = ""
     note: str = ""
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         if self.file_name:
@@ -181,6 +205,29 @@ class Ledger:
         """
         return replace(self, account=account, share=share)
 
+    def of_part(self, part: Part) -> Ledger:
+        """The same budget, for releases about one part of the split data set alone.
+
+        Nobody is in both parts, so what is left is the total less what is about the whole and the larger of what is
+        about each part (docs/theory/split.md). The first entry of a part records the split for ever.
+
+        Parameters
+        ----------
+        part : Part
+            As `privlearn.split` made it, for the neighbours of the budget.
+        """
+        if part.split.neighbours != self.rule().total.neighbours:
+            raise LedgerError(
+                f"the table was split for {part.split.neighbours!r} neighbours, and the budget counts "
+                f"{self.rule().total.neighbours!r}: split it for those"
+            )
+        return replace(self, part=part)
+
+    @property
+    def part_name(self) -> str:
+        """Empty for the whole."""
+        return "" if self.part is None else self.part.name
+
     def with_note(self, note: str = "", *, file_name: str = "") -> Ledger:
         """The same budget, with a note to be recorded with every entry.
 
@@ -227,6 +274,8 @@ class Ledger:
         with stores.writing(self.store, self.dataset) as connection:
             if id is not None and check_same(connection, self, id, requested):
                 return Reservation(self.store, self.dataset, id, resumed=True)
+            if self.part is not None:
+                check_split(connection, self.dataset, self.part.split)
             check_room(connection, self, requested)
             append(
                 connection,
@@ -239,6 +288,7 @@ class Ledger:
                 purpose=purpose,
                 schema_digest=schema_digest,
                 account=self.account,
+                part=self.part_name,
                 file_name=self.file_name,
                 note=self.note,
             )
@@ -247,7 +297,9 @@ class Ledger:
     def statement(self) -> Statement:
         """Total, spent, reserved, left and every reservation, as of one moment; with an account also its share."""
         with stores.reading(self.store) as connection:
-            return read_statement(connection, self.store, self.dataset, self.account, self.share)
+            return read_statement(
+                connection, self.store, self.dataset, self.account, self.share, self.part_name
+            )
 
     def rule(self) -> Composition:
         """The total, and how costs add up to it."""

@@ -31,6 +31,8 @@ class Entry:
     purpose, schema_digest : str
     account : str
         Who asked for it; empty if the budget is not shared out.
+    part : str
+        Which part of the split data set it is about; empty for the whole.
     file_name, note : str
         What it paid for and why, in the words of whoever reserved it; empty if nothing was said.
     reserved_at, settled_at : str
@@ -43,6 +45,7 @@ class Entry:
     purpose: str
     schema_digest: str
     account: str
+    part: str
     file_name: str
     note: str
     reserved_at: str
@@ -72,6 +75,25 @@ class Share:
 
 
 @dataclass(frozen=True)
+class PartStatement:
+    """Where the people of one part of a split data set stand: what is about all, and what is about their part.
+
+    Attributes
+    ----------
+    name : str
+    spent, reserved, left : Amount
+    """
+
+    name: str
+    spent: Amount
+    reserved: Amount
+    left: Amount
+
+    def __str__(self) -> str:
+        return f"part {self.name}\n{_balance_lines(self)}"
+
+
+@dataclass(frozen=True)
 class Statement:
     """Where a data set's budget stands.
 
@@ -81,13 +103,16 @@ class Statement:
     total : Guarantee
     composition : {"basic", "renyi"}
     spent, reserved, left : Amount
-        They add up to the total. In a renyi ledger each epsilon is stated at the total's delta.
+        They add up to the total. In a renyi ledger each epsilon is stated at the total's delta. Of a split data set:
+        where those people stand who have the least left; of a ledger's part: its people.
     entries : tuple of Entry
         In the order of their reservation.
     renyi_order, renyi_limit : float or None
         The fixed order and the largest divergence at it; None in a basic ledger.
     share : Share or None
         That of the ledger's account, if it has one.
+    parts : tuple of PartStatement
+        Those of which there are entries.
     """
 
     dataset: str
@@ -100,22 +125,24 @@ class Statement:
     renyi_order: float | None = None
     renyi_limit: float | None = None
     share: Share | None = None
+    parts: tuple[PartStatement, ...] = ()
 
     def __str__(self) -> str:
         whole = f"{self.dataset}: {self.total}, {self.composition} composition\n{_balance_lines(self)}"
-        return whole if self.share is None else f"{whole}\n{self.share}"
+        beside = [*([] if self.share is None else [self.share]), *self.parts]
+        return "\n".join([whole, *map(str, beside)])
 
 
-def _balance_lines(balance: Statement | Share) -> str:
+def _balance_lines(balance: Statement | Share | PartStatement) -> str:
     return f"spent     {balance.spent}\nreserved  {balance.reserved}\nleft      {balance.left}"
 
 
 def read_statement(
-    connection: Connection, store: str, dataset: str, account: str, share: Guarantee | None
+    connection: Connection, store: str, dataset: str, account: str, share: Guarantee | None, part: str = ""
 ) -> Statement:
     composition = read_composition(connection, store, dataset)
     history = read_entries(connection, dataset)
-    balance = balance_of(composition, history)
+    balance = balance_of(composition, history, part)
     renyi = composition if isinstance(composition, RenyiComposition) else None
     return Statement(
         dataset=dataset,
@@ -127,16 +154,32 @@ def read_statement(
         entries=tuple(history),
         renyi_order=renyi.order if renyi else None,
         renyi_limit=renyi.limit if renyi else None,
-        share=None if share is None else _share(account, share, history),
+        share=None if share is None else _share(account, share, history, part),
+        parts=tuple(_part(composition, history, name) for name in _parts_of(history)),
     )
 
 
-def balance_of(composition: Composition, history: Sequence[Entry]) -> Balance:
-    return composition.balance(amounts(history, "committed"), amounts(history, "reserved"))
+def balance_of(composition: Composition, history: Sequence[Entry], part: str = "") -> Balance:
+    """Where the people of a part stand; of the whole, where those stand who have the least left."""
+    names = [part] if part else _parts_of(history) or [""]
+    about = [[entry for entry in history if entry.part in ("", name)] for name in names]
+    return composition.tightest(
+        [composition.balance(amounts(own, "committed"), amounts(own, "reserved")) for own in about]
+    )
 
 
-def _share(account: str, total: Guarantee, history: Sequence[Entry]) -> Share:
-    balance = balance_of(BasicComposition(total), [entry for entry in history if entry.account == account])
+def _parts_of(history: Sequence[Entry]) -> list[str]:
+    return sorted({entry.part for entry in history if entry.part})
+
+
+def _part(composition: Composition, history: Sequence[Entry], name: str) -> PartStatement:
+    balance = balance_of(composition, history, name)
+    return PartStatement(name, balance.spent, balance.reserved, balance.left)
+
+
+def _share(account: str, total: Guarantee, history: Sequence[Entry], part: str) -> Share:
+    own = [entry for entry in history if entry.account == account]
+    balance = balance_of(BasicComposition(total), own, part)
     return Share(account, total, balance.spent, balance.reserved, balance.left)
 
 
@@ -160,22 +203,34 @@ def read_composition(connection: Connection, store: str, dataset: str) -> Compos
     return BasicComposition(total)
 
 
-def read_counted(connection: Connection, dataset: str, account: str | None = None) -> list[Amount]:
-    """Every amount reserved or committed, or those of one account.
+def read_counted(
+    connection: Connection, dataset: str, account: str | None = None, part: str = ""
+) -> list[list[Amount]]:
+    """What a request must fit beside, one list for the people of each part that it is about.
 
+    Of each part: every amount reserved or committed that is about it or about the whole, or those of one account.
     Equal ones are counted by the database, since writers wait for this.
     """
     of_this = entries.c.dataset == dataset
     cancelled = select(entries.c.reservation).where(of_this, entries.c.kind == "cancelled")
     if account is not None:
         of_this &= entries.c.account == account
-    numbers = (entries.c.epsilon, entries.c.delta, entries.c.renyi)
+    numbers = (entries.c.epsilon, entries.c.delta, entries.c.renyi, entries.c.part)
     rows = connection.execute(
         select(*numbers, func.count().label("times"))
         .where(of_this, entries.c.kind == "reserved", entries.c.reservation.not_in(cancelled))
         .group_by(*numbers)
-    )
-    return [Amount(row.epsilon, row.delta, row.renyi) for row in rows for _ in range(row.times)]
+    ).all()
+    names = [part] if part else sorted({row.part for row in rows if row.part}) or [""]
+    return [
+        [
+            Amount(row.epsilon, row.delta, row.renyi)
+            for row in rows
+            if (row.part or "") in ("", name)
+            for _ in range(row.times)
+        ]
+        for name in names
+    ]
 
 
 def read_entries(connection: Connection, dataset: str) -> list[Entry]:
@@ -194,6 +249,7 @@ def _entry(reserved: Row[Any], settled: Row[Any] | None) -> Entry:
         purpose=reserved.purpose,
         schema_digest=reserved.schema_digest,
         account=reserved.account,
+        part=reserved.part or "",
         file_name=reserved.file_name or "",
         note=reserved.note or "",
         reserved_at=reserved.time,

@@ -56,7 +56,17 @@ entries = sa.Table(
     sa.Column("account", sa.String(200), sa.CheckConstraint("account IS NOT NULL OR kind <> 'reserved'")),
     sa.Column("file_name", sa.String(255)),
     sa.Column("note", sa.String(200)),
+    sa.Column("part", sa.String(20)),
     sqlite_autoincrement=True,
+)
+
+# One split for each data set, for ever: parts of two splits are not disjoint.
+splits = sa.Table(
+    "splits",
+    _metadata,
+    sa.Column("dataset", sa.ForeignKey(budgets.c.dataset), primary_key=True),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("description", sa.String(2000), nullable=False),
 )
 
 _RESERVED = entries.c.kind == "reserved"
@@ -71,6 +81,7 @@ sa.Index(
 _SAME_ROW = {
     formats: "version = NEW.version",
     budgets: "dataset = NEW.dataset",
+    splits: "dataset = NEW.dataset",
     entries: "id = NEW.id"
     " OR (reservation = NEW.reservation AND (kind = 'reserved') = (NEW.kind = 'reserved'))",
 }

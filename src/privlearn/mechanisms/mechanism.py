@@ -13,6 +13,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
+from privlearn.accounting.curves import Curve
+from privlearn.accounting.release_curves import StatedCurve
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, shown
 from privlearn.extensions import enlist
@@ -77,6 +79,11 @@ class Mechanism(ABC):
     @abstractmethod
     def spends(self) -> Guarantee:
         """The guarantee recomputed from the constants alone."""
+
+    def curve(self) -> Curve:
+        """delta as a function of epsilon, from the constants alone; what (epsilon, delta) says if no more is known."""
+        spent = self.spends()
+        return StatedCurve(spent.epsilon, spent.delta)
 
     @abstractmethod
     def constants(self) -> dict[str, Any]:

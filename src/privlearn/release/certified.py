@@ -23,6 +23,7 @@ from privlearn.mechanisms.summed.summed import SummedMechanism
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness, SecureRandomness
 from privlearn.relation import RELATIONS
+from privlearn.release.meaning import Meaning, meaning_of
 
 FIRST_VERSION = "0.1.0"
 
@@ -158,6 +159,24 @@ class Certified(ABC):
         """Why the promise, with what was bought of the schema, is hardly private; ``None`` if it is not so."""
         return weakness(with_purchases(self.guarantee, self.bought), self.records)
 
+    @property
+    def meaning(self) -> Meaning | None:
+        """What the promise, with what was bought of the schema, means to an attacker; ``None`` if there is none."""
+        if not self.is_private:
+            return None
+        alike = [part.guarantee for part in self.bought if part.neighbours == self.guarantee.neighbours]
+        return meaning_of(
+            self.guarantee,
+            self.mechanism.curve(),
+            beside=sum(alike[1:], start=alike[0]) if alike else None,
+            rows_per_person=None if self._counts_persons else self._rows_per_person,
+        )
+
+    @property
+    def _rows_per_person(self) -> int:
+        """How many records of a person the promise covers, where they are not averaged."""
+        return self.task.rows_per_person
+
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, from which `from_dict` recomputes the guarantee."""
         return {
@@ -258,8 +277,10 @@ class Certified(ABC):
     @property
     def facts(self) -> dict[str, str]:
         """Everything it states but the promise itself, in words."""
+        meaning = self.meaning
         loss, rest = self._task_in_words()
         return {
+            **({} if meaning is None else meaning.facts),
             **({"strength": self.weakness} if self.weakness else {}),
             "mechanism": self._title(),
             **loss,

@@ -51,6 +51,10 @@ class CountsCertificate(Certified):
         return self.mechanism.records
 
     @property
+    def _rows_per_person(self) -> int:
+        return self.mechanism.rows_per_person
+
+    @property
     def _counts_persons(self) -> bool:
         return bool(self.subject["persons"])
 

@@ -20,12 +20,14 @@ from privlearn.cli.options import (
     ModelName,
     Neighbouring,
     Note,
+    PartName,
     SchemaFile,
     TableFile,
     check_room,
     check_writable,
     number_or_word,
     open_ledger,
+    part_of,
     say_what_is_left,
 )
 from privlearn.cli.schema import show_purchase
@@ -158,6 +160,7 @@ def train(
     split: Split = None,
     ledger: ChargedLedger = None,
     dataset: ChargedDataset = None,
+    part: PartName = None,
     note: Note = None,
     accept_weak_privacy: AcceptWeakPrivacy = False,
     sign: Annotated[
@@ -191,7 +194,9 @@ def train(
     _check_target(description, target)
     grid = read_grid(search, public_validation)
     key = None if sign is None else read_private_key(sign)
-    budget = open_ledger(ledger, dataset, description.name, out=out, note=note)
+    budget = open_ledger(
+        ledger, dataset, description.name, out=out, note=note, part=part_of(table, part, description)
+    )
     total = Guarantee(epsilon, delta, neighbours)
     total.relation.check_expected(expected_records)
     plan = budget_plan(draft, split, total, searched=search is not None)
@@ -264,6 +269,8 @@ def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger 
         f"Wrote {out}: trained on {counted}{certificate.mechanism.task.total} records of {schema.name!r}."
     )
     typer.echo(f"Promise: {certificate.guarantee}. {certificate.guarantee.in_words()}")
+    if certificate.meaning:
+        typer.echo(f"Meaning: {certificate.meaning.in_words()}")
     say_what_was_chosen(certificate)
     if certificate.adds_up:
         typer.echo(f"Together with what was bought of the schema: {certificate.together}.")

@@ -127,22 +127,28 @@ def texts(column: Any, label: str) -> Any:
 
 
 def owners(column: Any, label: str) -> NDArray[np.int64]:
-    """Number of the person, counted from 0, to whom each row belongs.
+    """Number of the person, counted from 0, to whom each row belongs."""
+    return people(column, label)[0]
+
+
+def people(column: Any, label: str) -> tuple[NDArray[np.int64], list[str]]:
+    """Number of each row's person, in the order of their first rows, and each person's identifier as text.
 
     Whole numbers are one person's if they are equal, however they are kept or spelled: 7, 7.0, "7" and "007". A person
     whose identifier was read in two ways must not weigh twice.
     """
     if len(column) == 0:
-        return np.empty(0, dtype=np.int64)
+        return np.empty(0, dtype=np.int64), []
     column = _plain(column)
     if _missing(column).any():
         raise DataError(f"{label} has missing cells: every row needs its person")
     if pa.types.is_integer(column.type):
-        return _numbered(column)[0]
+        person, numbers = _numbered(column)
+        return person, [str(number) for number in numbers.to_pylist()]
     place, spellings = _numbered(_spelled(column, label))
     whole = pc.replace_substring_regex(spellings, _SPELLED_WHOLE, r"\1\2")
-    person, _ = _numbered(pc.replace_substring_regex(whole, _SPELLED_ZERO, "0"))
-    return person[place]
+    person, names = _numbered(pc.replace_substring_regex(whole, _SPELLED_ZERO, "0"))
+    return person[place], names.to_pylist()
 
 
 def type_name(kind: Any) -> str:

@@ -12,6 +12,7 @@ from scipy import stats
 
 from privlearn.accounting import (
     MARGIN,
+    Curve,
     GaussianObjectiveCurve,
     composed_delta,
     gaussian_delta,
@@ -20,6 +21,7 @@ from privlearn.accounting import (
     renyi_divergence,
 )
 from privlearn.accounting.compose import pure_renyi
+from privlearn.accounting.release_curves import composed
 from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, register_mechanism
@@ -156,6 +158,12 @@ class ObjectivePerturbation(ReleaseMechanism):
             return Guarantee(task.problems * (main + tolerance), 0.0, task.neighbours)
         delta = self._ra12_delta() if self.calibration == "ra12" else self._composed_delta()
         return Guarantee(self.guarantee.epsilon, delta, task.neighbours)
+
+    def curve(self) -> Curve:
+        """That of the theorem, of all problems; of other noise or RA12's constants, what (epsilon, delta) gives."""
+        if self.noise != "gaussian" or self.calibration == "ra12":
+            return super().curve()
+        return composed(self._curve(self.ratio, self._tolerance_ratio), self.task.problems)
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of the given order that this release may cost."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privlearn.accounting import MARGIN, gaussian_delta, gaussian_ratio
+from privlearn.accounting import MARGIN, Curve, GaussianCurve, gaussian_delta, gaussian_ratio
 from privlearn.accounting.compose import pure_renyi
 from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
@@ -98,6 +98,12 @@ class OutputPerturbation(ReleaseMechanism):
         if self.noise == "laplace":
             per_problem = math.sqrt(task.dimension) * per_problem + task.dimension * 2.0**-GRID_BITS
         return Guarantee(task.problems * per_problem, 0.0, task.neighbours)
+
+    def curve(self) -> Curve:
+        """Of the Gaussian mechanism that it is; of other noise, what (epsilon, 0) gives."""
+        if self.noise != "gaussian":
+            return super().curve()
+        return GaussianCurve(math.hypot(self.ratio, self.task.centring_ratio))
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of the given order that this release may cost."""

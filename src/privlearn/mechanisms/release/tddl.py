@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from scipy.optimize import brentq
 
-from privlearn.accounting import MARGIN
+from privlearn.accounting import MARGIN, Curve, PureCurve
 from privlearn.accounting.compose import pure_renyi
+from privlearn.accounting.release_curves import composed
 from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter, whole_number
 from privlearn.guarantee import Guarantee
@@ -97,6 +98,10 @@ class TestDataDependentLearner(AnsweringMechanism):
         if not self.guarantee.is_private:
             return Guarantee(math.inf, 0.0, self.task.neighbours)
         return Guarantee(self._composed(self.answer_epsilon), self.guarantee.delta, self.task.neighbours)
+
+    def curve(self) -> Curve:
+        """Of all answers, each of which is pure."""
+        return composed(PureCurve(self.answer_epsilon), self.answers_count)
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of the given order that this release may cost."""

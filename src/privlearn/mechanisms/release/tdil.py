@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privlearn.accounting import MARGIN, zcdp_budget, zcdp_delta
+from privlearn.accounting import MARGIN, Curve, zcdp_budget, zcdp_delta
+from privlearn.accounting.release_curves import ZcdpCurve
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, whole_number
 from privlearn.guarantee import Guarantee
@@ -121,6 +122,10 @@ class TestDataIndependentLearner(AnsweringMechanism):
             return Guarantee(math.inf, 0.0, self.task.neighbours)
         epsilon = self.guarantee.epsilon
         return Guarantee(epsilon, zcdp_delta(self.zcdp, epsilon * (1.0 - MARGIN)), self.task.neighbours)
+
+    def curve(self) -> Curve:
+        """What concentrated privacy gives."""
+        return ZcdpCurve(self.zcdp)
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of the given order that this release may cost."""

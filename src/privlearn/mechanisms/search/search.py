@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from scipy.optimize import brentq
 
-from privlearn.accounting import MARGIN, GaussianCurve, renyi_delta
+from privlearn.accounting import MARGIN, Curve, GaussianCurve, renyi_delta
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import Mechanism
@@ -140,6 +140,10 @@ class Searched:
     def spends(self) -> Guarantee:
         """The guarantee of the whole procedure, recomputed from the constants alone."""
         return self.search.spends()
+
+    def curve(self) -> Curve:
+        """Of the whole procedure."""
+        return self.search.curve()
 
     def constants(self) -> dict[str, Any]:
         """Every number of the search's own theorem."""

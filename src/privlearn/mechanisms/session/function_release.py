@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from privlearn.accounting import MARGIN, gaussian_delta, gaussian_ratio
+from privlearn.accounting import MARGIN, Curve, GaussianCurve, gaussian_delta, gaussian_ratio
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.features.kernel import KERNEL_ROUNDING
@@ -186,6 +186,10 @@ class FunctionRelease(SessionMechanism):
         epsilon = self.guarantee.epsilon
         delta = gaussian_delta(self._ratio, epsilon)
         return Guarantee(epsilon, delta, self.guarantee.neighbours)
+
+    def curve(self) -> Curve:
+        """Of the one Gaussian mechanism that the whole session amounts to."""
+        return GaussianCurve(self._ratio)
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of the given order that the whole session may cost."""

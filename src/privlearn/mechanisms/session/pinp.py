@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privlearn.accounting import MARGIN, zcdp_budget, zcdp_delta
+from privlearn.accounting import MARGIN, Curve, zcdp_budget, zcdp_delta
+from privlearn.accounting.release_curves import ZcdpCurve
 from privlearn.errors import InvalidParameter, whole_number
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
@@ -152,6 +153,10 @@ class TightPINP(PINP):
         epsilon = self.guarantee.epsilon
         delta = zcdp_delta(self._rho, epsilon * (1.0 - MARGIN)) / (1.0 - MARGIN)
         return Guarantee(epsilon, delta, self.guarantee.neighbours)
+
+    def curve(self) -> Curve:
+        """What concentrated privacy gives."""
+        return ZcdpCurve(self._rho)
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of the given order that the whole session may cost."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privlearn.accounting import MARGIN, gaussian_delta, gaussian_ratio
+from privlearn.accounting import MARGIN, Curve, GaussianCurve, gaussian_delta, gaussian_ratio
 from privlearn.accounting.compose import pure_renyi
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, whole_number
@@ -106,6 +106,10 @@ class LocalAggregation(SummedMechanism):
         epsilon = self.guarantee.epsilon
         delta = gaussian_delta(self.ratio, epsilon)
         return Guarantee(epsilon, delta, task.neighbours)
+
+    def curve(self) -> Curve:
+        """Of the Gaussian mechanism that it is; of other noise, what (epsilon, 0) gives."""
+        return super().curve() if self.noise == "norm_gamma" else GaussianCurve(self.ratio)
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of the given order that this release may cost."""

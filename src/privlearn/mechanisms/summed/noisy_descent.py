@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privlearn.accounting import MARGIN, gaussian_delta, gaussian_ratio
+from privlearn.accounting import MARGIN, Curve, GaussianCurve, gaussian_delta, gaussian_ratio
 from privlearn.accounting.conversions import gaussian_epsilon
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
@@ -134,6 +134,10 @@ class NoisyDescent(SummedMechanism):
         epsilon = self.guarantee.epsilon
         delta = gaussian_delta(self.ratio, epsilon)
         return Guarantee(epsilon, delta, self.task.neighbours)
+
+    def curve(self) -> Curve:
+        """Of the one Gaussian mechanism that the whole run amounts to."""
+        return GaussianCurve(self.ratio)
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of the given order that the whole run may cost."""

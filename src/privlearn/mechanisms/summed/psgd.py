@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privlearn.accounting import MARGIN, ra12_noise_scale
+from privlearn.accounting import MARGIN, Curve, PureCurve, ra12_noise_scale
 from privlearn.accounting.compose import pure_renyi
 from privlearn.accounting.conversions import composed_pure_delta, composed_pure_epsilon
+from privlearn.accounting.release_curves import composed
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
@@ -121,6 +122,10 @@ class PrivateSGD(SummedMechanism):
         epsilon = self.guarantee.epsilon
         delta = composed_pure_delta(self.round_epsilon, self.rounds, epsilon)
         return Guarantee(epsilon, delta, self.task.neighbours)
+
+    def curve(self) -> Curve:
+        """Of all rounds, each of which is pure."""
+        return composed(PureCurve(self.round_epsilon), self.rounds)
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of the given order that the whole run may cost."""

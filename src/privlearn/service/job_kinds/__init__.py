@@ -1,5 +1,6 @@
 """The kinds of job that a server does, one file each, and the one list of them."""
 
+from privlearn.service.job_kinds.describe import DESCRIBE
 from privlearn.service.job_kinds.evaluate import EVALUATE
 from privlearn.service.job_kinds.job_kind import (
     JOB_KINDS,
@@ -17,6 +18,7 @@ from privlearn.service.job_kinds.release import GIVE_OUT_RELEASE
 from privlearn.service.job_kinds.session import OPEN_SESSION
 
 __all__ = [
+    "DESCRIBE",
     "EVALUATE",
     "GIVE_OUT_RELEASE",
     "JOB_KINDS",

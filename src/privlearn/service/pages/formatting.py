@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import ROUND_DOWN, Context, Decimal
 from typing import Any
 
-from privlearn.ledger.composition import Amount, RenyiComposition, exact_sum
-from privlearn.ledger.statement import Entry, Share, Statement
+from privlearn.ledger.composition import BasicComposition, Composition, RenyiComposition
+from privlearn.ledger.statement import Entry, Share, Statement, balance_of
 from privlearn.service.pages.figures import Axis, Figure, Line, round_ticks
 from privlearn.service.timing import now
 
@@ -68,7 +69,7 @@ def spending_figure(entries: Sequence[Entry], part: Statement | Share, what: str
     for place in _places(len(counted)):
         time = _time(counted[place - 1])
         steps.append((time, spent))
-        spent = _epsilon(part, [entry.amount for entry in counted[:place]])
+        spent = _epsilon(part, counted[:place])
         steps.append((time, spent))
     steps.append((over, spent))
     return Figure(
@@ -89,15 +90,12 @@ def spending_figure(entries: Sequence[Entry], part: Statement | Share, what: str
     )
 
 
-def _epsilon(part: Statement | Share, amounts: Sequence[Amount]) -> float:
-    """What they take together, by the budget's own rule."""
+def _epsilon(part: Statement | Share, entries: Sequence[Entry]) -> float:
+    """What they take together, by the budget's own rule; all of them count."""
+    rule: Composition = BasicComposition(part.total)
     if isinstance(part, Statement) and part.renyi_order is not None and part.renyi_limit is not None:
-        return (
-            RenyiComposition(part.total, part.renyi_order, part.renyi_limit)
-            .balance(amounts, [])
-            .spent.epsilon
-        )
-    return float(exact_sum(amount.epsilon for amount in amounts))
+        rule = RenyiComposition(part.total, part.renyi_order, part.renyi_limit)
+    return balance_of(rule, [replace(entry, state="committed") for entry in entries]).spent.epsilon
 
 
 def _places(count: int) -> list[int]:

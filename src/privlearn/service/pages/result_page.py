@@ -11,6 +11,7 @@ from markupsafe import Markup
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import BudgetExceeded, InvalidParameter, ReleaseError
 from privlearn.release.artifact import Release
+from privlearn.release.meaning import meaning_of
 from privlearn.release.verification import verify_bytes
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import OfferedDataSet
@@ -62,6 +63,7 @@ def job(request: Request, service: Served, caller: Visitor, id: PageId) -> Respo
         stages=_stages(found),
         title=title,
         described=described,
+        meaning=None if found.trial else meaning_of(found.guarantee),
         part=_part(service, found) if found.state == "done" else "",
     )
 

@@ -1,0 +1,88 @@
+"""What certificates say about attackers: of each relation its own question, of each kind of person its own words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scipy.stats import norm
+
+from privlearn import Guarantee, verify
+from privlearn.accounting import GaussianCurve
+from privlearn.relation import RELATIONS
+from privlearn.release.meaning import meaning_of
+
+OLD = Path(__file__).parents[1] / "fixtures" / "version_0_1"
+
+
+def test_the_numbers_are_those_of_the_mechanism_and_not_of_the_claim() -> None:
+    promise = Guarantee(1.0, 1e-6)
+    exact, stated = meaning_of(promise, GaussianCurve(0.27)), meaning_of(promise)
+    assert exact is not None
+    assert stated is not None
+    assert exact.mu == 0.27
+    assert stated.mu is None
+    assert exact.true_positives == pytest.approx([norm.cdf(norm.ppf(rate) + 0.27) for rate in (0.01, 0.001)])
+    assert all(own < claim for own, claim in zip(exact.true_positives, stated.true_positives, strict=True))
+    assert (
+        "1.99 % of cases if false alarms are 1 %; 0.24 % of cases if false alarms are 0.1 %"
+        in exact.in_words()
+    )
+    assert "mu is unknown" in stated.in_words()
+
+
+@pytest.mark.parametrize("name", ["replace_one", "zero_out", "add_remove"])
+def test_each_relation_has_its_own_question(name: str) -> None:
+    meaning = meaning_of(Guarantee(1.0, 0.0, name))
+    assert meaning is not None
+    assert (
+        meaning.question
+        == f"whether one person's record is in the data as before, or {RELATIONS[name].otherwise}"
+    )
+    assert ("which of two records" in meaning.in_words()) == (name != "replace_one")
+
+
+def test_a_person_may_have_several_records() -> None:
+    for rows, words in ((3, "one person's records (up to 3) are"), (None, "one person's records (all) are")):
+        meaning = meaning_of(Guarantee(1.0), rows_per_person=rows)
+        assert meaning is not None
+        assert words in meaning.question
+
+
+def test_nothing_promised_means_nothing() -> None:
+    assert meaning_of(Guarantee(float("inf"))) is None
+
+
+def test_numbers_are_rounded_upwards() -> None:
+    meaning = meaning_of(Guarantee(1.0, 1e-6), GaussianCurve(0.27001))
+    assert meaning is not None
+    assert "mu = 0.271," in meaning.facts["Gaussian privacy"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted([*OLD.glob("*.privlearn"), *OLD.glob("*.json")]), ids=lambda path: path.name
+)
+def test_files_of_version_0_1_say_it_too(path: Path) -> None:
+    if path.name == "expected.json":
+        return
+    proven = verify(path)
+    meaning = proven.certificate.meaning
+    assert meaning is not None
+    assert meaning.facts.items() <= proven.certificate.facts.items()
+    both = proven.certificate.together
+    stated = meaning_of(both)
+    assert stated is not None
+    # No mechanism lets more through than its claim, with what was bought, says.
+    assert all(
+        own <= 1.0001 * most for own, most in zip(meaning.true_positives, stated.true_positives, strict=True)
+    )
+
+
+def test_what_was_bought_of_the_schema_counts() -> None:
+    certificate = verify(OLD / "bought.privlearn").certificate
+    alone = meaning_of(certificate.guarantee, certificate.mechanism.curve())
+    meaning = certificate.meaning
+    assert alone is not None
+    assert meaning is not None
+    assert meaning.true_positives > alone.true_positives
+    assert meaning.exception == 2.0 * certificate.together.delta
