@@ -14,7 +14,7 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.description.plan import edges_of, middles_of
 from privlearn.errors import ReleaseError
-from privlearn.evaluation.metrics import Estimate, NoisyTable
+from privlearn.evaluation.intervals import Estimate, NoisyTable
 from privlearn.guarantee import Guarantee
 from privlearn.release.counts_file import CountsFile
 

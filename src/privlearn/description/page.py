@@ -7,7 +7,7 @@ from html import escape
 
 from privlearn._version import __version__
 from privlearn.description.description import ColumnDescription, Description, correlated, counted, share
-from privlearn.evaluation.metrics import Estimate
+from privlearn.evaluation.intervals import Estimate
 from privlearn.study.comparison_page import CSS as PAGE_CSS
 
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#777777"

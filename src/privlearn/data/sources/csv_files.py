@@ -104,13 +104,15 @@ def parse_csv(content: bytes, schema: Schema) -> pa.Table:
     return CsvRows(content, "the text", schema).in_memory()
 
 
-def read_csv_as_it_is(path: Path) -> pa.Table:
-    """A CSV file without a schema: all columns, of the types that pyarrow takes them for."""
+def read_csv_as_it_is(path: Path, *, as_text: bool = False) -> pa.Table:
+    """A CSV file without a schema: all columns, as text or of the types that pyarrow takes them for."""
     names = csv_header(path, str(path))
     as_table(pa.table([[]] * len(names), names=names), names)
     if _has_one_line(path):
         return pa.table({name: pa.array([], pa.string()) for name in names})
     options = arrow_csv.ConvertOptions(strings_can_be_null=True)
+    if as_text:
+        options = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), null_values=[])
     return safely(
         lambda: arrow_csv.read_csv(path, parse_options=_lines(len(names) == 1), convert_options=options),
         f"{path} is not a regular CSV file: every line needs as many cells as the first has names",

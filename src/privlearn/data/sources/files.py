@@ -92,17 +92,7 @@ def open_records(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
 def read_cells(path: str | Path) -> pa.Table:
     """A file with every cell as it stands there: those of a CSV file as text, "007" and "NA" too."""
     path = existing(path)
-    if is_parquet(path):
-        return _read_parquet(path, None)
-    names = csv_header(path, str(path))
-    text = dict.fromkeys(names, pa.string())
-    if _has_one_line(path):
-        return pa.table({name: pa.array([], pa.string()) for name in names})
-    read = _csv_reader(path, [], single=len(names) == 1)
-    irregular = (
-        f"{path} is not a regular CSV file in UTF-8: every line needs as many cells as the first has names"
-    )
-    return as_table(safely(partial(read, names, text), irregular))
+    return _read_parquet(path) if is_parquet(path) else read_csv_as_it_is(path, as_text=True)
 
 
 def read_records(path: str | Path, schema: Schema) -> pa.Table:

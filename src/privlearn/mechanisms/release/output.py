@@ -103,7 +103,7 @@ class OutputPerturbation(ReleaseMechanism):
         """Of the Gaussian mechanism that it is; of other noise, what (epsilon, 0) gives."""
         if self.noise != "gaussian":
             return super().curve()
-        return GaussianCurve(math.hypot(self.ratio, self.task.centring_ratio))
+        return GaussianCurve(math.hypot(self.ratio, self.task.beside_ratio))
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of the given order that this release may cost."""
