@@ -29,25 +29,29 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from privlearn.estimators import KernelLearner, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
+    from privlearn.explain import Band, Intervals, curvature, intervals
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
     from privlearn.planning import Plan, plan
-    from privlearn.release import Certificate, Release, verify
+    from privlearn.release import Certificate, Curvature, Release, verify
     from privlearn.selection import PrivateGridSearch
     from privlearn.sessions import InteractivePredictor
     from privlearn.splitting import BudgetSplit
 
 __all__ = [
+    "Band",
     "BudgetExceeded",
     "BudgetSplit",
     "Certificate",
     "ClippedSquare",
+    "Curvature",
     "DataError",
     "Guarantee",
     "Hinge",
     "Huber",
     "HuberHinge",
     "InteractivePredictor",
+    "Intervals",
     "InvalidParameter",
     "KernelLearner",
     "Ledger",
@@ -70,7 +74,9 @@ __all__ = [
     "SmoothedHinge",
     "SolverError",
     "VerificationError",
+    "curvature",
     "discover",
+    "intervals",
     "plan",
     "verify",
 ]
@@ -86,6 +92,7 @@ _PARTS = (
     "splitting",
     "discovery",
     "planning",
+    "explain",
     "estimators",
     "selection",
     "sessions",

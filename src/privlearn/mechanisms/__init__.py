@@ -21,6 +21,7 @@ from privlearn.mechanisms.search.search import Search
 from privlearn.mechanisms.session.function_release import FunctionRelease
 from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.session.task import SessionMechanism
+from privlearn.mechanisms.statistics.curvature import NoisyCurvature
 from privlearn.mechanisms.summed.local_aggregation import LocalAggregation
 from privlearn.mechanisms.summed.noisy_descent import NoisyDescent
 from privlearn.mechanisms.summed.psgd import PrivateSGD
@@ -35,6 +36,7 @@ __all__ = [
     "FunctionRelease",
     "LocalAggregation",
     "Mechanism",
+    "NoisyCurvature",
     "NoisyDescent",
     "ObjectivePerturbation",
     "OutputPerturbation",

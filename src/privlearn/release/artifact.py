@@ -73,11 +73,16 @@ class Release:
         }
         return Release(self.model, self.certificate, signature)
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the manifest, and so of all content, whoever signed it: other files name a release by it."""
+        return _digest(self._manifest())
+
     def to_bytes(self) -> bytes:
         members = self._members()
         if self.signature is not None:
             members["signature.json"] = _json_bytes(self.signature)
-        return _pack({"manifest.json": self._manifest(), **members}, comment=_digest(self._manifest()))
+        return _pack({"manifest.json": self._manifest(), **members}, comment=self.digest)
 
     @classmethod
     def from_bytes(cls, raw: bytes, kernel: Callable[..., Any] | None = None) -> Release:

@@ -14,6 +14,7 @@ from privlearn.errors import InvalidParameter, VerificationError
 from privlearn.guarantee import Guarantee
 from privlearn.release.artifact import Release
 from privlearn.release.certified import Certified
+from privlearn.release.curvature_file import Curvature
 from privlearn.release.files import read_whole
 from privlearn.release.session_certificate import SessionCertificate
 
@@ -70,6 +71,8 @@ def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verifica
 
 def verify_bytes(raw: bytes) -> Verification:
     """The same for a file's content."""
+    if raw.lstrip().startswith(b'{"format": "privlearn curvature'):
+        return _proven(Curvature.from_bytes(raw).certificate, signer=None)
     if raw.lstrip()[:1] == b"{":  # JSON; a release is an archive
         return _proven(SessionCertificate.from_bytes(raw), signer=None)
     release = Release.from_bytes(raw)
