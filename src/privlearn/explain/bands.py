@@ -132,11 +132,16 @@ class Intervals:
         It is the mean over made-up rows of the schema, in which only this column changes: a partial dependence. The
         score is a log-odds for logistic models, a number in the target's units for regressions.
         """
+        values, functions = self.effect_functions(column, label)
+        return self.linear(functions, values)
+
+    def effect_functions(self, column: str, label: Any = None) -> tuple[list[Any], Array]:
+        """The values, and the linear function of all coefficients that is the effect at each."""
         model = self.release.model
         values, directions = effect_directions(model.encoder, column)
         if isinstance(model, RegressionModel):
             directions = directions * (model.target_bounds[1] - model.target_bounds[0]) / 2.0
-        return self.linear(self._of_class(directions, label), values)
+        return values, self.of_class(directions, label)
 
     @property
     def columns(self) -> list[str]:
@@ -171,7 +176,8 @@ class Intervals:
             names = [f"{label}: {name}" for label in model.classes for name in names]
         return self.linear(np.asarray(np.kron(np.eye(classes), functions)), names)
 
-    def _of_class(self, directions: Array, label: Any) -> Array:
+    def of_class(self, directions: Array, label: Any = None) -> Array:
+        """Functions of one class's coefficients as functions of all; of more than two, against the classes' mean."""
         classes = len(self.release.model.coefficients)
         if classes == 1:
             return directions

@@ -83,7 +83,7 @@ class Uncertainty:
             )
         if self.curvature is not None and self.curvature.release_sha256 != self.release.digest:
             raise InvalidParameter("this curvature belongs to another release: buy that of this one")
-        if self.curvature is not None:
+        if self.curvature is not None and (self.kind == "confidence" or self._perturbs_objective):
             self._refuse_far_noise()
 
     @property

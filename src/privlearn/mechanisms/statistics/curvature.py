@@ -24,7 +24,7 @@ from privlearn.randomness import Randomness
 MOST_COEFFICIENTS = 256
 """More numbers than this squared would be noise, and a large file."""
 
-FOR_GRADIENTS = 0.2
+FOR_GRADIENTS = 0.1
 """Share of the squared ratio that the gradients' spread gets: its noise matters less (docs/theory/intervals.md)."""
 
 _ROOT_HALF = math.sqrt(0.5)
