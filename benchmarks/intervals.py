@@ -104,21 +104,21 @@ def functions(found: Intervals, new: pa.Table) -> dict[str, Array]:
 
 
 def one_run(
-    arguments: argparse.Namespace, people: pa.Table, records: int, epsilon: float, mechanism: str, seed: int
+    model: str, people: pa.Table, records: int, epsilon: float, mechanism: str, price: float, seed: int
 ) -> dict[tuple[str, str], Array] | None:
     """None if no interval was given."""
     random = np.random.default_rng(seed)
     table = people.take(random.integers(0, people.num_rows, records))
-    new = population(arguments.model, NEW_ROWS, np.random.default_rng(2)).drop_columns("answer")
-    estimator = MODELS[arguments.model](
+    new = population(model, NEW_ROWS, np.random.default_rng(2)).drop_columns("answer")
+    estimator = MODELS[model](
         epsilon=epsilon,
         delta=DELTA,
-        schema=schema_of(arguments.model),
+        schema=schema_of(model),
         mechanism=mechanism,
         random_state=seed,
     )
     release = estimator.fit(table).release_
-    bought = curvature(release, table, epsilon=arguments.price, delta=DELTA, random_state=seed + 10**6)
+    bought = curvature(release, table, epsilon=price, delta=DELTA, random_state=seed + 10**6)
     truths = {"privacy": without_noise(release, table), "confidence": without_noise(release, people)}
     try:
         found = {kind: intervals(release, bought, kind=kind) for kind in KINDS}
@@ -159,7 +159,7 @@ def main() -> None:
         for epsilon in arguments.epsilons:
             for mechanism in arguments.mechanisms:
                 runs = [
-                    one_run(arguments, people, records, epsilon, mechanism, seed)
+                    one_run(arguments.model, people, records, epsilon, mechanism, arguments.price, seed)
                     for seed in _seeds(arguments.runs, records, epsilon, mechanism)
                 ]
                 given = [run for run in runs if run is not None]

@@ -12,6 +12,7 @@ from privlearn._version import __version__
 from privlearn.cli.ask.ask import ask
 from privlearn.cli.audit import audit
 from privlearn.cli.budget import budget
+from privlearn.cli.curvature import curvature
 from privlearn.cli.demo import demo
 from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
@@ -79,6 +80,7 @@ for command in (
     discover,
     train,
     predict,
+    curvature,
     verify,
     inspect,
     audit,

@@ -68,12 +68,25 @@ def inspect(
     model: CertifiedFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON.")] = False,
     largest: Annotated[int, typer.Option(help="How many coefficients to show.", min=0)] = 15,
+    intervals: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CURVATURE",
+            help="Show effects with intervals instead, from what `curvature` bought.",
+            show_default=False,
+        ),
+    ] = None,
+    kind: Annotated[
+        str, typer.Option(help="Of intervals: confidence, or privacy for what the noise does alone.")
+    ] = "confidence",
+    level: Annotated[float, typer.Option(help="Of intervals.")] = 0.95,
 ) -> None:
     """Show a release's certificate, what it reads and its largest coefficients; or a session's certificate.
 
     \b
     Example:
       privlearn inspect income.privlearn
+      privlearn inspect income.privlearn --intervals income.curvature
       privlearn inspect income.privlearn --json
     """
     from privlearn.release.artifact import Release
@@ -89,7 +102,11 @@ def inspect(
     if certificate.weakness:
         warn(f"This promise is {certificate.weakness}.")
     if isinstance(certificate, Certificate):
-        _show(Release.load(model).model, largest)
+        _show(Release.load(model).model, 0 if intervals else largest)
+    if intervals is not None:
+        from privlearn.cli.curvature import show_intervals
+
+        show_intervals(model, intervals, kind, level, largest)
 
 
 def _show(model: Model, largest: int) -> None:

@@ -23,7 +23,9 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A release file
 CertifiedFile = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE", help="A release, or the certificate of a session (.json).", show_default=False
+        metavar="FILE",
+        help="A release, the certificate of a session (.json), or a curvature.",
+        show_default=False,
     ),
 ]
 SchemaFile = Annotated[

@@ -143,6 +143,16 @@ class Intervals:
             directions = directions * (model.target_bounds[1] - model.target_bounds[0]) / 2.0
         return values, self.of_class(directions, label)
 
+    def shows_effect(self, column: str, label: Any = None) -> bool:
+        """Whether a column's effect is above the noise: a column without one passes with probability 1 - level at most.
+
+        Some point must differ from 0 at a level that is raised for the number of points (Bonferroni).
+        """
+        values, functions = self.effect_functions(column, label)
+        raised = 1.0 - (1.0 - self.level) / len(values)
+        estimate = functions @ self.release.model.coefficients.ravel()
+        return bool(np.any(np.abs(estimate) > self.uncertainty.half_widths(functions, raised)))
+
     @property
     def columns(self) -> list[str]:
         """Those that have an effect: the schema's."""
