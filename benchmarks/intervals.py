@@ -1,6 +1,6 @@
 """How often intervals hold what they are about: data sets drawn again and again from one simulated population.
 
-    python benchmarks/intervals.py [--runs 500] [--sizes 4000 12000 36000] [--epsilons 0.5 2] [--model logistic]
+    python benchmarks/intervals.py [--runs 500] [--sizes 8000 12000 36000] [--epsilons 0.5 2] [--model logistic]
 
 Each line is one number of records, one epsilon and one mechanism: the share of 95 % intervals, over all data sets and
 all coefficients, points of effect curves or new rows, that hold the truth, for privacy intervals (the minimiser on the
@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from scipy import sparse
 
 from privlearn import (
     Intervals,
@@ -94,7 +95,7 @@ def functions(found: Intervals, new: pa.Table) -> dict[str, Array]:
     """Linear functions of the coefficients: each of them, each point of each curve, each new row's score."""
     model = found.release.model
     label = "yes" if len(model.coefficients) > 1 else None
-    rows: Any = model.encoder.encode(new)
+    rows = sparse.csr_array(model.encoder.encode(new)).toarray()
     curves = [found.effect_functions(column, label)[1] for column in COLUMNS]
     return {
         "coefficients": np.eye(model.coefficients.size),
@@ -146,7 +147,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=500)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[4000, 12000, 36000])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[8000, 12000, 36000])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 2.0])
     parser.add_argument("--mechanisms", nargs="+", default=["objective", "output"])
     parser.add_argument("--model", choices=MODELS, default="logistic")

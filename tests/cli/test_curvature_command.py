@@ -27,12 +27,16 @@ def test_from_a_table_to_effects_with_intervals(tmp_path: Path, run: Run) -> Non
     shown = run("inspect", model, "--intervals", out)
     assert shown.code == 0
     assert "Effects of columns, confidence intervals" in shown.stdout
-    assert "above the noise" in shown.stdout
+    assert "yes" in shown.stdout
+    assert "Effects of columns on" not in shown.stdout
     assert "In 95 % of all cases, each interval by itself" in shown.stdout
     assert "Largest coefficients" not in shown.stdout
     narrower = run("inspect", model, "--intervals", out, "--kind", "privacy", "--level", 0.8)
     assert "privacy intervals" in narrower.stdout
     assert "In 80 %" in narrower.stdout
+    free = run("inspect", model, "--effects")
+    assert "Effects of columns, privacy intervals" in free.stdout
+    assert "no curvature was bought" in free.stdout
     refused = run("curvature", model, table, *price, "--out", tmp_path / "again.curvature")
     assert refused.code == 1
     assert not (tmp_path / "again.curvature").exists()

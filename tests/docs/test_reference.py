@@ -47,6 +47,7 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
         "discover",
         "train",
         "predict",
+        "curvature",
         "verify",
         "inspect",
         "audit",

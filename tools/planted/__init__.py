@@ -1,6 +1,6 @@
 """Planted defects: `tools/mutants.py` puts one at a time into a copy of the source, and a test must fail."""
 
-from tools.planted import learning, mechanisms, parties, private_count, storing
+from tools.planted import intervals, learning, mechanisms, parties, private_count, storing
 from tools.planted.mutant import Mutant
 
 MUTANTS: list[Mutant] = [
@@ -9,4 +9,5 @@ MUTANTS: list[Mutant] = [
     *storing.MUTANTS,
     *parties.MUTANTS,
     *private_count.MUTANTS,
+    *intervals.MUTANTS,
 ]

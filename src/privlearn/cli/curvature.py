@@ -88,7 +88,7 @@ def curvature(
     typer.echo(f"Wrote {out}. Next: privlearn inspect {model} --intervals {out}")
 
 
-def show_intervals(model: Path, bought: Path, kind: str, level: float, largest: int) -> None:
+def show_intervals(model: Path, bought: Path | None, kind: str | None, level: float, largest: int) -> None:
     """Effects of a schema's columns, or coefficients of plain arrays, and which are above the noise."""
     from privlearn.data.encode.encoder import SchemaEncoder
     from privlearn.explain.bands import intervals
@@ -97,7 +97,9 @@ def show_intervals(model: Path, bought: Path, kind: str, level: float, largest: 
     from privlearn.release.model import base_of
 
     release = Release.load(model)
-    found = intervals(release, Curvature.load(bought), level=level, kind=kind)  # type: ignore[arg-type]
+    known = None if bought is None else Curvature.load(bought)
+    chosen: Any = kind or ("privacy" if known is None else "confidence")
+    found = intervals(release, known, level=level, kind=chosen)
     typer.echo("")
     if isinstance(base_of(release.model.encoder), SchemaEncoder):
         for label in _labels(release.model):
@@ -115,19 +117,18 @@ def _labels(model: Any) -> list[Any]:
 def _effects(found: Intervals, label: Any) -> Table:
     about = "" if label is None else f" on {label}"
     table = Table(title=f"Effects of columns{about}, {found.kind} intervals", title_justify="left")
-    for heading in ("column", "lowest at", "effect there", "highest at", "effect there", "above the noise"):
+    for heading in ("column", "lowest", "highest", "above noise"):
         table.add_column(heading)
     for column in found.columns:
         band = found.effect(column, label)
-        low, high = int(band.estimate.argmin()), int(band.estimate.argmax())
-        ends = [text for place in (low, high) for text in (_value(band.names[place]), _interval(band, place))]
+        ends = [_at(band, int(place)) for place in (band.estimate.argmin(), band.estimate.argmax())]
         table.add_row(*map(Text, [column, *ends, "yes" if found.shows_effect(column, label) else "no"]))
     return table
 
 
 def _coefficients(band: Band, largest: int) -> Table:
     table = Table(title=f"Largest coefficients, {band.kind} intervals", title_justify="left")
-    for heading in ("feature", "coefficient", "above the noise"):
+    for heading in ("feature", "coefficient", "above noise"):
         table.add_column(heading)
     for place in sorted(range(len(band.names)), key=lambda place: -abs(band.estimate[place]))[:largest]:
         shown = "yes" if band.excludes_zero[place] else "no"
@@ -136,8 +137,9 @@ def _coefficients(band: Band, largest: int) -> Table:
 
 
 def _interval(band: Band, place: int) -> str:
-    return f"{band.estimate[place]:+.3g} [{band.lower[place]:+.3g}, {band.upper[place]:+.3g}]"
+    return f"{band.estimate[place]:+.2g} [{band.lower[place]:+.2g}, {band.upper[place]:+.2g}]"
 
 
-def _value(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _at(band: Band, place: int) -> str:
+    value = band.names[place]
+    return f"{_interval(band, place)} at {f'{value:g}' if isinstance(value, float) else value}"

@@ -68,17 +68,24 @@ def inspect(
     model: CertifiedFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON.")] = False,
     largest: Annotated[int, typer.Option(help="How many coefficients to show.", min=0)] = 15,
+    effects: Annotated[
+        bool, typer.Option("--effects", help="Show effects of columns instead, with privacy intervals.")
+    ] = False,
     intervals: Annotated[
         Path | None,
         typer.Option(
             metavar="CURVATURE",
-            help="Show effects with intervals instead, from what `curvature` bought.",
+            help="The same with intervals from what `curvature` bought: narrower, or confidence intervals.",
             show_default=False,
         ),
     ] = None,
     kind: Annotated[
-        str, typer.Option(help="Of intervals: confidence, or privacy for what the noise does alone.")
-    ] = "confidence",
+        str | None,
+        typer.Option(
+            help="Of intervals: privacy, what the noise does; confidence, what sampling does too.",
+            show_default="confidence with a curvature, privacy without",
+        ),
+    ] = None,
     level: Annotated[float, typer.Option(help="Of intervals.")] = 0.95,
 ) -> None:
     """Show a release's certificate, what it reads and its largest coefficients; or a session's certificate.
@@ -86,6 +93,7 @@ def inspect(
     \b
     Example:
       privlearn inspect income.privlearn
+      privlearn inspect income.privlearn --effects
       privlearn inspect income.privlearn --intervals income.curvature
       privlearn inspect income.privlearn --json
     """
@@ -102,8 +110,8 @@ def inspect(
     if certificate.weakness:
         warn(f"This promise is {certificate.weakness}.")
     if isinstance(certificate, Certificate):
-        _show(Release.load(model).model, 0 if intervals else largest)
-    if intervals is not None:
+        _show(Release.load(model).model, 0 if effects or intervals else largest)
+    if effects or intervals:
         from privlearn.cli.curvature import show_intervals
 
         show_intervals(model, intervals, kind, level, largest)

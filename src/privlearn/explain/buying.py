@@ -102,7 +102,7 @@ def _task_of(release: Release) -> Task:
     if reason is not None:
         raise InvalidParameter(
             f"no curvature is sold for this release: {reason}. Privacy intervals need none: "
-            "intervals(release, kind='privacy')"
+            "intervals(release, kind='privacy'), in the shell privlearn inspect MODEL --effects"
         )
     return dataclasses.replace(task, centring=None, tolerance=1.0)
 
