@@ -1,6 +1,6 @@
 """How often intervals hold what they are about: data sets drawn again and again from one simulated population.
 
-    python benchmarks/intervals.py [--runs 500] [--sizes 8000 12000 36000] [--epsilons 0.5 2] [--model logistic]
+    python benchmarks/intervals.py [--runs 500] [--sizes 4000 12000 36000] [--epsilons 0.5 2] [--model logistic]
 
 Each line is one number of records, one epsilon and one mechanism: the share of 95 % intervals, over all data sets and
 all coefficients, points of effect curves or new rows, that hold the truth, for privacy intervals (the minimiser on the
@@ -147,20 +147,21 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=500)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[8000, 12000, 36000])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[4000, 12000, 36000])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 2.0])
     parser.add_argument("--mechanisms", nargs="+", default=["objective", "output"])
     parser.add_argument("--model", choices=MODELS, default="logistic")
-    parser.add_argument("--price", type=float, default=0.5, help="epsilon of the curvature")
+    parser.add_argument("--price", type=float, help="epsilon of the curvature; that of the model by default")
     arguments = parser.parse_args()
     people = population(arguments.model, POPULATION, np.random.default_rng(1))
-    print(f"{arguments.model}, {arguments.runs} data sets, curvature for epsilon {arguments.price:g}")
+    print(f"{arguments.model}, {arguments.runs} data sets")
     print("records epsilon mechanism given", *(f"{kind}:{part}" for kind in KINDS for part in PARTS))
     for records in arguments.sizes:
         for epsilon in arguments.epsilons:
             for mechanism in arguments.mechanisms:
+                price = arguments.price or epsilon
                 runs = [
-                    one_run(arguments.model, people, records, epsilon, mechanism, arguments.price, seed)
+                    one_run(arguments.model, people, records, epsilon, mechanism, price, seed)
                     for seed in _seeds(arguments.runs, records, epsilon, mechanism)
                 ]
                 given = [run for run in runs if run is not None]
