@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import argparse
 import zlib
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from scipy import sparse
 
 from privlearn import (
@@ -30,6 +31,9 @@ from privlearn import (
 )
 from privlearn.arrays import Array
 from privlearn.erm import Problem, minimise, minimise_multinomial
+from privlearn.mechanisms import ReleaseMechanism
+
+Held = dict[tuple[str, str], NDArray[np.bool_]]
 
 DELTA = 1e-6
 POPULATION = 20_000
@@ -50,9 +54,11 @@ COLUMNS = {
 
 
 def schema_of(model: str) -> Schema:
-    targets = {"regression": {"lower": -4, "upper": 4}, "softmax": {"classes": ["no", "maybe", "yes"]}}
-    target = {"name": "answer"} | targets.get(model, {"classes": ["no", "yes"]})
-    return Schema.from_dict({"name": "clinic", "columns": COLUMNS, "target": target, "pairs": "none"})
+    target: dict[str, Any] = {"classes": ["no", "maybe", "yes"] if model == "softmax" else ["no", "yes"]}
+    if model == "regression":
+        target = {"lower": -4, "upper": 4}
+    described = {"name": "clinic", "columns": COLUMNS, "target": {"name": "answer"} | target, "pairs": "none"}
+    return Schema.from_dict(described)
 
 
 def population(model: str, rows: int, random: np.random.Generator) -> pa.Table:
@@ -71,7 +77,7 @@ def population(model: str, rows: int, random: np.random.Generator) -> pa.Table:
 
 def without_noise(release: Release, table: pa.Table) -> Array:
     """The minimiser on these rows: the same features, loss and regularization, no noise."""
-    model, mechanism = release.model, release.certificate.mechanism
+    model, mechanism = release.model, cast(ReleaseMechanism, release.certificate.mechanism)
     features: Any = model.encoder.encode(table.drop_columns("answer"))
     strength = mechanism.effective_regularization
     answers = table["answer"].to_numpy(zero_copy_only=False)
@@ -106,8 +112,8 @@ def functions(found: Intervals, new: pa.Table) -> dict[str, Array]:
 
 def one_run(
     model: str, people: pa.Table, records: int, epsilon: float, mechanism: str, price: float, seed: int
-) -> dict[tuple[str, str], Array] | None:
-    """None if no interval was given."""
+) -> Held | None:
+    """Whether each interval holds the truth; None if no interval was given."""
     random = np.random.default_rng(seed)
     table = people.take(random.integers(0, people.num_rows, records))
     new = population(model, NEW_ROWS, np.random.default_rng(2)).drop_columns("answer")
@@ -120,19 +126,20 @@ def one_run(
     )
     release = estimator.fit(table).release_
     bought = curvature(release, table, epsilon=price, delta=DELTA, random_state=seed + 10**6)
-    truths = {"privacy": without_noise(release, table), "confidence": without_noise(release, people)}
+    truths = (without_noise(release, table), without_noise(release, people))
     try:
-        found = {kind: intervals(release, bought, kind=kind) for kind in KINDS}
+        found = [intervals(release, bought, kind=kind) for kind in KINDS]
     except InvalidParameter:
         return None
-    wanted = functions(found["privacy"], new)
+    wanted = functions(found[0], new)
     everything = np.vstack(list(wanted.values()))
     borders = np.cumsum([len(part) for part in wanted.values()])[:-1]
-    held = {}
-    for kind, truth in truths.items():
-        band = found[kind].linear(everything, range(len(everything)))
+    held: Held = {}
+    for given, truth in zip(found, truths, strict=True):
+        band = given.linear(everything, range(len(everything)))
         inside = np.abs(band.estimate - everything @ truth) <= (band.upper - band.lower) / 2.0
-        held |= {(kind, part): found for part, found in zip(wanted, np.split(inside, borders), strict=True)}
+        parts = zip(wanted, np.split(inside, borders), strict=True)
+        held |= {(given.kind, part): each for part, each in parts}
     return held
 
 

@@ -203,7 +203,7 @@ def test_parameters_are_checked() -> None:
     release, _, _ = fitted()
     for wrong in ({"kind": "credible"}, {"level": 1.0}, {"level": 0.0}):
         with pytest.raises(InvalidParameter):
-            intervals(release, **{"kind": "privacy"} | wrong)  # type: ignore[arg-type]
+            intervals(release, **{"kind": "privacy"} | wrong)
     with pytest.raises(InvalidParameter, match="plain arrays"):
         intervals(release, kind="privacy").effect("age")
 

@@ -22,6 +22,9 @@ from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
 from privlearn.release.model import LinearModel, RegressionModel, base_of, encoded, feature_names
 
+_MOST = 5000
+"""Coefficients in one band: a square matrix of them has to fit into memory."""
+
 MEANING = {
     "privacy": "where the model without noise, learnt from the same records with the same regularization, would be",
     "confidence": "where the model without noise, learnt with the same regularization from the whole population "
@@ -113,6 +116,10 @@ class Intervals:
     def coefficients(self) -> Band:
         """Of each feature; for plain arrays in the units of X, with the intercept last."""
         model = self.release.model
+        if model.coefficients.size > _MOST:
+            raise InvalidParameter(
+                f"the model has {model.coefficients.size} coefficients, too many to read one by one: ask for effects"
+            )
         if not isinstance(base_of(model.encoder), ArrayEncoder):
             return self._named(feature_names(model.encoder), np.eye(model.encoder.dimension))
         encoder: Any = model.encoder

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy import sparse
 
 from privlearn.arrays import Array
 from privlearn.data.encode.encoder import SchemaEncoder
@@ -43,10 +44,10 @@ def effect_directions(encoder: Encoder, name: str) -> tuple[list[Any], Array]:
     repeated = table.take(np.tile(np.arange(_ROWS), len(values)))
     cells = pa.array([value for value in values for _ in range(_ROWS)])
     changed = repeated.set_column(repeated.schema.get_field_index(name), name, cells)
-    features: Any = encoder.encode(changed)
-    dense = features if isinstance(features, np.ndarray) else features.toarray()
-    means = dense.reshape(len(values), _ROWS, -1).mean(axis=1)
-    return values, means - means.mean(axis=0)
+    averaging = sparse.kron(sparse.eye_array(len(values)), np.full((1, _ROWS), 1.0 / _ROWS), format="csr")
+    means: Any = averaging @ encoder.encode(changed)  # sparse features stay sparse until they are averaged
+    dense = means if isinstance(means, np.ndarray) else means.toarray()
+    return values, dense - dense.mean(axis=0)
 
 
 def column_values(name: str, column: AnyColumn) -> list[Any]:

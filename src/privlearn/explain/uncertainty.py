@@ -6,10 +6,9 @@ Public: reads a release and what was bought beside it, no record. The argument: 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from scipy.special import ndtri
@@ -18,9 +17,10 @@ from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, shown
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.noise import coordinate_deviation
-from privlearn.mechanisms.statistics.curvature import explain_refusal
+from privlearn.mechanisms.statistics.curvature import MOST_COEFFICIENTS, explain_refusal
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
+from privlearn.release.model import KernelEncoder
 
 Kind = Literal["privacy", "confidence"]
 
@@ -74,6 +74,8 @@ class Uncertainty:
         if self.kind not in get_args(Kind):
             raise InvalidParameter(f"kind must be 'privacy' or 'confidence', not {shown(self.kind)}")
         reason = explain_refusal(self.release.certificate.mechanism)
+        if isinstance(self.release.model.encoder, KernelEncoder):
+            reason = "its coefficients are those of a kernel's public points"
         if reason is not None:
             raise InvalidParameter(f"no intervals are known for this release: {reason}")
         if self.curvature is None and self.kind == "confidence":
@@ -83,8 +85,8 @@ class Uncertainty:
             )
         if self.curvature is not None and self.curvature.release_sha256 != self.release.digest:
             raise InvalidParameter("this curvature belongs to another release: buy that of this one")
-        if self.curvature is not None and (self.kind == "confidence" or self._perturbs_objective):
-            self._refuse_far_noise()
+        if self._curved is not None and (self.kind == "confidence" or self._perturbs_objective):
+            self._refuse_far_noise(self._curved.lengths)
 
     @property
     def is_bound(self) -> bool:
@@ -99,24 +101,22 @@ class Uncertainty:
     def _half_widths(self, functions: Array, level: float) -> Array:
         noise, sampling = self._variances(functions, self._curved)
         variance = noise + sampling
-        if self.curvature is None or (self.kind == "privacy" and not self._perturbs_objective):
-            ratios = np.ones((1, len(functions)))
-        else:
-            again = [sum(self._variances(functions, world)) for world in self._worlds]
-            ratios = np.array(again) / np.where(variance > 0.0, variance, 1.0)
-        errors = np.abs(self._standard_errors(functions, noise / np.where(variance > 0.0, variance, 1.0)))
-        inflated = errors / np.sqrt(np.resize(np.where(ratios > 0.0, ratios, 1.0), errors.shape))
+        safe = np.where(variance > 0.0, variance, 1.0)
+        again = [sum(self._variances(functions, world)) for world in self._worlds] or [safe]
+        ratios = np.where(variance > 0.0, np.array(again) / safe, 1.0)
+        errors = np.abs(self._standard_errors(functions, noise / safe))
+        inflated = errors / np.sqrt(np.resize(ratios, errors.shape))
         return np.asarray(np.sqrt(variance) * np.quantile(inflated, level, axis=0))
 
-    def _variances(self, functions: Array, curved: Curved) -> tuple[Array, Array]:
+    def _variances(self, functions: Array, curved: Curved | None) -> tuple[Array, Array]:
         """What the noise does to each function; and what sampling does, if that is asked for."""
-        moved = curved.solve(functions)
+        moved = functions / self._ridge if curved is None else curved.solve(functions)
         mechanism, reach = self._mechanism, moved if self._perturbs_objective else functions
         noise = self._deviation**2 * _squares(reach)
         if self._perturbs_objective and mechanism.guarantee.is_private:
             second = self._coordinate_deviation(mechanism.noise_scales[1])
             noise += second**2 * _squares(functions)
-        if self.kind == "privacy":
+        if self.kind == "privacy" or curved is None:
             return noise, np.zeros(len(functions))
         return noise, np.einsum("ij,ij->i", moved @ curved.gradients, moved)
 
@@ -127,10 +127,7 @@ class Uncertainty:
         normal: Array = generator.permutation(scores)[:, np.newaxis]
         if self._mechanism.noise == "gaussian" or not self._mechanism.guarantee.is_private:
             return np.broadcast_to(normal, (DRAWS, len(functions)))
-        along = self._curved.solve(functions) if self._perturbs_objective else functions
-        drawn = _draws(self._mechanism.noise, along.shape[1], generator)
-        unit = coordinate_deviation(self._mechanism.noise, 1.0, along.shape[1])
-        components = drawn @ (along / np.sqrt(np.maximum(_squares(along), 1e-300))[:, np.newaxis]).T / unit
+        components = _components(self._mechanism.noise, functions, generator)
         return np.asarray(np.sqrt(share) * components + np.sqrt(1.0 - share) * normal)
 
     @property
@@ -151,35 +148,33 @@ class Uncertainty:
         return coordinate_deviation(self._mechanism.noise, scale, self._mechanism.task.dimension)
 
     @cached_property
-    def _curved(self) -> Curved:
-        """The best estimate; the ridge alone where nothing was bought."""
-        if self.curvature is None:
-            dimension = self._mechanism.task.dimension
-            empty = np.zeros((dimension, dimension))
-            return Curved(np.eye(dimension), np.zeros(dimension), self._ridge, empty)
-        plan = self.curvature.certificate.mechanism
-        return self._shrunk(
-            plan.hessian_bound * self.curvature.hessian, plan.gradient_bound * self.curvature.gradients
-        )
+    def _curved(self) -> Curved | None:
+        """The best estimate; none, and so the ridge alone, where nothing was bought."""
+        return None if self.curvature is None else self._estimate(self.curvature)
+
+    def _estimate(self, bought: Curvature) -> Curved:
+        plan = bought.certificate.mechanism
+        return self._shrunk(plan.hessian_bound * bought.hessian, plan.gradient_bound * bought.gradients)
 
     @cached_property
     def _worlds(self) -> list[Curved]:
-        """What would have been estimated of the estimate, had its noise been drawn again."""
-        generator = np.random.default_rng(1)
+        """What would have been estimated of the estimate, had its noise been drawn again; none where it is not used."""
+        if self._curved is None or (self.kind == "privacy" and not self._perturbs_objective):
+            return []
+        generator, size = np.random.default_rng(1), self._mechanism.task.dimension
         hessian, gradients = self._curved.matrix, self._curved.gradients
-        return [self._shrunk(hessian + own, gradients + other) for own, other in self._noise_again(generator)]
+        return [
+            self._shrunk(
+                hessian + symmetric_noise(self._noise_scales[0], size, generator),
+                gradients + symmetric_noise(self._noise_scales[1], size, generator),
+            )
+            for _ in range(WORLDS)
+        ]
 
-    def _noise_again(self, generator: np.random.Generator) -> Iterator[tuple[Array, Array]]:
-        size = self._mechanism.task.dimension
-        for _ in range(WORLDS):
-            own, other = (symmetric_noise(scale, size, generator) for scale in self._noise_scales)
-            yield own, other
-
-    @property
+    @cached_property
     def _noise_scales(self) -> tuple[float, float]:
         """Of the two matrices, in the units of gradients."""
-        assert self.curvature is not None
-        plan = self.curvature.certificate.mechanism
+        plan = cast(Curvature, self.curvature).certificate.mechanism
         return plan.hessian_bound * plan.hessian_noise_scale, plan.gradient_bound * plan.gradient_noise_scale
 
     @property
@@ -199,9 +194,9 @@ class Uncertainty:
         sizes, directions = np.linalg.eigh(gradients)
         return Curved(vectors, kept, self._ridge, (directions * np.maximum(sizes, 0.0)) @ directions.T)
 
-    def _refuse_far_noise(self) -> None:
+    def _refuse_far_noise(self, lengths: Array) -> None:
         """First order is about small steps: refuse, from released numbers, where the noise makes large ones."""
-        lengths, task = self._curved.lengths, self._mechanism.task
+        task = self._mechanism.task
         if not np.any(lengths > 0.0):
             raise InvalidParameter(
                 "no interval is given: the curvature cannot be told from its noise. Buy it with a larger epsilon; or "
@@ -224,13 +219,26 @@ def symmetric_noise(scale: float, size: int, generator: np.random.Generator) -> 
     return np.asarray(above + above.T + np.diag(generator.normal(0.0, scale, size)))
 
 
-def _draws(noise: str, dimension: int, generator: np.random.Generator) -> Array:
-    """Noise vectors of scale 1, one per row."""
-    if noise == "laplace":
-        return generator.laplace(size=(DRAWS, dimension))
-    direction = generator.standard_normal((DRAWS, dimension))
-    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-    return np.asarray(generator.gamma(dimension, size=(DRAWS, 1)) * direction)
+def _components(noise: str, functions: Array, generator: np.random.Generator) -> Array:
+    """Draws of a noise vector's component along each function, over its deviation.
+
+    CMS11's law is the same along all; independent Laplace coordinates occur in output perturbation only.
+    """
+    dimension = functions.shape[1]
+    unit = coordinate_deviation(noise, 1.0, dimension)
+    if noise == "norm_gamma":
+        along = generator.standard_normal((DRAWS, 1))
+        across = generator.chisquare(dimension - 1, (DRAWS, 1)) if dimension > 1 else 0.0
+        return np.asarray(
+            generator.gamma(dimension, size=(DRAWS, 1)) * along / np.sqrt(along**2 + across) / unit
+        )
+    if dimension > MOST_COEFFICIENTS:
+        raise InvalidParameter(
+            f"intervals under Laplace noise are known for at most {MOST_COEFFICIENTS} coefficients: train with "
+            "noise='norm_gamma', or with delta > 0"
+        )
+    lengths = np.sqrt(np.maximum(_squares(functions), 1e-300))
+    return np.asarray(generator.laplace(size=(DRAWS, dimension)) @ (functions.T / lengths) / unit)
 
 
 def _squares(rows: Array) -> Array:
