@@ -13,7 +13,7 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.errors import VerificationError
-from privlearn.mechanisms.statistics.curvature import NoisyCurvature
+from privlearn.mechanisms.statistics.curvature import NoisyCurvature, task_refusal
 from privlearn.mechanisms.task import Task
 from privlearn.release.certified import Certified, read_chosen, read_guarantee, read_task
 from privlearn.release.files import read_whole, write_atomically
@@ -46,6 +46,8 @@ class CurvatureCertificate(Certified):
     def _read_mechanism(cls, record: Mapping[str, Any]) -> NoisyCurvature:
         guarantee = read_guarantee(record["claim"])
         task = read_task(record, guarantee, tolerance=1.0)
+        if reason := task_refusal(task):
+            raise VerificationError(f"no theorem covers this curvature: {reason}")
         chosen = read_chosen(record["constants"], NoisyCurvature.chosen_constants, guarantee)
         return NoisyCurvature(task, guarantee, **chosen)
 
