@@ -31,19 +31,22 @@ if TYPE_CHECKING:
     )
     from privlearn.estimators import KernelLearner, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
     from privlearn.evaluation import Evaluation, evaluate
+    from privlearn.explain import Band, Intervals, curvature, intervals
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
     from privlearn.planning import Plan, plan
-    from privlearn.release import Certificate, Release, verify
+    from privlearn.release import Certificate, Curvature, Release, verify
     from privlearn.selection import PrivateGridSearch
     from privlearn.sessions import InteractivePredictor
     from privlearn.splitting import BudgetSplit
 
 __all__ = [
+    "Band",
     "BudgetExceeded",
     "BudgetSplit",
     "Certificate",
     "ClippedSquare",
+    "Curvature",
     "DataError",
     "Evaluation",
     "Guarantee",
@@ -51,6 +54,7 @@ __all__ = [
     "Huber",
     "HuberHinge",
     "InteractivePredictor",
+    "Intervals",
     "InvalidParameter",
     "KernelLearner",
     "Ledger",
@@ -73,9 +77,11 @@ __all__ = [
     "SmoothedHinge",
     "SolverError",
     "VerificationError",
+    "curvature",
     "describe",
     "discover",
     "evaluate",
+    "intervals",
     "plan",
     "split",
     "verify",
@@ -92,6 +98,7 @@ _PARTS = (
     "splitting",
     "discovery",
     "planning",
+    "explain",
     "estimators",
     "selection",
     "sessions",

@@ -13,7 +13,7 @@ LAYERS = (
     "_version", "moved", "errors", "extensions", "arrays", "relation", "guarantee", "randomness", "listening",
     "data", "features", "erm", "accounting",
     "mechanisms", "bounds", "release", "storage", "ledger", "splitting", "discovery",
-    "estimators", "selection", "planning", "sessions", "multiparty", "audit", "reproduce",
+    "estimators", "selection", "planning", "explain", "sessions", "multiparty", "audit", "reproduce",
     "study", "evaluation", "description", "service", "client", "cli",
 )  # fmt: skip
 PACKAGE = ROOT / "src" / "privlearn"

@@ -51,6 +51,7 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
         "predict",
         "evaluate",
         "threshold",
+        "curvature",
         "verify",
         "inspect",
         "audit",

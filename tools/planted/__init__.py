@@ -1,6 +1,15 @@
 """Planted defects: `tools/mutants.py` puts one at a time into a copy of the source, and a test must fail."""
 
-from tools.planted import evaluation, holders, learning, mechanisms, parties, private_count, storing
+from tools.planted import (
+    evaluation,
+    holders,
+    intervals,
+    learning,
+    mechanisms,
+    parties,
+    private_count,
+    storing,
+)
 from tools.planted.mutant import Mutant
 
 MUTANTS: list[Mutant] = [
@@ -11,4 +20,5 @@ MUTANTS: list[Mutant] = [
     *private_count.MUTANTS,
     *holders.MUTANTS,
     *evaluation.MUTANTS,
+    *intervals.MUTANTS,
 ]

@@ -12,6 +12,7 @@ from privlearn._version import __version__
 from privlearn.cli.ask.ask import ask
 from privlearn.cli.audit import audit
 from privlearn.cli.budget import budget
+from privlearn.cli.curvature import curvature
 from privlearn.cli.demo import demo
 from privlearn.cli.describe import describe
 from privlearn.cli.evaluate import evaluate, threshold
@@ -86,6 +87,7 @@ for command in (
     predict,
     evaluate,
     threshold,
+    curvature,
     verify,
     inspect,
     audit,

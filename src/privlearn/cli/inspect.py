@@ -77,6 +77,25 @@ def inspect(
     model: CertifiedFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON.")] = False,
     largest: Annotated[int, typer.Option(help="How many coefficients to show.", min=0)] = 15,
+    effects: Annotated[
+        bool, typer.Option("--effects", help="Show effects of columns instead, with privacy intervals.")
+    ] = False,
+    intervals: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CURVATURE",
+            help="The same with intervals from what `curvature` bought: narrower, or confidence intervals.",
+            show_default=False,
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            help="Of intervals: privacy, what the noise does; confidence, what sampling does too.",
+            show_default="confidence with a curvature, privacy without",
+        ),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Of intervals.")] = 0.95,
 ) -> None:
     """Show what is in a file: of a release its certificate, what it reads and its largest coefficients.
 
@@ -85,6 +104,8 @@ def inspect(
     \b
     Example:
       privlearn inspect income.privlearn
+      privlearn inspect income.privlearn --effects
+      privlearn inspect income.privlearn --intervals income.curvature
       privlearn inspect income.privlearn --json
     """
     from privlearn.description import Description
@@ -103,11 +124,14 @@ def inspect(
     if certificate.weakness:
         warn(f"This promise is {certificate.weakness}.")
     if isinstance(certificate, Certificate):
-        _show(Release.load(model).model, largest)
+        _show(Release.load(model).model, 0 if effects or intervals else largest)
+    if effects or intervals:
+        from privlearn.cli.curvature import show_intervals
+
+        show_intervals(model, intervals, kind, level, largest)
     if isinstance(certificate, CountsCertificate):
-        counts = CountsFile.load(model)
-        kind = Description if counts.about.get("kind") == "description" else Evaluation
-        typer.echo(f"\n{kind.load(model)}")
+        counted = CountsFile.load(model).about.get("kind")
+        typer.echo(f"\n{(Description if counted == 'description' else Evaluation).load(model)}")
 
 
 def _show(model: Model, largest: int) -> None:

@@ -22,6 +22,7 @@ from privlearn.mechanisms.session.function_release import FunctionRelease
 from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.session.task import SessionMechanism
 from privlearn.mechanisms.statistics.counts import NoisyCounts
+from privlearn.mechanisms.statistics.curvature import NoisyCurvature
 from privlearn.mechanisms.summed.local_aggregation import LocalAggregation
 from privlearn.mechanisms.summed.noisy_descent import NoisyDescent
 from privlearn.mechanisms.summed.psgd import PrivateSGD
@@ -37,6 +38,7 @@ __all__ = [
     "LocalAggregation",
     "Mechanism",
     "NoisyCounts",
+    "NoisyCurvature",
     "NoisyDescent",
     "ObjectivePerturbation",
     "OutputPerturbation",

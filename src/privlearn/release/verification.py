@@ -16,6 +16,7 @@ from privlearn.release.archive import format_of
 from privlearn.release.artifact import Release
 from privlearn.release.certified import Certified
 from privlearn.release.counts_file import CountsCertificate, CountsFile
+from privlearn.release.curvature_file import Curvature
 from privlearn.release.files import read_whole
 from privlearn.release.session_certificate import SessionCertificate
 
@@ -78,6 +79,8 @@ def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verifica
 
 def verify_bytes(raw: bytes) -> Verification:
     """The same for a file's content."""
+    if raw.lstrip().startswith(b'{"format": "privlearn curvature'):
+        return _proven(Curvature.from_bytes(raw).certificate, signer=None)
     if raw.lstrip()[:1] == b"{":  # JSON; a release is an archive
         return _proven(SessionCertificate.from_bytes(raw), signer=None)
     kind: type[Release | CountsFile] = CountsFile if format_of(raw) == CountsFile.format else Release

@@ -1,0 +1,245 @@
+"""How far a linear function of released coefficients may lie from what it estimates, to first order.
+
+Public: reads a release and what was bought beside it, no record. The argument: docs/theory/intervals.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+from scipy.special import ndtri
+
+from privlearn.arrays import Array
+from privlearn.errors import InvalidParameter, shown
+from privlearn.mechanisms.mechanism import ReleaseMechanism
+from privlearn.mechanisms.noise import coordinate_deviation
+from privlearn.mechanisms.statistics.curvature import MOST_COEFFICIENTS, explain_refusal
+from privlearn.release.artifact import Release
+from privlearn.release.curvature_file import Curvature
+from privlearn.release.model import KernelEncoder
+
+Kind = Literal["privacy", "confidence"]
+
+WORLDS = 100
+"""How often the curvature's own noise is drawn again."""
+
+DRAWS = 100 * WORLDS
+_AT_ONCE = 256  # functions, for the sake of memory
+
+FARTHEST = 0.5
+"""Of the width within which the loss's slope changes: where noise moves a usual score farther, first order fails."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curved:
+    """A Hessian, by its eigenvectors and what the data adds to the ridge along each; and the gradients' spread."""
+
+    vectors: Array
+    lengths: Array
+    ridge: float
+    gradients: Array
+
+    def solve(self, functions: Array) -> Array:
+        """Hessian^-1 v, for each row v."""
+        return (functions @ self.vectors / (self.ridge + self.lengths)) @ self.vectors.T
+
+    @property
+    def matrix(self) -> Array:
+        """What the data adds to the ridge."""
+        return (self.vectors * self.lengths) @ self.vectors.T
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """The spread of linear functions of a release's coefficients.
+
+    Parameters
+    ----------
+    release : Release
+    curvature : Curvature, optional
+        Without it a privacy interval under objective perturbation is the widest that any table could need.
+    kind : {"privacy", "confidence"}
+        Around the minimiser on these records; or around that of the population they were drawn from.
+    """
+
+    release: Release
+    curvature: Curvature | None
+    kind: Kind
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise InvalidParameter(f"kind must be 'privacy' or 'confidence', not {shown(self.kind)}")
+        reason = explain_refusal(self.release.certificate.mechanism)
+        if isinstance(self.release.model.encoder, KernelEncoder):
+            reason = "its coefficients are those of a kernel's public points"
+        if reason is not None:
+            raise InvalidParameter(f"no intervals are known for this release: {reason}")
+        if self.curvature is None and self.kind == "confidence":
+            raise InvalidParameter(
+                "a confidence interval needs the curvature, which costs privacy: privlearn.curvature(release, X, y, "
+                "epsilon=..., delta=..., ledger=...). A privacy interval needs none: kind='privacy'"
+            )
+        if self.curvature is not None and self.curvature.release_sha256 != self.release.digest:
+            raise InvalidParameter("this curvature belongs to another release: buy that of this one")
+        if self._curved is not None and (self.kind == "confidence" or self._perturbs_objective):
+            self._refuse_far_noise(self._curved.lengths)
+
+    @property
+    def is_bound(self) -> bool:
+        """True if intervals are as wide as any table could need, for want of a curvature."""
+        return self._perturbs_objective and self.curvature is None
+
+    def half_widths(self, functions: Array, level: float) -> Array:
+        """For each row v of ``functions``: v'w lies no farther from what it estimates, with probability ``level``."""
+        parts = np.array_split(functions, max(1, math.ceil(len(functions) / _AT_ONCE)))
+        return np.concatenate([self._half_widths(part, level) for part in parts])
+
+    def _half_widths(self, functions: Array, level: float) -> Array:
+        noise, sampling = self._variances(functions, self._curved)
+        variance = noise + sampling
+        safe = np.where(variance > 0.0, variance, 1.0)
+        again = [sum(self._variances(functions, world)) for world in self._worlds] or [safe]
+        ratios = np.where(variance > 0.0, np.array(again) / safe, 1.0)
+        errors = np.abs(self._standard_errors(functions, noise / safe))
+        inflated = errors / np.sqrt(np.resize(ratios, errors.shape))
+        return np.asarray(np.sqrt(variance) * np.quantile(inflated, level, axis=0))
+
+    def _variances(self, functions: Array, curved: Curved | None) -> tuple[Array, Array]:
+        """What the noise does to each function; and what sampling does, if that is asked for."""
+        moved = functions / self._ridge if curved is None else curved.solve(functions)
+        mechanism, reach = self._mechanism, moved if self._perturbs_objective else functions
+        noise = self._deviation**2 * _squares(reach)
+        if self._perturbs_objective and mechanism.guarantee.is_private:
+            second = self._coordinate_deviation(mechanism.noise_scales[1])
+            noise += second**2 * _squares(functions)
+        if self.kind == "privacy" or curved is None:
+            return noise, np.zeros(len(functions))
+        return noise, np.einsum("ij,ij->i", moved @ curved.gradients, moved)
+
+    def _standard_errors(self, functions: Array, share: Array) -> Array:
+        """Draws of an error over its deviation, one column per function; the noise has that share of its variance."""
+        scores = ndtri((np.arange(DRAWS) + 0.5) / DRAWS)
+        generator = np.random.default_rng(0)
+        normal: Array = generator.permutation(scores)[:, np.newaxis]
+        if self._mechanism.noise == "gaussian" or not self._mechanism.guarantee.is_private:
+            return np.broadcast_to(normal, (DRAWS, len(functions)))
+        components = _components(self._mechanism.noise, functions, generator)
+        return np.asarray(np.sqrt(share) * components + np.sqrt(1.0 - share) * normal)
+
+    @property
+    def _mechanism(self) -> ReleaseMechanism:
+        mechanism: Any = self.release.certificate.mechanism
+        return mechanism  # type: ignore[no-any-return]
+
+    @property
+    def _perturbs_objective(self) -> bool:
+        return self._mechanism.perturbs == "objective"
+
+    @property
+    def _deviation(self) -> float:
+        """Of one coordinate of the noise, in the sum of gradients or in the minimiser."""
+        return self._coordinate_deviation(self._mechanism.noise_scale)
+
+    def _coordinate_deviation(self, scale: float) -> float:
+        return coordinate_deviation(self._mechanism.noise, scale, self._mechanism.task.dimension)
+
+    @cached_property
+    def _curved(self) -> Curved | None:
+        """The best estimate; none, and so the ridge alone, where nothing was bought."""
+        return None if self.curvature is None else self._estimate(self.curvature)
+
+    def _estimate(self, bought: Curvature) -> Curved:
+        plan = bought.certificate.mechanism
+        return self._shrunk(plan.hessian_bound * bought.hessian, plan.gradient_bound * bought.gradients)
+
+    @cached_property
+    def _worlds(self) -> list[Curved]:
+        """What would have been estimated of the estimate, had its noise been drawn again; none where it is not used."""
+        if self._curved is None or (self.kind == "privacy" and not self._perturbs_objective):
+            return []
+        generator, size = np.random.default_rng(1), self._mechanism.task.dimension
+        hessian, gradients = self._curved.matrix, self._curved.gradients
+        return [
+            self._shrunk(
+                hessian + symmetric_noise(self._noise_scales[0], size, generator),
+                gradients + symmetric_noise(self._noise_scales[1], size, generator),
+            )
+            for _ in range(WORLDS)
+        ]
+
+    @cached_property
+    def _noise_scales(self) -> tuple[float, float]:
+        """Of the two matrices, in the units of gradients."""
+        plan = cast(Curvature, self.curvature).certificate.mechanism
+        return plan.hessian_bound * plan.hessian_noise_scale, plan.gradient_bound * plan.gradient_noise_scale
+
+    @property
+    def _ridge(self) -> float:
+        return float(self._mechanism.task.total * self._mechanism.effective_regularization)
+
+    def _shrunk(self, hessian: Array, gradients: Array) -> Curved:
+        """A noisy Hessian without what noise alone would show, and gradients' spread without negative parts.
+
+        Noise of deviation s has eigenvalues up to r = s sqrt(2 d). A true t appears as t + r^2 / (4 t) if t > r / 2,
+        and cannot be told from noise otherwise: then it counts as 0, which widens intervals.
+        """
+        lengths, vectors = np.linalg.eigh(hessian)
+        edge = self._noise_scales[0] * math.sqrt(2.0 * len(lengths))
+        above = np.sqrt(np.maximum(lengths**2 - edge**2, 0.0))
+        kept = np.where(lengths > edge, (lengths + above) / 2.0, 0.0)
+        sizes, directions = np.linalg.eigh(gradients)
+        return Curved(vectors, kept, self._ridge, (directions * np.maximum(sizes, 0.0)) @ directions.T)
+
+    def _refuse_far_noise(self, lengths: Array) -> None:
+        """First order is about small steps: refuse, from released numbers, where the noise makes large ones."""
+        task = self._mechanism.task
+        if not np.any(lengths > 0.0):
+            raise InvalidParameter(
+                "no interval is given: the curvature cannot be told from its noise. Buy it with a larger epsilon; or "
+                "kind='privacy' without a curvature"
+            )
+        reach = 1.0 / (self._ridge + lengths) if self._perturbs_objective else np.ones_like(lengths)
+        moved = self._deviation * math.sqrt(float(np.sum(lengths * reach**2) / np.sum(lengths)))
+        most = FARTHEST * task.loss.lipschitz / task.loss.smoothness
+        if moved > most:
+            raise InvalidParameter(
+                f"no interval is given: the noise moves a usual score by about {moved:.2g}, and the first-order theory "
+                f"behind intervals is trusted up to {most:.2g}. More records, a larger epsilon or a larger "
+                "regularization would do"
+            )
+
+
+def symmetric_noise(scale: float, size: int, generator: np.random.Generator) -> Array:
+    """A draw of what `NoisyCurvature` adds."""
+    above = np.triu(generator.normal(0.0, scale * math.sqrt(0.5), (size, size)), 1)
+    return np.asarray(above + above.T + np.diag(generator.normal(0.0, scale, size)))
+
+
+def _components(noise: str, functions: Array, generator: np.random.Generator) -> Array:
+    """Draws of a noise vector's component along each function, over its deviation.
+
+    CMS11's law is the same along all; independent Laplace coordinates occur in output perturbation only.
+    """
+    dimension = functions.shape[1]
+    unit = coordinate_deviation(noise, 1.0, dimension)
+    if noise == "norm_gamma":
+        along = generator.standard_normal((DRAWS, 1))
+        across = generator.chisquare(dimension - 1, (DRAWS, 1)) if dimension > 1 else 0.0
+        return np.asarray(
+            generator.gamma(dimension, size=(DRAWS, 1)) * along / np.sqrt(along**2 + across) / unit
+        )
+    if dimension > MOST_COEFFICIENTS:
+        raise InvalidParameter(
+            f"intervals under Laplace noise are known for at most {MOST_COEFFICIENTS} coefficients: train with "
+            "noise='norm_gamma', or with delta > 0"
+        )
+    lengths = np.sqrt(np.maximum(_squares(functions), 1e-300))
+    return np.asarray(generator.laplace(size=(DRAWS, dimension)) @ (functions.T / lengths) / unit)
+
+
+def _squares(rows: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))

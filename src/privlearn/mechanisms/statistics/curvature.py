@@ -1,0 +1,183 @@
+"""Noisy curvature: the loss's Hessian at a released model, and its gradients' spread, bought to give intervals.
+
+The argument, and what follows from the two matrices: docs/theory/intervals.md.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from privlearn.accounting import MARGIN, gaussian_delta, gaussian_ratio
+from privlearn.arrays import Array
+from privlearn.errors import InvalidParameter
+from privlearn.guarantee import Guarantee
+from privlearn.mechanisms.mechanism import Mechanism, ReleaseMechanism, register_mechanism
+from privlearn.mechanisms.noise import FLOATING_POINT, GRID_BITS, add_gaussian
+from privlearn.mechanisms.task import Task
+from privlearn.randomness import Randomness
+
+MOST_COEFFICIENTS = 256
+"""More numbers than this squared would be noise, and a large file."""
+
+FOR_GRADIENTS = 0.1
+"""Share of the squared ratio that the gradients' spread gets: its noise matters less (docs/theory/intervals.md)."""
+
+_ROOT_HALF = math.sqrt(0.5)
+
+
+class Curvatures(Protocol):
+    """What can be asked for the two matrices."""
+
+    @abstractmethod
+    def sums(self, coefficients: Array) -> tuple[Array, Array]:
+        """PRIVATE: sums over the records of their Hessians and of their gradients' outer products, at coefficients.
+
+        Each record adds a positive semidefinite matrix of trace at most 1 to each: both are divided by their bounds.
+        The sums are exact, in any order of the records.
+        """
+
+
+@register_mechanism
+@dataclass(frozen=True)
+class NoisyCurvature(Mechanism):
+    """Two symmetric matrices with Gaussian noise: what one record adds to each has trace at most 1.
+
+    **Theorem** (docs/theory/intervals.md). At public coefficients w, let a record's Hessian have trace at most c and
+    its gradient norm at most L, both times the largest class weight. Divided by c and by L^2, what one record adds to
+    either sum is positive semidefinite of trace at most 1, so one person moves each by at most S in Frobenius norm:
+    S = 1, and sqrt(2) if a record is replaced. A diagonal entry gets noise of deviation ``scale``, the two equal
+    entries beside it one draw of scale / sqrt(2). Together they are one Gaussian mechanism of
+
+        ratio^2 = (S / hessian_noise_scale + g)^2 + (S / gradient_noise_scale + g)^2,   g = sqrt(d (d + 1) / 2) 2^-44,
+
+    d the number of coefficients; g pays for rounding to the noise's grid.
+
+    Parameters
+    ----------
+    task : Task
+        That of the release, whose coefficients are w.
+    guarantee : Guarantee
+    hessian_noise_scale, gradient_noise_scale : float
+        In units of c, and of L^2.
+    """
+
+    task: Task
+    guarantee: Guarantee
+    hessian_noise_scale: float
+    gradient_noise_scale: float
+
+    name: ClassVar[str] = "curvature"
+    title: ClassVar[str] = "noisy curvature"
+    page: ClassVar[str] = "intervals"
+    chosen_constants: ClassVar[tuple[str, ...]] = ("hessian_noise_scale", "gradient_noise_scale")
+    uses_solver: ClassVar[bool] = False
+
+    @classmethod
+    def calibrate(cls, task: Task, guarantee: Guarantee) -> NoisyCurvature:
+        """The least noise that keeps the promise; looks at public facts only."""
+        if not guarantee.is_private:
+            return cls(task, guarantee, 0.0, 0.0)
+        if guarantee.delta == 0.0:
+            raise InvalidParameter(
+                "the curvature gets Gaussian noise, which needs delta > 0: pass delta=1e-6 (well below 1/n)"
+            )
+        whole = gaussian_ratio(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)
+        unit = cls(task, guarantee, math.nan, math.nan)
+        hessian, gradients = (
+            task.relation.moments / (whole * math.sqrt(share) - unit._grid_ratio)
+            for share in (1.0 - FOR_GRADIENTS, FOR_GRADIENTS)
+        )
+        return cls(task, guarantee, hessian, gradients)
+
+    @property
+    def hessian_bound(self) -> float:
+        """c: the largest trace of a record's Hessian."""
+        return self.task.curvature_ratio(1.0) * self.task.total
+
+    @property
+    def gradient_bound(self) -> float:
+        """L^2: the largest squared norm of a record's gradient."""
+        return (self.task.loss.lipschitz * self.task.weight_bound) ** 2
+
+    @property
+    def ratio(self) -> float:
+        """How far one person moves both matrices, over the deviation of their noise."""
+        moved, grid = self.task.relation.moments, self._grid_ratio
+        return math.hypot(moved / self.hessian_noise_scale + grid, moved / self.gradient_noise_scale + grid)
+
+    @property
+    def _grid_ratio(self) -> float:
+        dimension = self.task.dimension
+        return math.sqrt(dimension * (dimension + 1) / 2.0) * 2.0**-GRID_BITS
+
+    @property
+    def _depending(self) -> str:
+        return "the two matrices. The release they belong to has its own price"
+
+    @property
+    def floating_point(self) -> str:
+        return FLOATING_POINT["gaussian"]
+
+    def spends(self) -> Guarantee:
+        """The guarantee recomputed from the constants alone."""
+        if not self.guarantee.is_private:
+            return Guarantee(math.inf, 0.0, self.task.neighbours)
+        epsilon = self.guarantee.epsilon
+        return Guarantee(epsilon, gaussian_delta(self.ratio, epsilon), self.task.neighbours)
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of the given order that this release may cost."""
+        return order * self.ratio**2 / 2.0
+
+    def run(self, oracle: Curvatures, coefficients: Array, randomness: Randomness) -> tuple[Array, Array]:
+        """Touch the data: both matrices, in units of their bounds. What is returned may leave."""
+        hessian, gradients = oracle.sums(coefficients)
+        return (
+            _noisy(hessian, self.hessian_noise_scale, randomness),
+            _noisy(gradients, self.gradient_noise_scale, randomness),
+        )
+
+    def constants(self) -> dict[str, Any]:
+        """Every number the theorem speaks of, for the certificate."""
+        return {
+            "moments_sensitivity": self.task.relation.moments,
+            "hessian_bound": self.hessian_bound,
+            "gradient_bound": self.gradient_bound,
+            "hessian_noise_scale": self.hessian_noise_scale,
+            "gradient_noise_scale": self.gradient_noise_scale,
+        }
+
+
+def explain_refusal(mechanism: Any) -> str | None:
+    """Why no curvature is sold for what a mechanism released; ``None`` if it is."""
+    if not isinstance(mechanism, ReleaseMechanism) or mechanism.perturbs not in ("objective", "minimiser"):
+        return "it was not made by objective or output perturbation of one holder's records, without a search"
+    return task_refusal(mechanism.task)
+
+
+def task_refusal(task: Task) -> str | None:
+    """Why the theorem does not cover a task; ``None`` if it does."""
+    if task.problems > 1:
+        return "its classes were learnt one against the rest, in several problems"
+    if not math.isfinite(task.loss.smoothness):
+        return f"the {task.loss.name} loss has no curvature"
+    if task.loss.sees == "classes" and not task.classes:
+        return "the number of its classes is not known"
+    if task.rows_per_person > 1 or task.averaged:
+        return "persons have several rows"
+    return None
+
+
+def _noisy(matrix: Array, scale: float, randomness: Randomness) -> Array:
+    """A symmetric matrix with noise: a draw for each diagonal entry, a smaller one for each two equal ones."""
+    if scale == 0.0:
+        return matrix
+    above = np.triu_indices(len(matrix), 1)
+    noisy = np.diag(add_gaussian(np.diag(matrix), scale, randomness))
+    noisy[above] = add_gaussian(matrix[above], scale * _ROOT_HALF, randomness)
+    return np.triu(noisy) + np.triu(noisy, 1).T

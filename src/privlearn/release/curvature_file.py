@@ -1,0 +1,137 @@
+"""A release's curvature in a file: two noisy matrices, the certificate of their price, the release's digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from privlearn.arrays import Array
+from privlearn.errors import VerificationError
+from privlearn.mechanisms.statistics.curvature import NoisyCurvature, task_refusal
+from privlearn.mechanisms.task import Task
+from privlearn.release.certified import Certified, read_chosen, read_guarantee, read_task
+from privlearn.release.files import read_whole, write_atomically
+
+FORMAT = "privlearn curvature 1"
+
+
+@dataclass(frozen=True)
+class CurvatureCertificate(Certified):
+    """The plan of noisy curvature: its constants, where its random bits came from, and the release it is about."""
+
+    mechanism: NoisyCurvature
+
+    _subject: ClassVar[str] = "about"
+
+    @property
+    def _task_fields(self) -> tuple[str, ...]:  # type: ignore[override]
+        fields = ("total", "dimension", "problems", "regularization", "weight_bound")
+        return (*fields, "classes") if self.task.classes else fields
+
+    @property
+    def _covers(self) -> str:  # type: ignore[override]
+        return self.mechanism.covers
+
+    @property
+    def task(self) -> Task:
+        return self.mechanism.task
+
+    @classmethod
+    def _read_mechanism(cls, record: Mapping[str, Any]) -> NoisyCurvature:
+        guarantee = read_guarantee(record["claim"])
+        task = read_task(record, guarantee, tolerance=1.0)
+        if reason := task_refusal(task):
+            raise VerificationError(f"no theorem covers this curvature: {reason}")
+        chosen = read_chosen(record["constants"], NoisyCurvature.chosen_constants, guarantee)
+        return NoisyCurvature(task, guarantee, **chosen)
+
+    def _heading(self) -> dict[str, Any]:
+        return {"format": FORMAT}
+
+    def _theorem(self) -> dict[str, Any]:
+        mechanism = self.mechanism
+        return {"mechanism": mechanism.name, "noise": "gaussian", "page": f"docs/theory/{mechanism.page}.md"}
+
+    def _floating_point(self) -> str:
+        return self.mechanism.floating_point
+
+    def _title(self) -> str:
+        return f"{self.mechanism.title}, gaussian noise"
+
+    def _described(self) -> dict[str, str]:
+        return {name.replace("_", " "): str(fact) for name, fact in self.subject.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """Two matrices that were bought at a release's coefficients; `privlearn.intervals` reads them.
+
+    Attributes
+    ----------
+    certificate : CurvatureCertificate
+    hessian, gradients : array of shape (d, d)
+        Noise included, in units of the certificate's ``hessian_bound`` and ``gradient_bound``.
+    """
+
+    certificate: CurvatureCertificate
+    hessian: Array
+    gradients: Array
+
+    @property
+    def release_sha256(self) -> str:
+        """The digest of the release that it belongs to."""
+        return str(self.certificate.subject["release_sha256"])
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, whole or not at all."""
+        write_atomically(Path(path), self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Curvature:
+        """Read a saved curvature, refusing one whose bytes or constants contradict each other."""
+        return cls.from_bytes(read_whole(path))
+
+    def to_bytes(self) -> bytes:
+        matrices = {"hessian": _upper(self.hessian), "gradients": _upper(self.gradients)}
+        record = self.certificate.to_dict() | {"matrices": matrices}
+        record["sha256"] = hashlib.sha256(_json_bytes(record)).hexdigest()
+        return _json_bytes(record)
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Curvature:
+        try:
+            record = json.loads(raw)
+            stated = {name: value for name, value in record.items() if name not in ("matrices", "sha256")}
+            certificate = CurvatureCertificate.from_dict(stated)
+            dimension = certificate.task.dimension
+            matrices = [_symmetric(record["matrices"][name], dimension) for name in ("hessian", "gradients")]
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+            raise VerificationError(f"not a curvature, or damaged ({type(error).__name__})") from None
+        found = cls(certificate, *matrices)
+        if found.to_bytes() != raw:
+            raise VerificationError("the curvature's bytes were changed after it was written")
+        return found
+
+
+def _upper(matrix: Array) -> list[float]:
+    """The entries on and above the diagonal, row by row."""
+    return [float(value) for value in matrix[np.triu_indices(len(matrix))]]
+
+
+def _symmetric(entries: Any, dimension: int) -> Array:
+    values = np.array(entries, dtype=np.float64)
+    if values.shape != (dimension * (dimension + 1) // 2,) or not np.isfinite(values).all():
+        raise VerificationError("the curvature's matrices do not fit its certificate")
+    matrix = np.zeros((dimension, dimension))
+    matrix[np.triu_indices(dimension)] = values
+    return matrix + np.triu(matrix, 1).T
+
+
+def _json_bytes(value: Any) -> bytes:
+    return (json.dumps(value, allow_nan=False) + "\n").encode()
