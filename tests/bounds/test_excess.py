@@ -51,14 +51,14 @@ def test_the_bounds_hold_for_the_mechanisms_and_not_by_wide_margins_where_data_i
     objective = objective_excess(epsilon, *facts)
     assert sigma is not None
     assert objective is not None
-    cases = [
+    cases: list[tuple[Any, str, str, float, Any]] = [
         (OutputPerturbation, "norm_gamma", "cms11", 0.0, output_excess(epsilon, *facts)),
         (ObjectivePerturbation, "norm_gamma", "cms11", 0.0, objective),
         (ObjectivePerturbation, "gaussian", "ra12", 1e-3, gaussian_excess(sigma, *facts)),
     ]
     for kind, noise, calibration, delta, bound in cases:
         task = Task(loss, 60, 3, 1, strength, 1e-9, "replace_one")
-        mechanism: Any = kind.calibrate(task, Guarantee(epsilon, delta), noise, calibration)
+        mechanism = kind.calibrate(task, Guarantee(epsilon, delta), noise, calibration)
         assert mechanism.effective_regularization == strength
         gaps = _rises(mechanism, rows, signs, loss, strength, 300)
         assert np.mean(gaps > bound.sharp) < FAILURE + 0.05

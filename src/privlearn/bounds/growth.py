@@ -69,8 +69,8 @@ class Law:
     def ratio(self, sizes: Sizes, quantity: str, factor: int | float = 2) -> float:
         """What the bound is multiplied by when one of the sizes is."""
         changed = replace(sizes, **{quantity: getattr(sizes, quantity) * factor})
-        power = float(factor) ** self.powers.get(quantity, 0.0)
-        return power * math.exp(self.beside(changed) - self.beside(sizes))
+        power = self.powers.get(quantity, 0.0) * math.log(factor)
+        return math.exp(power + self.beside(changed) - self.beside(sizes))
 
 
 def _columns_logarithm(at: Sizes) -> float:

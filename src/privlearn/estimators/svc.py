@@ -41,11 +41,13 @@ class PrivateSVC(KernelChoice, PrivateLinearClassifier):
         Number of random frequencies; Gaussian noise in a prediction does not grow with it.
     fourier_seed : int, default=0
         Public seed of the frequencies, recorded in the release.
-    mechanism : {"auto", "objective", "output", "function_release", "tddl", "tdil"}, default="auto"
+    mechanism : {"auto", "objective", "output", "function_release", "tddl", "tddl_norm", "tdil", "tdil_jt13"}, \
+            default="auto"
         ``"function_release"`` (with public points) adds the Gaussian process of Hall, Rinaldo and Wasserman to the
         learnt function; on landmark features it is output perturbation with Gaussian noise, and is certified as such.
         ``"tddl"`` (with public points) and ``"tdil"`` (linear kernel, or a net as public points) are JT13's learners,
-        which ask the model questions; they have a calibration and a noise of their own.
+        which ask the model questions; they have a calibration and a noise of their own. ``"tddl_norm"`` also buys the
+        norm that bounds TDDL's model; ``"tdil_jt13"`` is TDIL with the paper's constants.
 
     Examples
     --------
