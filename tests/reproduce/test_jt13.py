@@ -8,7 +8,7 @@ from scipy import sparse
 
 from privlearn.reproduce import jt13_covertype, jt13_regression, jt13_url
 from privlearn.reproduce.jt13_regression import Bench
-from privlearn.reproduce.learners import TargetSplit
+from privlearn.reproduce.learners import DEFAULT_DELTA, TargetSplit
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_simulated_labels_are_balanced_and_learnable() -> None:
     split, points = jt13_url.simulated_split(2000, 500, seed=0, test=1000)
     assert abs(np.mean(split.signs)) < 0.2
     assert points.shape == (jt13_url.POINTS, 500)
-    found = dict.fromkeys(("non-private",))
+    found: dict[str, float] = {}
     for algorithm, _, _, error in jt13_url._errors(split, points, (1.0,), [0]):
         found[algorithm] = error
     assert found["non-private"] < 0.2
@@ -107,7 +107,7 @@ def test_the_url_sentence_follows_the_numbers() -> None:
             (jt13_url.PLAIN, None, 0.01),
             (jt13_url.TDDL, 1.0, 0.3),
             (jt13_url.RA12, 1.0, 0.5 if data == jt13_url.REAL else 0.2),
-            (jt13_url.DEFAULT_DELTA, 1.0, 0.1),
+            (DEFAULT_DELTA, 1.0, 0.1),
         ]
     ]
     told = jt13_url._agreement(tuple(rows))

@@ -16,8 +16,6 @@ from privlearn.release import verify
 from privlearn.sessions import InteractivePredictor, SessionCertificate, learn_from_answers
 from tests.support.session_support import WrittenLearner
 
-RNG = np.random.default_rng(0)
-
 
 def disc(count: int, seed: int) -> Any:
     random = np.random.default_rng(seed)
@@ -32,7 +30,7 @@ def learner(total: int) -> WrittenLearner:
 @pytest.mark.parametrize("mechanism", ["pinp", "function_release"])
 def test_with_many_records_the_model_is_the_learner_everywhere(mechanism: str, tmp_path: Path) -> None:
     machine = learner(10**9)
-    opened = {"queries": 80} if mechanism == "pinp" else {}
+    opened: dict[str, Any] = {"queries": 80} if mechanism == "pinp" else {}
     with InteractivePredictor(
         machine, Guarantee(1.0, 1e-5), mechanism, state=tmp_path / "s", random_state=0, **opened
     ) as session:
@@ -84,7 +82,7 @@ def test_a_sized_session_is_known_again_and_its_certificate_verifies(tmp_path: P
     ) as session:
         session.decide(disc(2, 5))
         session.certificate.save(tmp_path / "c.json")
-        threshold = session.certificate.mechanism.threshold
+        threshold = session.certificate.mechanism.constants()["threshold"]
     verify(tmp_path / "c.json")
     mechanism: Any = SessionCertificate.load(tmp_path / "c.json").mechanism
     assert (mechanism.queries, mechanism.threshold) == (3, threshold)
@@ -97,6 +95,7 @@ def test_a_sized_session_is_known_again_and_its_certificate_verifies(tmp_path: P
 def test_sizes_are_pinp_s_alone(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="mechanism='pinp'"):
         InteractivePredictor(learner(100), Guarantee(1.0, 1e-5), state=tmp_path / "s", queries=5)
-    for wrong in ({"queries": 0}, {"failure": 1.0}):
+    wrongs: list[dict[str, Any]] = [{"queries": 0}, {"failure": 1.0}]
+    for wrong in wrongs:
         with pytest.raises(InvalidParameter):
-            TightPINP.calibrate(learner(100).facts("replace_one"), Guarantee(1.0, 1e-5), **wrong)  # type: ignore[arg-type]
+            TightPINP.calibrate(learner(100).facts("replace_one"), Guarantee(1.0, 1e-5), **wrong)

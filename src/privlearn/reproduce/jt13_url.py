@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from privlearn.arrays import Array
 from privlearn.data.datasets import URL_COLUMNS, load_url_subset
 from privlearn.erm.losses import HuberHinge
 from privlearn.estimators.plan import plan_mechanism
@@ -80,7 +79,7 @@ def real_split(seed: int) -> tuple[Split, Any]:
     """Four fifths to train on; of the rest 300 are public points without their labels."""
     rows, labels = load_url_subset()
     rows = _unit(rows)
-    signs = 2.0 * labels - 1.0
+    signs = np.where(labels == 1, 1.0, -1.0)
     order = np.random.default_rng([seed, 5]).permutation(len(signs))
     train, public, test = np.split(order, [len(order) * 4 // 5, len(order) * 4 // 5 + POINTS])
     return Split(rows[train], signs[train], rows[test], signs[test]), rows[public]
@@ -92,7 +91,7 @@ def simulated_split(rows: int, columns: int, seed: int, test: int = 5000) -> tup
     plane = random.normal(size=columns)
     plane[:COMMON] = 0.0  # what most rows share would make one label the rule
 
-    def drawn(count: int) -> tuple[Any, Array]:
+    def drawn(count: int) -> tuple[Any, Any]:
         made = simulated_rows(count, columns, random)
         wrong = np.where(random.random(count) < 0.02, -1.0, 1.0)
         return made, np.where(made @ plane > 0, wrong, -wrong)

@@ -25,7 +25,7 @@ class PublicSpan:
 
     @property
     def dimension(self) -> int:
-        return self._singular.size
+        return int(self._singular.size)
 
     def parts(self, rows: Any) -> Array:
         """The rows' parts in the span: landmark features of the linear kernel."""

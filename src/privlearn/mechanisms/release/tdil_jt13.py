@@ -108,6 +108,13 @@ class PaperTDIL(TestDataIndependentLearner):
         return 1.0 / (4.0 * self.noise_scale)
 
     @property
+    def printed_is_proved(self) -> bool:
+        """Whether the account above would keep the promise with line 5 as printed: not from N Lambda of some 100 on."""
+        printed = self.printed_choice_epsilon**2 / 8.0 + self._round_costs[1] ** 2 / 2.0
+        rho = self.task.problems * self.rounds * printed
+        return zcdp_delta(rho, self.guarantee.epsilon) <= self.guarantee.delta
+
+    @property
     def zcdp(self) -> float:
         """rho of all rounds of all problems."""
         choice, answer = self._round_costs
@@ -139,6 +146,7 @@ class PaperTDIL(TestDataIndependentLearner):
             "step": self.threshold / 4.0,
             "net_radius": self.net_radius,
             "printed_choice_epsilon": self.printed_choice_epsilon,
+            "printed_is_proved": self.printed_is_proved,
             "vacuous": self.is_vacuous,
         }
 
