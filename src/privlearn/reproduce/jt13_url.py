@@ -35,7 +35,7 @@ ALL_ROWS = 2_396_130
 ROWS, QUICK_ROWS = 240_000, 4_000
 REAL, SIMULATED = "4,027 rows of URL Reputation", "simulated rows"
 _PLAIN_STRENGTH = 1e-5
-_TOLERANCE = 1e-8  # as in Figure 2 b: so long a noise vector is not rounded to less
+_TOLERANCE = 1e-10  # or the least that rounding allows for so long a noise vector
 
 COMMON, PRESENT = 75, 0.85
 TAIL, SLOPE = 150, 1.38
