@@ -98,7 +98,7 @@ EXPERIMENTS = {
         "jt13_url",
         ("url_reputation_subset/prb.txt.gz",),
         "20 s",
-        "8 min",
+        "3 min",
     ),
     "ra12-figure1": Experiment(
         "error against parties and skew, simulated", "ra12", "ra12_figure1", (), "6 s", "2 min"
