@@ -27,6 +27,22 @@ def test_both_bounds_show_where_both_speak(run: Run) -> None:
     assert " 4.6 " in lowest  # log 99
 
 
+def test_what_noise_costs_in_the_objective_and_where_theorems_are_silent(run: Run) -> None:
+    told = run("bounds", *USUAL, "--candidates", 7).stdout
+    assert "output perturbation raises J by" in told
+    assert "VACUOUS: the zero model has J = 1" in told
+    assert "mistakes lost by choosing among 7" in told
+    weak = run("bounds", "--rows", 100, "--lambda", 1e-3, "--epsilon", 0.1, "--columns", 10).stdout
+    assert weak.count("is silent: Lambda would have to be raised") == 3
+
+
+def test_bounds_without_constants_are_ratios(run: Run) -> None:
+    told = run("bounds", *USUAL).stdout
+    pinp = next(line for line in told.splitlines() if line.startswith("JT13 Theorem 3 "))
+    assert pinp.split()[4:8] == ["0.707", "0.707", "1", "-"]
+    assert told.count("NOT CREDIBLE") == 3
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "cauchy"])
 def test_the_figure_is_a_drawing_with_readable_text(run: Run, tmp_path: Path, kernel: str) -> None:
     out = tmp_path / "bounds.svg"

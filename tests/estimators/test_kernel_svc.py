@@ -331,7 +331,7 @@ def test_lengths_that_differ_are_refused() -> None:
 class TestQuestions:
     """JT13's learners: TDDL at public points, TDIL over a net or over the unit ball of the linear kernel."""
 
-    @pytest.mark.parametrize("mechanism", ["tddl", "tdil"])
+    @pytest.mark.parametrize("mechanism", ["tddl", "tddl_norm", "tdil"])
     def test_they_learn_release_and_verify(self, mechanism: str, tmp_path: Path) -> None:
         model = PrivateSVC(**RING | {"epsilon": 1e3}, kernel="rbf", public_points=Z, mechanism=mechanism).fit(
             X, Y
@@ -341,6 +341,12 @@ class TestQuestions:
         model.release_.save(tmp_path / "asked.privlearn")
         assert verify(tmp_path / "asked.privlearn").claimed.delta == 1e-5
         assert np.array_equal(Release.load(tmp_path / "asked.privlearn").model.predict(X), model.predict(X))
+
+    def test_the_paper_s_tdil_says_that_it_is_vacuous_and_verifies(self, tmp_path: Path) -> None:
+        model = PrivateSVC(**RING, mechanism="tdil_jt13").fit(X, Y)
+        assert model.certificate_.to_dict()["constants"]["vacuous"] is True
+        model.release_.save(tmp_path / "paper.privlearn")
+        assert verify(tmp_path / "paper.privlearn").claimed.delta == 1e-5
 
     def test_tdil_over_the_ball(self) -> None:
         line = (X[:, 0] > 0).astype(int)
@@ -352,6 +358,7 @@ class TestQuestions:
         [
             ({"mechanism": "tddl"}, "public_points"),
             ({"mechanism": "tdil", "kernel": "rbf"}, "net of points"),
+            ({"mechanism": "tdil_jt13", "kernel": "rbf"}, "net of points"),
             ({"mechanism": "tddl", "public_points": Z, "delta": 0.0}, "delta > 0"),
         ],
     )

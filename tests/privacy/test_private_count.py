@@ -73,7 +73,11 @@ MAKERS: dict[str, Callable[..., Any]] = {
         **ARRAYS, kernel="rbf", mechanism="function_release", public_points=POINTS, **p
     ),
     "tddl": lambda **p: PrivateSVC(**ARRAYS, kernel="rbf", mechanism="tddl", public_points=POINTS, **p),
+    "tddl, norm": lambda **p: PrivateSVC(
+        **ARRAYS, kernel="rbf", mechanism="tddl_norm", public_points=POINTS, **p
+    ),
     "tdil": lambda **p: PrivateSVC(**ARRAYS, mechanism="tdil", **p),
+    "tdil, paper": lambda **p: PrivateSVC(**ARRAYS, mechanism="tdil_jt13", **p),
     "regression": lambda **p: PrivateRegressor(norm_bound=2.0, target_bounds=(0.0, 1.0), **p),
 }
 

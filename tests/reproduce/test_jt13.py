@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from privlearn.reproduce import jt13_covertype, jt13_regression
+from privlearn.reproduce import jt13_covertype, jt13_regression, jt13_url
 from privlearn.reproduce.jt13_regression import Bench
-from privlearn.reproduce.learners import TargetSplit
+from privlearn.reproduce.learners import DEFAULT_DELTA, TargetSplit
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ def test_tddl_without_noise_gives_the_minimiser_s_answers(
 
 
 def test_rows_seen_from_the_points_have_their_inner_products(bench: Bench) -> None:
-    seen = bench._seen_rows(bench._points)
+    seen = bench._span.parts(bench._points)
     np.testing.assert_allclose(seen @ seen.T, (bench._points @ bench._points.T).toarray(), atol=1e-8)
-    assert np.max(np.linalg.norm(bench._seen_rows(bench._split.rows), axis=1)) <= 1.0
+    assert np.max(np.linalg.norm(bench._span.parts(bench._split.rows), axis=1)) <= 1.0
 
 
 def test_the_best_lambda_is_taken_in_hindsight() -> None:
@@ -51,7 +51,7 @@ def test_the_best_lambda_is_taken_in_hindsight() -> None:
         ("a", "TDDL", 1.0, 1.0): [1.0, 2.0],
         ("a", "x", 1.0, None): [9.0],
     }
-    best = list(jt13_regression._best_in_hindsight(errors))
+    best = list(jt13_regression.best_in_hindsight(errors))
     assert [(row["algorithm"], row["lambda"], row["error"]) for row in best] == [
         ("TDDL", 1.0, 1.5),
         ("x", None, 9.0),
@@ -74,3 +74,43 @@ def test_covertype_s_sentence_follows_the_numbers() -> None:
     assert "ahead of TDDL at 5 of 5" in covertype_sentence(0.5)
     assert "was seen at 3 of 3 epsilons" in covertype_sentence(0.22)
     assert "ahead of TDDL at 0 of 5" in covertype_sentence(0.22)
+
+
+def test_simulated_rows_are_as_sparse_as_the_url_data() -> None:
+    """120 filled cells in a row, 26,832 different columns in 4,027 rows; norm 1."""
+    rows = jt13_url.simulated_rows(4027, 3_231_961, np.random.default_rng(0), block=1000)
+    assert rows.shape == (4027, 3_231_961)
+    assert rows.indices.dtype == np.int32
+    assert rows.nnz / 4027 == pytest.approx(120, rel=0.1)
+    assert len(np.unique(rows.indices)) == pytest.approx(26_832, rel=0.2)
+    norms = np.sqrt(rows.multiply(rows).sum(axis=1))
+    assert np.all((norms <= 1.0) & (norms > 0.999999))
+    assert all(len(np.unique(rows[[place]].indices)) == rows[[place]].nnz for place in range(20))
+
+
+def test_simulated_labels_are_balanced_and_learnable() -> None:
+    split, points = jt13_url.simulated_split(2000, 500, seed=0, test=1000)
+    assert abs(np.mean(split.signs)) < 0.2
+    assert points.shape == (jt13_url.POINTS, 500)
+    found: dict[str, float] = {}
+    for algorithm, _, _, error in jt13_url._errors(split, points, (1.0,), [0]):
+        found[algorithm] = error
+    assert found["non-private"] < 0.2
+    assert set(found) == set(jt13_url._LOOKS)
+
+
+def test_the_url_sentence_follows_the_numbers() -> None:
+    rows = [
+        {"data": data, "algorithm": algorithm, "epsilon": epsilon, "error": error}
+        for data in (jt13_url.REAL, jt13_url.SIMULATED)
+        for algorithm, epsilon, error in [
+            (jt13_url.PLAIN, None, 0.01),
+            (jt13_url.TDDL, 1.0, 0.3),
+            (jt13_url.RA12, 1.0, 0.5 if data == jt13_url.REAL else 0.2),
+            (DEFAULT_DELTA, 1.0, 0.1),
+        ]
+    ]
+    told = jt13_url._agreement(tuple(rows))
+    assert "loses to TDDL, was seen at 1 of 2" in told
+    assert "below TDDL at 2 of 2" in told
+    assert "no results on this data set" in told

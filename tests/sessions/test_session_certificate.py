@@ -31,8 +31,11 @@ HONEST_IF_RAISED = {
 }
 """Changes upwards that leave a true statement: a weaker claim, or more noise."""
 HONEST_IF_LOWERED = {("constants", "test_epsilon")}
-# The threshold and the loss's width have no part in the guarantee; what the session answers from is opaque to it.
-HONEST = {("constants", "threshold"), ("task", "loss", "width"), ("learner", "kernel", "gamma")}
+# The threshold, the number of queries it was made for and the loss's width have no part in the guarantee; what the
+# session answers from is opaque to it.
+HONEST = {
+    ("constants", "threshold"), ("constants", "queries"), ("task", "loss", "width"), ("learner", "kernel", "gamma"),
+}  # fmt: skip
 
 
 def issued(kind: Any, promise: Guarantee = PROMISE) -> SessionCertificate:

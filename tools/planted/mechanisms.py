@@ -42,6 +42,8 @@ CURVES = "accounting/curves.py"
 COMPOSE = "accounting/compose.py"
 TDDL = "mechanisms/release/tddl.py"
 TDIL = "mechanisms/release/tdil.py"
+NORM = ("mechanisms/test_tddl_norm.py",)
+PAPER_TDIL = ("mechanisms/test_tdil_jt13.py",)
 PINP = "mechanisms/session/pinp.py"
 FUNCTION = "mechanisms/session/function_release.py"
 PATHS = "mechanisms/session/function_release.py"
@@ -297,7 +299,7 @@ MUTANTS = [
     Mutant("pure choices at twice an epsilon", "accounting/calibrate.py", "STOPPED_PURE = 3.0", "STOPPED_PURE = 2.0", ACCOUNTING),
     Mutant("ra12 as Procedure 3 prints it", CALIBRATE, "math.sqrt(quantile**2 + 2.0 * epsilon)", "math.sqrt(quantile + 2.0 * epsilon)", ACCOUNTING),
     Mutant("composition off by one", COMPOSE, "power = _power(spectrum, times)", "power = _power(spectrum, max(times - 1, 1))", ACCOUNTING),
-    Mutant("composition off by one, tddl", TDDL, "return self.task.problems * self.probes_count", "return self.task.problems * self.probes_count - 1", QUESTIONS),
+    Mutant("composition off by one, tddl", TDDL, "return self.task.problems * self.noisy_numbers", "return self.task.problems * self.noisy_numbers - 1", QUESTIONS),
     Mutant("composition off by one, tdil", TDIL, "self.task.problems * self.rounds * (selection", "self.task.problems * (self.rounds - 1) * (selection", QUESTIONS),
     Mutant("composition off by one, pinp", PINP, "self.updates * (self.test_epsilon**2", "(self.updates - 1) * (self.test_epsilon**2", SESSIONS),
     *scaled("session: drawn noise of a path", PATHS, "_integers(@2.0**DRAW_BITS@, shape", PATH_LAWS),
@@ -308,7 +310,12 @@ MUTANTS = [
     Mutant("session: one path for all functions", PATHS, "draws = _integers(2.0**DRAW_BITS, shape, randomness)", "draws = [row * shape[1] for row in _integers(2.0**DRAW_BITS, (shape[0], 1), randomness)]", PATH_LAWS),
     Mutant("session: independent noise", PATHS, "left = _to_grid(self._solve(cross.T).T)", "left = 0.0 * _to_grid(self._solve(cross.T).T)", PATH_LAWS),
     *scaled("noise of function release", "mechanisms/session/function_release.py", "return cls(facts, guarantee, @_distance(facts) / (@ratio", ("mechanisms/test_function_release.py",)),
-    *scaled("noise of tddl", TDDL, "points.T, @self.noise_scale@, randomness)", QUESTIONS),
+    *scaled("noise of tddl", TDDL, "add_laplace(asked, @self.noise_scale@, randomness)", QUESTIONS),
+    Mutant("the norm for nothing, tddl", "mechanisms/release/tddl_norm.py", "return self.probes_count + 1", "return self.probes_count", NORM),
+    Mutant("the norm without noise, tddl", "mechanisms/release/tddl.py", "np.array([self.asks(w, points) for w in minimisers])\n        return self.fit_answers(points, add_laplace(asked, self.noise_scale, randomness))", "np.array([self.asks(w, points) for w in minimisers])\n        noisy = add_laplace(asked, self.noise_scale, randomness)\n        noisy[:, self.probes_count :] = asked[:, self.probes_count :]\n        return self.fit_answers(points, noisy)", NORM),
+    *scaled("noise of tdil, the paper's", "mechanisms/release/tdil_jt13.py", "add_laplace(gap, @self.noise_scale@, randomness)", PAPER_TDIL),
+    Mutant("line 5 as printed, tdil", "mechanisms/release/tdil_jt13.py", "choice = share / 2.0 - SELECTION_ROUNDING", "choice = share / (2.0 * answer_sensitivity(task))", PAPER_TDIL),
+    Mutant("rounds of all problems forgotten, tdil", "mechanisms/release/tdil_jt13.py", "rounds = self.rounds * self.task.problems\n", "rounds = self.rounds\n", PAPER_TDIL),
     *scaled("noise of tdil", TDIL, "add_gaussian(gap, @self.noise_scale@, randomness)", QUESTIONS),
     Mutant("selection twice too sharp, tdil", TDIL, "return self.selection_epsilon / (2.0 * self.sensitivity)", "return self.selection_epsilon / self.sensitivity", QUESTIONS),
     Mutant("wrong sensitivity of answers", "mechanisms/release/answers.py", "return task.minimiser_sensitivity + 2.0 * (distance + rounding)", "return 0.5 * task.minimiser_sensitivity + 2.0 * (distance + rounding)", AUDIT),

@@ -149,9 +149,8 @@ def exact_laws(mechanism: Any, pair: Pair, points: Array | None = None) -> LawPa
     pure = mechanism.noise != "gaussian"
     sizes = {1: (20_001, 40.0 if pure else 9.0), 2: (401, 16.0 if pure else 6.0)}
     sizes[3] = (41, 10.0) if pure else (201, 6.0)  # three classes on a line
-    count, deviations = sizes[
-        len(points) if mechanism.perturbs == "answers" and points is not None else mechanism.task.dimension
-    ]
+    answers = mechanism.perturbs == "answers"
+    count, deviations = sizes[mechanism.noisy_numbers if answers else mechanism.task.dimension]
     if mechanism.perturbs == "objective":
         grid = Grid.covering(mechanism, len(pair.one.rows), count, deviations)
         return objective_laws(mechanism, pair, grid)
@@ -161,8 +160,8 @@ def exact_laws(mechanism: Any, pair: Pair, points: Array | None = None) -> LawPa
     )
     if mechanism.perturbs == "choices":
         return _one_round_of_tdil(mechanism, one, other, np.asarray(points))
-    if mechanism.perturbs == "answers":
-        one, other = np.asarray(points) @ one, np.asarray(points) @ other
+    if answers:
+        one, other = (mechanism.asks(w, np.asarray(points)) for w in (one, other))
     half = deviations * mechanism.noise_scale + float(np.max(np.abs(one - other)))
     grid = Grid.around((one + other) / 2.0, half, count)
     first, second = (
@@ -174,14 +173,15 @@ def exact_laws(mechanism: Any, pair: Pair, points: Array | None = None) -> LawPa
 def _one_round_of_tdil(mechanism: Any, one: Array, other: Array, net: Array) -> LawPair:
     """A row of the net, drawn by the exponential mechanism, and the noisy answer there; the guess is still 0."""
     answers = np.stack([net @ one, net @ other])
-    reach = 9.0 * mechanism.noise_scale + float(np.max(np.abs(answers)))
+    deviations = 9.0 if mechanism.noise == "gaussian" else 40.0
+    reach = deviations * mechanism.noise_scale + float(np.max(np.abs(answers)))
     axis = Grid.around(np.zeros(1), reach, 4001)
     laws = []
     for values in answers:
         scores = mechanism.selection_rate * np.abs(values)
         chosen = scores - logsumexp(scores)
         answer = log_noise(
-            "gaussian", (axis.points.T - values[:, np.newaxis]).reshape(-1, 1), mechanism.noise_scale
+            mechanism.noise, (axis.points.T - values[:, np.newaxis]).reshape(-1, 1), mechanism.noise_scale
         )
         laws.append((chosen[:, np.newaxis] + answer.reshape(len(net), -1)).ravel())
     return LawPair(laws[0], laws[1], axis.cell)

@@ -68,7 +68,8 @@ def audit_mechanism(
 
     Parameters
     ----------
-    name : {"objective", "output", "tddl", "tdil", "histogram", "noise_share", "function_release", "pinp"}
+    name : {"objective", "output", "tddl", "tddl_norm", "tdil", "tdil_jt13", "histogram", "noise_share", \
+            "function_release", "pinp"}
     epsilon, delta, neighbours
         What the mechanism is calibrated to. Mechanisms with pure noise promise delta 0. A large delta is easier to
         measure; the theorems are the same.

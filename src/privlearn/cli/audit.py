@@ -25,8 +25,8 @@ def audit(
         str | None,
         typer.Argument(
             metavar="[TARGET]",
-            help="A mechanism (objective, output, tddl, tdil, histogram, noise_share, function_release, pinp), "
-            "'samplers', or a release file.",
+            help="A mechanism (objective, output, tddl, tddl_norm, tdil, tdil_jt13, histogram, noise_share, "
+            "function_release, pinp), 'samplers', or a release file.",
             show_default=False,
         ),
     ] = None,

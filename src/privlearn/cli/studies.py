@@ -84,6 +84,7 @@ def bounds(
     gamma: Annotated[float, typer.Option(help="Of the kernel, as in scikit-learn.")] = 1.0,
     accuracy: Annotated[float, typer.Option(help="Useful: no value is further off than this.")] = 0.5,
     failure: Annotated[float, typer.Option(help="Except with this probability.")] = 0.05,
+    candidates: Annotated[int, typer.Option(help="Settings to choose among in private.")] = 10,
     out: Annotated[
         Path | None, typer.Option(help="Also draw: .svg, .png or .pdf.", show_default=False)
     ] = None,
@@ -91,8 +92,9 @@ def bounds(
 ) -> None:
     """Show what the theorems promise and exclude, before touching any data.
 
-    Upper and lower bounds of RBHT for the hinge loss, the noise of function release, and whether PINP's
-    threshold leaves anything to answer. Reads no data.
+    Upper and lower bounds of RBHT for the hinge loss, the noise of function release, whether PINP's
+    threshold leaves anything to answer, what noise costs in a linear model's objective (CMS11, RA12), and
+    how the bounds grow whose constants no paper states. Reads no data.
 
     \b
     Example:
@@ -100,16 +102,25 @@ def bounds(
         --columns 104 --epsilon 1 --out bounds.svg
     """
     from privlearn.study.bounds import Case, table
+    from privlearn.study.excess import growth_lines
 
-    case = Case(rows, regularization, kernel, columns, gamma, epsilon, delta, accuracy, failure)
+    case = Case(rows, regularization, kernel, columns, gamma, epsilon, delta, accuracy, failure, candidates)
     lines = table(case)
     if out is not None:
         _draw(case, out, force)
-    widths = [max(len(line[place]) for line in lines) for place in range(2)]
-    for what, amount, meaning in lines:
-        typer.echo(f"{what:<{widths[0]}}  {amount:>{widths[1]}}  {meaning}")
+    _show(lines, "<>")
+    typer.echo("\nTheorems without constants: what their bounds are multiplied by.")
+    _show(growth_lines(case), "<<>>>>")
     if out is not None:
         typer.echo(f"Wrote {out}.")
+
+
+def _show(lines: Sequence[Sequence[str]], sides: str) -> None:
+    """A table whose columns but the last lean to these sides."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for *cells, last in lines:
+        shown = [f"{cell:{side}{width}}" for cell, side, width in zip(cells, sides, widths, strict=False)]
+        typer.echo("  ".join([*shown, last]))
 
 
 def _draw(case: Case, out: Path, force: bool) -> None:

@@ -170,9 +170,11 @@ class KernelChoice(KernelParameters, PrivateLinearModel):
                 "'pinp' answers questions: InteractivePredictor(learner, guarantee, mechanism='pinp', state=...)"
             )
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
-        if self.mechanism == "tdil" and self.public_points is None and not linear:
+        kind = mechanisms_of(ReleaseMechanism).get(self.mechanism)
+        asks_the_ball = kind is not None and kind.perturbs == "choices"
+        if asks_the_ball and self.public_points is None and not linear:
             raise InvalidParameter(
-                "mechanism='tdil' asks about points of the unit ball, with the linear kernel; "
+                f"mechanism={self.mechanism!r} asks about points of the unit ball, with the linear kernel; "
                 f"for another kernel pass a net of points: {PUBLIC_POINTS}"
             )
         if self.mechanism != "function_release":

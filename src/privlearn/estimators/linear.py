@@ -76,12 +76,14 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, KernelChoice):
         The classifier's first loss by default, ``"multinomial"`` (softmax) for three classes and more. A margin loss
         that is named, or a paper's calibration, learns those one against the rest, with independent noise. ``"auto"``
         is the loss that public numbers speak for (docs/theory/choice-of-loss.md).
-    mechanism : {"auto", "objective", "output", "function_release", "tddl", "tdil"}, default="auto"
+    mechanism : {"auto", "objective", "output", "function_release", "tddl", "tddl_norm", "tdil", "tdil_jt13"}, \
+            default="auto"
         Where the noise goes; ``"auto"`` is objective perturbation wherever its theorem holds.
         ``"function_release"`` (with public points) adds the Gaussian process of Hall, Rinaldo and Wasserman to the
         learnt function; on landmark features it is output perturbation with Gaussian noise, and is certified as such.
         ``"tddl"`` (with public points) and ``"tdil"`` (linear kernel, or a net as public points) are JT13's learners,
-        which ask the model questions; they have a calibration and a noise of their own.
+        which ask the model questions; they have a calibration and a noise of their own. ``"tddl_norm"`` also buys the
+        norm that bounds TDDL's model; ``"tdil_jt13"`` is TDIL with the paper's constants.
     noise : {"auto", "gaussian", "norm_gamma", "laplace"}, default="auto"
         ``"auto"`` is Gaussian if delta > 0, norm-Gamma (CMS11) otherwise.
     calibration : {"tight", "cms11", "rbht", "ra12"}, default="tight"

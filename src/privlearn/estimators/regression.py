@@ -39,13 +39,15 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
     loss : {"huber", "clipped_square"} or Loss, default="huber"
         ``"huber"``: width 0.2, robust and the least noise. ``"clipped_square"``: half the square, its slope clipped at
         0.5. In units of the scaled target; a `Loss` brings another width.
-    mechanism : {"auto", "objective", "output", "function_release", "tddl", "tdil"}, default="auto"
+    mechanism : {"auto", "objective", "output", "function_release", "tddl", "tddl_norm", "tdil", "tdil_jt13"}, \
+            default="auto"
         ``"auto"``: objective perturbation, and output perturbation for persons with several rows. A residual's sign is
         open, so Gaussian ``"objective"`` perturbation needs a little more noise than for a classifier
         (docs/theory/objective.md, "Losses without a known sign"). ``"output"``: noise on the coefficients.
         ``"function_release"`` (with public points): the same, as Gaussian process noise on the learnt function.
         ``"tddl"`` (with public points) and ``"tdil"`` (linear kernel, or a net as public points): JT13's learners, for
-        comparison; far less accurate.
+        comparison; far less accurate. ``"tddl_norm"`` also buys the norm that bounds TDDL's model; ``"tdil_jt13"`` is
+        TDIL with the paper's constants.
 
     Examples
     --------

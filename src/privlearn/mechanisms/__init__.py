@@ -12,7 +12,9 @@ from privlearn.mechanisms.mechanism import (
 from privlearn.mechanisms.noise import ADD_NOISE
 from privlearn.mechanisms.oracle import DataOracle
 from privlearn.mechanisms.release.tddl import TestDataDependentLearner
+from privlearn.mechanisms.release.tddl_norm import NormBoundedLearner
 from privlearn.mechanisms.release.tdil import TestDataIndependentLearner
+from privlearn.mechanisms.release.tdil_jt13 import PaperTDIL
 from privlearn.mechanisms.search.every_candidate import EveryCandidate
 from privlearn.mechanisms.search.partition import Partition
 from privlearn.mechanisms.search.public_tuning import PublicTuning
@@ -40,9 +42,11 @@ __all__ = [
     "NoisyCounts",
     "NoisyCurvature",
     "NoisyDescent",
+    "NormBoundedLearner",
     "ObjectivePerturbation",
     "OutputPerturbation",
     "PaperPINP",
+    "PaperTDIL",
     "Partition",
     "PrivateSGD",
     "PublicTuning",

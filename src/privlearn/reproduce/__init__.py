@@ -92,6 +92,14 @@ EXPERIMENTS = {
         "6 s",
         "1 min",
     ),
+    "jt13-url": Experiment(
+        "error against epsilon, 3.2 million columns",
+        "jt13_url",
+        "jt13_url",
+        ("url_reputation_subset/prb.txt.gz",),
+        "20 s",
+        "3 min",
+    ),
     "ra12-figure1": Experiment(
         "error against parties and skew, simulated", "ra12", "ra12_figure1", (), "6 s", "2 min"
     ),

@@ -19,12 +19,10 @@ from privlearn.arrays import Array
 from privlearn.data.datasets import load_kdd2010_algebra, load_newsgroups
 from privlearn.erm.losses import Loss, loss_from_name
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.oracle import Solved
-from privlearn.mechanisms.release.tddl import TestDataDependentLearner
 from privlearn.mechanisms.task import Task
-from privlearn.randomness import SeededRandomness
 from privlearn.reproduce import reporting
 from privlearn.reproduce.learners import DEFAULT_DELTA, DELTA, INSIDE, Learner, TargetSplit
+from privlearn.reproduce.public_span import PublicSpan
 from privlearn.reproduce.reporting import held
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0)
@@ -59,10 +57,11 @@ def jt13_figure2b(quick: bool, seed: int, track: reporting.Track = iter) -> repo
     for name, draw in track([(name, draw) for name in benches for draw in range(2 if quick else 3)]):
         for algorithm, epsilon, strength, error in benches[name].errors([seed, draw]):
             errors[name, algorithm, epsilon, strength].append(error)
-    table = tuple(_best_in_hindsight(errors))
+    table = tuple(best_in_hindsight(errors))
     title = "JT13 Figure 2 b: linear regression, many columns"
+    warning = f"QUICK RUN: one of two data sets, in 1,024 columns instead of {_COLUMNS:,}. " if quick else ""
     return reporting.Result(
-        title, table, lambda matplotlib: _draw(matplotlib, title, table), _agreement(table)
+        title, table, lambda matplotlib: _draw(matplotlib, title, table), warning + _agreement(table)
     )
 
 
@@ -112,10 +111,10 @@ class Bench:
 
     def __init__(self, split: TargetSplit, points: Any) -> None:
         self._split, self._points = split, points
-        self._left, self._singular = _span(points)
+        self._span = PublicSpan(points)
         self._learner, self._squares = Learner(split, LOSS, _TOLERANCE), Learner(split, _SQUARE, _TOLERANCE)
         seen = TargetSplit(
-            self._seen_rows(split.rows), split.offsets, self._seen_rows(split.test_rows), split.test_targets
+            self._span.parts(split.rows), split.offsets, self._span.parts(split.test_rows), split.test_targets
         )
         self._ours = {
             name: Learner(rows, _OUR_LOSS, _TOLERANCE)
@@ -136,30 +135,14 @@ class Bench:
                 plan = ours.plan(DEFAULT_DELTA, epsilon)
                 yield name, epsilon, None, ours.split.error(ours.run(plan, seed))
 
-    def _seen_rows(self, rows: Any) -> Array:
-        """The rows' parts in the span of the public points: landmark features of the linear kernel."""
-        return np.asarray((rows @ self._points.T) @ (self._left / self._singular)) * INSIDE
-
     def _tddl(self, strength: float, epsilon: float, seed: list[int]) -> Array:
-        """JT13 Algorithm 2 in the span of the points, where all it asks and all it answers lies."""
-        probes = self._left * self._singular
-        task = Task(LOSS, len(self._split.offsets), probes.shape[1], 1, strength, _TOLERANCE, "replace_one")
-        promise = Guarantee(epsilon, DELTA)
-        mechanism = TestDataDependentLearner.calibrate(task, promise, "laplace", "jt13", points=len(probes))
-        minimiser = self._left.T @ (self._points @ self._learner.plain(strength)) / self._singular
-        randomness = SeededRandomness(np.random.default_rng(seed))
-        model = np.ravel(mechanism.run(Solved(minimiser[np.newaxis], probes), randomness))
-        return np.asarray(self._points.T @ (self._left @ (model / self._singular)))
+        task = Task(
+            LOSS, len(self._split.offsets), self._span.dimension, 1, strength, _TOLERANCE, "replace_one"
+        )
+        return self._span.tddl(self._learner.plain(strength), task, Guarantee(epsilon, DELTA), seed)
 
 
-def _span(points: Any) -> tuple[Array, Array]:
-    """Left singular vectors and singular values of the public points, those that are not zero."""
-    squares, left = np.linalg.eigh((points @ points.T).toarray())
-    kept = squares > squares[-1] * len(squares) * 1e-12
-    return left[:, kept], np.sqrt(squares[kept])
-
-
-def _best_in_hindsight(errors: dict[tuple[Any, ...], list[float]]) -> Iterator[reporting.Row]:
+def best_in_hindsight(errors: dict[tuple[Any, ...], list[float]]) -> Iterator[reporting.Row]:
     """The Lambda with the least mean error, for each algorithm and epsilon."""
     best: dict[tuple[Any, ...], reporting.Row] = {}
     for (data, algorithm, epsilon, strength), found in errors.items():

@@ -164,8 +164,9 @@ def _experiment(
     title: str, splits: list[Split], quick: bool, seed: int, track: reporting.Track
 ) -> reporting.Result:
     table = tuple(_rows(splits, REPEATS[quick], seed, track))
+    warning = f"QUICK RUN: {REPEATS[True]} noise draw instead of {REPEATS[False]}. " if quick else ""
     return reporting.Result(
-        title, table, lambda matplotlib: draw(matplotlib, title, table), _agreement(table)
+        title, table, lambda matplotlib: draw(matplotlib, title, table), warning + _agreement(table)
     )
 
 

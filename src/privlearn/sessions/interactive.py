@@ -58,6 +58,12 @@ class InteractivePredictor:
         ``None`` draws secure bits. Anything else is for tests, and the certificate says "not private".
     mode : {"tight", "paper"}, default="tight"
         ``paper`` is JT13's PINP with its printed constants, corrected.
+    queries : int, optional
+        PINP: how many different points its threshold is made for, 10,000 unless given. In paper mode no more are
+        answered from the private function.
+    failure : float, optional
+        PINP: probability with which the noise of so many tests may exceed what the threshold allows for, 0.05 unless
+        given. Neither is part of the guarantee.
 
     Attributes
     ----------
@@ -78,14 +84,18 @@ class InteractivePredictor:
         accept_weak_privacy: bool = False,
         random_state: int | np.random.Generator | None = None,
         mode: str = "tight",
+        queries: int | None = None,
+        failure: float | None = None,
     ) -> None:
         check_learner(learner)
         randomness = randomness_from(random_state)
-        plan = calibrated(learner, guarantee, mechanism, mode)
+        asked = {"queries": queries, "failure": failure}
+        sizes = {name: value for name, value in asked.items() if value is not None}
+        plan = calibrated(learner, guarantee, mechanism, mode, sizes)
         store = _as_store(state)
         store.check_free()
         charge = charge_of(learner, plan, randomness, ledger=ledger, accept_weak_privacy=accept_weak_privacy)
-        opened = charge.pay_for(lambda: new_state(store, learner, plan, randomness))
+        opened = charge.pay_for(lambda: new_state(store, learner, plan, randomness, sizes))
         self._start(opened, learner, plan, randomness)
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -12,6 +13,7 @@ from privlearn.errors import InvalidParameter, SessionError
 from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.ledger.charge import Budget, Charge
 from privlearn.ledger.composition import Cost
+from privlearn.mechanisms.session.pinp import PINP
 from privlearn.mechanisms.session.task import SessionMechanism, session_mechanism
 from privlearn.randomness import Randomness
 from privlearn.release.certified import read_receipts
@@ -26,10 +28,20 @@ def check_learner(learner: object) -> None:
         )
 
 
-def calibrated(learner: SessionLearner, guarantee: Guarantee, mechanism: str, mode: str) -> SessionMechanism:
+Sizes = Mapping[str, Any]
+"""What a session was sized for, where that was asked: ``queries`` and ``failure`` of PINP."""
+
+
+def calibrated(
+    learner: SessionLearner, guarantee: Guarantee, mechanism: str, mode: str, sizes: Sizes | None = None
+) -> SessionMechanism:
     kind = session_mechanism(mechanism, mode)
     check_guarantee(guarantee)
-    plan: SessionMechanism = kind.calibrate(learner.facts(guarantee.neighbours), guarantee)
+    if sizes and not issubclass(kind, PINP):
+        raise InvalidParameter(
+            "queries and failure size PINP's threshold: leave them out, or take mechanism='pinp'"
+        )
+    plan: SessionMechanism = kind.calibrate(learner.facts(guarantee.neighbours), guarantee, **(sizes or {}))
     return plan
 
 
@@ -75,19 +87,26 @@ def charge_of(
 
 
 def new_state(
-    store: StateStore, learner: SessionLearner, plan: SessionMechanism, randomness: Randomness
+    store: StateStore,
+    learner: SessionLearner,
+    plan: SessionMechanism,
+    randomness: Randomness,
+    sizes: Sizes | None = None,
 ) -> State:
     """Touch the data, once that is paid for: solve, and write down what the session starts from."""
     header = public_header(learner, plan, randomness)
     header["id"] = secrets.token_hex(16)  # no two sessions' states are taken for one another
     header["threshold"] = plan.draw_threshold(randomness)
+    if sizes:
+        header["sizes"] = dict(sizes)
     learner.solve()
     return store.create(header, learner.function_bytes())
 
 
 def recorded_plan(state: State, learner: SessionLearner) -> SessionMechanism:
     header = state.header
-    plan = calibrated(learner, Guarantee(**header["guarantee"]), header["mechanism"], header["mode"])
+    guarantee = Guarantee(**header["guarantee"])
+    plan = calibrated(learner, guarantee, header["mechanism"], header["mode"], header.get("sizes"))
     if _fingerprint(learner, plan) != header["fingerprint"]:
         raise SessionError(
             "this learner is not the session's: it must have the same encoding, kernel, labels, number of records, "

@@ -27,6 +27,7 @@ from privlearn.bounds import (
 )
 from privlearn.errors import InvalidParameter, shown
 from privlearn.study.drawing import STYLE, image_of, require_matplotlib
+from privlearn.study.excess import excess_lines
 
 KERNELS = ("linear", "rbf", "cauchy")
 
@@ -44,6 +45,7 @@ class Case:
     delta: float
     accuracy: float
     failure: float
+    candidates: int = 10
 
     def __post_init__(self) -> None:
         if self.kernel not in KERNELS:
@@ -129,6 +131,7 @@ def table(case: Case) -> list[tuple[str, str, str]]:
             "standard deviation, however many answers",
         ),
         *_pinp_lines(case),
+        *excess_lines(case),
     ]
 
 

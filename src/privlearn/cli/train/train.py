@@ -146,7 +146,10 @@ def train(
         ),
     ] = None,
     mechanism: Annotated[
-        str, typer.Option(help="auto, objective or output; kernels: function_release, tddl, tdil.")
+        str,
+        typer.Option(
+            help="auto, objective or output; kernels: function_release, tddl, tddl_norm, tdil, tdil_jt13."
+        ),
     ] = "auto",
     noise: Annotated[str, typer.Option(help="auto, gaussian, norm_gamma or laplace.")] = "auto",
     calibration: Annotated[str, typer.Option(help="tight, or a paper's: cms11, rbht, ra12.")] = "tight",

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from scipy.optimize import brentq
 
 from privlearn.accounting import MARGIN, Curve, PureCurve
@@ -86,7 +87,7 @@ class TestDataDependentLearner(AnsweringMechanism):
     @property
     def answers_count(self) -> int:
         """k: noisy numbers released."""
-        return self.task.problems * self.probes_count
+        return self.task.problems * self.noisy_numbers
 
     @property
     def answer_epsilon(self) -> float:
@@ -107,13 +108,21 @@ class TestDataDependentLearner(AnsweringMechanism):
         """Renyi divergence of the given order that this release may cost."""
         return self.answers_count * pure_renyi(self.answer_epsilon, order)
 
+    def asks(self, minimiser: Array, points: Array) -> Array:
+        """PRIVATE: the exact numbers that get noise."""
+        return np.asarray(points @ minimiser)
+
     def run(self, oracle: Minimises, randomness: Randomness) -> Array:
         """Touch the data: solve, answer the probes with noise; then fit the answers. What is returned may leave."""
         minimisers = oracle.minimise(None, self.effective_regularization)
         if not self.guarantee.is_private:
             return minimisers
         points = self._check(oracle.points)
-        answers = add_laplace(minimisers @ points.T, self.noise_scale, randomness)
+        asked = np.array([self.asks(w, points) for w in minimisers])
+        return self.fit_answers(points, add_laplace(asked, self.noise_scale, randomness))
+
+    def fit_answers(self, points: Array, answers: Array) -> Array:
+        """One model per row of noisy answers: post-processing."""
         return least_squares_in_ball(points, answers, self.task.ball_radius)
 
     def constants(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from privlearn.accounting import MARGIN, Curve, zcdp_budget, zcdp_delta
 from privlearn.accounting.release_curves import ZcdpCurve
-from privlearn.errors import InvalidParameter, whole_number
+from privlearn.errors import InvalidParameter, shown, whole_number
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.noise import GRID_BITS, add_gaussian, add_laplace, grid_step
@@ -52,6 +52,8 @@ class AboveThreshold:
 
 QUERIES = 10_000
 FAILURE = 0.05
+"""T and beta unless others are given: how many queries the constants are made for, and with which probability their
+noise may exceed what the threshold allows for."""
 
 
 @dataclass(frozen=True)
@@ -112,19 +114,23 @@ class TightPINP(PINP):
     queries: ClassVar[int | None] = None
 
     @classmethod
-    def calibrate(cls, facts: KernelTask, guarantee: Guarantee) -> TightPINP:
+    def calibrate(
+        cls, facts: KernelTask, guarantee: Guarantee, *, queries: int = QUERIES, failure: float = FAILURE
+    ) -> TightPINP:
         """Split the promise evenly between tests and answers, over as many updates as the guess may need.
 
-        The threshold is twice the noise that `QUERIES` tests stay below except with probability `FAILURE`: these two
-        size the threshold and have no part in the guarantee.
+        The threshold is twice the noise that ``queries`` tests stay below except with probability ``failure``: these
+        two size the threshold, which grows like log(queries), and have no part in the guarantee.
         """
         _check(facts, guarantee)
+        _check_sizes(queries, failure)
         rho = zcdp_budget(guarantee.epsilon, guarantee.delta) * (1.0 - MARGIN)
 
         def plan(updates: int) -> TightPINP:
             test_epsilon = math.sqrt(rho / updates)
             answer_scale = facts.answer_sensitivity / (test_epsilon - 2.0**-GRID_BITS)
-            threshold = _tight_threshold(facts.answer_sensitivity, updates, test_epsilon, answer_scale)
+            noises = facts.answer_sensitivity / test_epsilon, answer_scale
+            threshold = _tight_threshold(*noises, updates, queries, failure)
             return cls(facts, guarantee, updates, test_epsilon, answer_scale, threshold)
 
         return plan(_fewest(lambda updates: updates >= plan(updates)._updates_needed))
@@ -135,7 +141,7 @@ class TightPINP(PINP):
 
     @property
     def is_vacuous(self) -> bool:
-        """True if, whatever the data, `QUERIES` answers are all 0, except with probability `FAILURE`.
+        """True if, whatever the data, all answers it was sized for are 0, except with their failure probability.
 
         The tests' noise stays below half of the threshold except with that probability, so the guess 0 is corrected
         only at values above the other half. Where the threshold exceeds every value but its half does not, this is
@@ -200,37 +206,47 @@ class PaperPINP(PINP):
     every value of the function by far (`is_vacuous`), and all answers are 0.
 
     **Theorem** (JT13 Theorem 2 by Gupta, Roth and Ullman 2012, Theorem 4.1), for ``queries`` (T) queries and
-    ``updates`` (B) updates. It is taken from the papers, not proved anew.
+    ``updates`` (B) updates. It is taken from the papers, not proved anew. T and the failure probability beta size B and
+    the threshold, 4 log(2 T / beta) / eps0; after T queries the session answers from its public guess.
     """
 
     updates: int
     answer_scale: float
     threshold: float
+    queries: int = QUERIES
 
     mode: ClassVar[str] = "paper"
     title: ClassVar[str] = "PINP with the paper's constants"
     noise: ClassVar[str] = "laplace"
-    chosen_constants: ClassVar[tuple[str, ...]] = ("updates", "answer_scale", "threshold")
+    chosen_constants: ClassVar[tuple[str, ...]] = ("updates", "answer_scale", "threshold", "queries")
     floating_point: ClassVar[str] = (
         "exact discrete sampler on a grid of 2^-44 of the noise scale; rounding is inside the guarantee"
     )
-    queries: ClassVar[int | None] = QUERIES
     renyi: ClassVar[None] = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "queries", whole_number(self.queries, "queries"))
+
     @classmethod
-    def calibrate(cls, facts: KernelTask, guarantee: Guarantee) -> PaperPINP:
+    def calibrate(
+        cls, facts: KernelTask, guarantee: Guarantee, *, queries: int = QUERIES, failure: float = FAILURE
+    ) -> PaperPINP:
+        """B, eps0 and the threshold of Algorithm 1, for T = ``queries`` and beta = ``failure``."""
         _check(facts, guarantee)
-        updates = _paper_updates(facts, guarantee)
+        _check_sizes(queries, failure)
+        tests = math.log(2.0 * queries / failure)
+        updates = _paper_updates(facts, guarantee, tests)
         scale = facts.answer_sensitivity / (
             _paper_share(guarantee, updates) * (1.0 - MARGIN) - 2.0**-GRID_BITS
         )
-        return cls(facts, guarantee, updates, scale, 4.0 * scale * math.log(2.0 * QUERIES / FAILURE))
+        return cls(facts, guarantee, updates, scale, 4.0 * scale * tests, queries)
 
     @property
     def is_vacuous(self) -> bool:
-        """True if, whatever the data, every answer is 0, except with probability `FAILURE`.
+        """True if, whatever the data, every answer is 0, except with the failure probability that it was sized for.
 
-        The noise of all `QUERIES` tests stays below a quarter of the threshold except with that probability.
+        The noise of all ``queries`` tests stays below a quarter of the threshold except with that probability.
         """
         return self.threshold * 3.0 / 4.0 > self.facts.norm_bound
 
@@ -250,7 +266,7 @@ class PaperPINP(PINP):
     def constants(self) -> dict[str, Any]:
         """Every number the theorem speaks of, for the certificate."""
         return self.facts.constants() | {
-            "queries": QUERIES,
+            "queries": self.queries,
             "updates": self.updates,
             "answer_scale": self.answer_scale,
             "threshold": self.threshold,
@@ -269,21 +285,29 @@ def _check(facts: KernelTask, guarantee: Guarantee) -> None:
         raise InvalidParameter("PINP needs delta > 0: pass Guarantee(epsilon, 1e-6)")
 
 
-def _tight_threshold(sensitivity: float, updates: int, test_epsilon: float, answer_scale: float) -> float:
-    """Twice what the tests' noise reaches, and four times what an answer's reaches, except with `FAILURE`."""
-    on_threshold = 2.0 * sensitivity / test_epsilon * math.log(3.0 * updates / FAILURE)
-    on_distances = 4.0 * sensitivity / test_epsilon * math.log(3.0 * QUERIES / FAILURE)
-    on_answers = answer_scale * math.sqrt(2.0 * math.log(6.0 * updates / FAILURE))
+def _check_sizes(queries: int, failure: float) -> None:
+    whole_number(queries, "queries")
+    if not 0 < failure < 1:
+        raise InvalidParameter(f"failure must lie between 0 and 1, e.g. 0.05, not {shown(failure)}")
+
+
+def _tight_threshold(
+    test_scale: float, answer_scale: float, updates: int, queries: int, failure: float
+) -> float:
+    """Twice what the tests' noise reaches, and four times what an answer's reaches, except with ``failure``."""
+    on_threshold = 2.0 * test_scale * math.log(3.0 * updates / failure)
+    on_distances = 4.0 * test_scale * math.log(3.0 * queries / failure)
+    on_answers = answer_scale * math.sqrt(2.0 * math.log(6.0 * updates / failure))
     return max(2.0 * (on_threshold + on_distances), 4.0 * on_answers)
 
 
-def _paper_updates(facts: KernelTask, guarantee: Guarantee) -> int:
-    """B = C N epsilon Lambda / (200 sqrt(5) L log(4/delta) log(2T/beta)), at least 1."""
+def _paper_updates(facts: KernelTask, guarantee: Guarantee, tests: float) -> int:
+    """B = C N epsilon Lambda / (200 sqrt(5) L log(4/delta) log(2T/beta)), at least 1; ``tests``: the last logarithm."""
     task = facts.task
     strength = (
         task.total * task.regularization * guarantee.epsilon / (task.loss.lipschitz * task.weight_bound)
     )
-    logarithms = math.log(4.0 / guarantee.delta) * math.log(2.0 * QUERIES / FAILURE)
+    logarithms = math.log(4.0 / guarantee.delta) * tests
     return max(1, int(facts.norm_bound * strength / (200.0 * math.sqrt(5.0) * logarithms)))
 
 
