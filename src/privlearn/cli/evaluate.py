@@ -181,6 +181,8 @@ def _report(found: Evaluation, out: Path, page: Path | None, ledger: Ledger | No
     typer.echo(str(found))
     typer.echo(f"Promise: {found.guarantee}. {found.guarantee.in_words()}")
     certificate = found.certificate
+    if certificate.meaning:
+        typer.echo(f"Meaning: {certificate.meaning.in_words()}")
     if not certificate.is_private:
         warn("NOT PRIVATE: epsilon is infinite, or --seed makes the noise known.")
     elif certificate.weakness:

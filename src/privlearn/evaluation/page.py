@@ -21,12 +21,14 @@ Points = Sequence[tuple[float, float]]
 def write_page(evaluation: Evaluation) -> str:
     """The whole page as HTML; it needs no other file."""
     title = f"Evaluation of {escape(evaluation.about['of'])} on {escape(evaluation.about['dataset'])}"
+    meaning = evaluation.certificate.meaning
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><style>{PAGE_CSS}{_CSS}</style></head><body>
 <h1>{title}</h1>{_warning(evaluation)}{page_part(evaluation)}
 <h2>What is promised</h2><p>{escape(str(evaluation.guarantee))}. {escape(evaluation.guarantee.in_words())}</p>
+<p>{escape("" if meaning is None else meaning.in_words())}</p>
 <p>{escape(evaluation.certificate.to_dict()["covers"])}</p>
 <footer>Made by <code>privlearn evaluate</code>, version {__version__}, from noisy counts alone. Intervals cover the
 population's value with probability 0.95: noise and sampling are both in them.</footer>

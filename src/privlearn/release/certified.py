@@ -287,7 +287,11 @@ class Certified(ABC):
             **self._counted(),
             **self._described(),
             **rest,
-            **{_spaced(name): in_words(value) for name, value in self.mechanism.constants().items()},
+            **{
+                _spaced(name): in_words(value)
+                for name, value in self.mechanism.constants().items()
+                if name != "records"  # counted above, with what is public about it
+            },
             **{name: in_words(value) for name, value in self._solver().items()},
             "randomness": self.randomness,
             "floating point": self._floating_point(),
