@@ -43,8 +43,6 @@ def privlearn(job: Job, split: Split) -> Fitted:
     import privlearn as library
 
     settings = dict(job["settings"])
-    if "total_regularization" in settings:
-        settings["regularization"] = settings.pop("total_regularization") / len(split["y_train"])
     kind = getattr(library, settings.pop("model", "PrivateLogisticRegression"))
     settings |= {name: job[name] for name in ("epsilon", "delta", "neighbours")} | {
         "random_state": job["seed"]

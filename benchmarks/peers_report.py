@@ -233,8 +233,9 @@ def _lines(name: str, kind: Kind, measured: dict[str, All]) -> Iterator[str]:
     promise = PROMISES[kind.neighbours] + no_delta
     ours = data.ours("replace_one")
     costs = [_ratio(data.cost(kind, what), data.cost(ours, what)) for what in ("seconds", "peak_mb")]
+    picks = [Measured.default] + [Measured.tuned] * (kind.library != "privlearn")
     for measure, title in MEASURES.items():
-        cells = _cells(measured[measure][name], kind, Measured.default, Measured.tuned)
+        cells = _cells(measured[measure][name], kind, *picks)
         beside = costs if measure == "error" else ["", ""]
         row = [NAMES[kind.library], kind.encoding, promise, title, *cells, *beside]
         yield "| " + " | ".join(row) + " |"
