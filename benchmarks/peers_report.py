@@ -86,16 +86,20 @@ class Measured:
 
     def ours(self, neighbours: str) -> Kind:
         """As we would be used: on the table, or on the pixels."""
-        there = [kind for kind in self.kinds("privlearn") if kind.encoding in ("table", "pixels")]
-        return next(kind for kind in there if kind.neighbours == neighbours and kind.delta)
+        pixels = any(kind.encoding == "pixels" for kind in self.kinds())
+        return Kind("privlearn", "pixels" if pixels else "table", neighbours, 1e-5)
+
+    def of(self, kind: Kind, epsilon: float | None) -> dict[str, Values]:
+        """By settings."""
+        return self.values.get((kind, epsilon), {})
 
     def default(self, kind: Kind, epsilon: float | None) -> Values:
         """With the library's own settings."""
-        return self.values[kind, epsilon][self.defaults[kind.library]]
+        return self.of(kind, epsilon).get(self.defaults.get(kind.library, ""), {})
 
     def svc(self, kind: Kind, epsilon: float | None) -> Values:
         """Of our other classifier, with its own defaults."""
-        return self.values[kind, epsilon][SVC]
+        return self.of(kind, epsilon).get(SVC, {})
 
     def better(self, kind: Kind, epsilon: float | None) -> Values:
         """Of our two default classifiers the one that turned out better."""
@@ -103,7 +107,7 @@ class Measured:
 
     def tuned(self, kind: Kind, epsilon: float | None) -> Values:
         """With the settings that turned out best on the test rows, of those that every split was tried with."""
-        return self.best_of(self.values[kind, epsilon].values())
+        return self.best_of(self.of(kind, epsilon).values())
 
     def best(self, library: str, epsilon: float | None) -> Values:
         """In hindsight, over encodings and settings."""
