@@ -1,4 +1,4 @@
-"""privlearn beside its peers: same rows, same splits, same epsilon; error, fit time and memory.
+"""privlearn beside its peers: same rows, same splits, same epsilon; error, AUC, log-loss, fit time and memory.
 
     PRIVLEARN_DATA=... python benchmarks/peers.py               # hours at most; goes on where it was stopped
     PRIVLEARN_DATA=... python benchmarks/peers.py --seeds 1 --data adult breast_cancer --no-tuning
@@ -28,23 +28,25 @@ import numpy as np
 import tables
 from peer_environments import PACKAGES, peer_python
 from peers_report import RESULTS, results, write_report
+from pyarrow import feather
+from softmax import mnist
 
 from privlearn.data.encode.column_cells import codes
 
 DELTA = 1e-5
 EPSILONS = (0.1, 0.5, 1.0, 4.0)
 WORKER = Path(__file__).with_name("peer_worker.py")
+DATA = (*tables.NAMES, "mnist")
 SMALL = {"breast_cancer": 12}
 """More splits where a test set has a hundred records: one split says nothing there."""
 
-load = cache(tables.load)
+CHOOSING = 2
+"""Splits that all settings are tried on. On later ones: the default, the best so far by error and the best by AUC."""
+
+load, digits = cache(tables.load), cache(mnist)
 
 SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "privlearn": [
-        {},
-        {"model": "PrivateSVC"},
-        *({"total_regularization": value} for value in (0.5, 4.0, 32.0)),
-    ],
+    "privlearn": [{}, {"model": "PrivateSVC"}],
     "diffprivlib": [{}, {"C": 0.1}, {"C": 0.01}],
     "interpret": [
         {},
@@ -62,7 +64,13 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     ],
     "scikit-learn": [{}, {"C": 100.0}],
 }
-"""The first is the library's default (Opacus has none: its tutorials'); the best of all, by test error, is "tuned"."""
+"""The first is the library's default (Opacus has none: its tutorials'); the best of all on the test rows is "tuned"."""
+
+DEFAULTS = {name: settings[:1] for name, settings in SETTINGS.items()} | {"privlearn": SETTINGS["privlearn"]}
+"""Ours has two classifiers, both with their defaults; it is never tuned."""
+
+Best = dict[str, list[dict[str, Any]]]
+"""The settings that did best, by what they were chosen for."""
 
 PROMISES: dict[str, list[tuple[str, float]]] = {
     "privlearn": [("replace_one", DELTA), ("zero_out", DELTA), ("replace_one", 0.0)],
@@ -71,25 +79,28 @@ PROMISES: dict[str, list[tuple[str, float]]] = {
     "opacus": [("add_remove", DELTA)],
     "scikit-learn": [("none", 0.0)],
 }
-ENCODINGS = {name: ("plain", "columns" if name == "interpret" else "schema") for name in SETTINGS}
-"""The same for all, and then what suits each best: an additive model bins raw columns itself."""
+ENCODINGS = dict.fromkeys(SETTINGS, ("plain", "schema")) | {
+    "privlearn": ("plain", "schema", "table"),
+    "interpret": ("plain", "columns"),
+}
+"""The same for all, and last what suits each best: an additive model bins raw columns itself, ours reads the table."""
+
+TUNED_IN_ALL = ("diffprivlib", "scikit-learn")
+"""Their fits take less than a second; the others are tuned in the last encoding only."""
 
 
-TUNED_IN_BOTH = ("diffprivlib", "scikit-learn")
-"""Their fits take less than a second; the others are tuned in the second encoding only."""
+def encodings(library: str, data: str) -> tuple[str, ...]:
+    return ("pixels",) if data == "mnist" else ENCODINGS[library]
 
 
-def jobs(library: str, data: str, encoding: str, seed: int, tuning: bool) -> Iterator[dict[str, Any]]:
-    """All fits of one library on one split: with the default settings, or with the others."""
-    same = ENCODINGS[library][0]
-    settings = SETTINGS[library][1:] if tuning else SETTINGS[library][:1]
-    if tuning and encoding == same and library not in TUNED_IN_BOTH:
-        return
+def jobs(
+    library: str, data: str, encoding: str, seed: int, settings: list[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Fits of one library on one split, for each epsilon and promise."""
     epsilons = (None,) if library == "scikit-learn" else EPSILONS
-    promises = PROMISES[library]
-    if library == "privlearn" and (tuning or encoding == same):
-        promises = promises[:2]  # delta = 0 is there for a look beside diffprivlib's default
-    for chosen, epsilon, (neighbours, delta) in product(settings, epsilons, promises):
+    for chosen, epsilon, (neighbours, delta) in product(settings, epsilons, PROMISES[library]):
+        if library == "privlearn" and not delta and (chosen or encoding != "table"):
+            continue  # delta = 0 is there for a look beside diffprivlib's default
         yield {
             "library": library,
             "data": data,
@@ -99,24 +110,76 @@ def jobs(library: str, data: str, encoding: str, seed: int, tuning: bool) -> Ite
             "delta": delta,
             "neighbours": neighbours,
             "settings": chosen,
-            "default": not tuning,
+            "default": chosen == SETTINGS[library][0],
         }
 
 
+def tuning_jobs(library: str, data: str, encoding: str, seed: int, best: Best) -> Iterator[dict[str, Any]]:
+    """All other settings on the first splits, on later ones those that were best there."""
+    if library == "privlearn":
+        return
+    if encoding != encodings(library, data)[-1] and library not in TUNED_IN_ALL:
+        return
+    for job in jobs(library, data, encoding, seed, SETTINGS[library][1:]):
+        if seed < CHOOSING or data in SMALL or job["settings"] in best.get(question(job), []):
+            yield job
+
+
+def question(job: dict[str, Any]) -> str:
+    """What a setting is chosen for."""
+    return json.dumps(
+        [job[name] for name in ("library", "data", "encoding", "epsilon", "delta", "neighbours")]
+    )
+
+
+def best_settings(known: list[dict[str, Any]]) -> Best:
+    """For each question the best setting by error, and that by AUC, on the splits that all were tried on."""
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for line in known:
+        if "error" in line and line["seed"] < CHOOSING:
+            found.setdefault(question(line), {}).setdefault(json.dumps(line["settings"]), []).append(line)
+    best = {}
+    for asked, tried in found.items():
+        by_error = min(tried.values(), key=lambda lines: sum(line["error"] for line in lines))
+        by_auc = max(tried.values(), key=lambda lines: sum(line["auc"] for line in lines))
+        best[asked] = [by_error[0]["settings"], by_auc[0]["settings"]]
+    return best
+
+
 def write_split(path: Path, data: str, encoding: str, seed: int) -> None:
-    """Four fifths of the rows to train on, the rest for the test, written for any numpy to read."""
+    """Rows to train on and rows for the test, written for any numpy to read; those of a table as files beside."""
+    split = pixels() if encoding == "pixels" else table_split(data, encoding, seed)
+    for part in ("X_train", "X_test"):
+        if encoding == "table":
+            feather.write_feather(split.pop(part), path.with_suffix(f".{part}.feather"))
+    np.savez(path, **split)
+
+
+def pixels() -> dict[str, Any]:
+    """MNIST has its own test images; a seed changes the noise only."""
+    rows = digits(0)
+    return {
+        "X_train": rows.rows,
+        "y_train": rows.labels,
+        "X_test": rows.test_rows,
+        "y_test": rows.test_labels,
+        "classes": 10,
+    }
+
+
+def table_split(data: str, encoding: str, seed: int) -> dict[str, Any]:
+    """Four fifths of the rows to train on."""
     table, schema = load(data)
+    features, labels = tables.encoded(table, tables.plain(schema) if encoding == "plain" else schema)
+    kinds, bounds = ["continuous"] * features.shape[1], np.tile([-1.0, 1.0], (features.shape[1], 1))
     if encoding == "columns":
         features, kinds, bounds = raw_columns(table, schema)
-        labels = tables.encoded(table, schema).labels
-    else:
-        features, labels = tables.encoded(table, tables.plain(schema) if encoding == "plain" else schema)
-        kinds = ["continuous"] * features.shape[1]
-        bounds = np.tile([-1.0, 1.0], (features.shape[1], 1))
+    split = {"kinds": kinds, "bounds": bounds, "classes": 2}
     order = np.random.default_rng(seed).permutation(len(labels))
-    train, test = np.split(order, [int(0.8 * len(labels))])
-    rows = {"X_train": features[train], "X_test": features[test]}
-    np.savez(path, **rows, y_train=labels[train], y_test=labels[test], kinds=kinds, bounds=bounds)
+    for part, numbers in zip(("train", "test"), np.split(order, [int(0.8 * len(labels))]), strict=True):
+        split[f"X_{part}"] = table.take(numbers) if encoding == "table" else features[numbers]
+        split[f"y_{part}"] = labels[numbers]
+    return split
 
 
 def raw_columns(table: Any, schema: Any) -> tuple[Any, list[str], Any]:
@@ -159,28 +222,31 @@ def run(python: Path, wanted: list[dict[str, Any]]) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """What is not known yet: a process for each library and encoding, and for each split unless splits are small."""
+    """What is not known yet, split by split: a process for each library and encoding (small splits share one)."""
     pythons = {
         name: peer_python(name) if name in PACKAGES else Path(sys.executable) for name in options.peers
     }
-    known = {cell(result) for result in results()}
-    with ThreadPoolExecutor(options.workers) as pool:
-        running = []
-        for some, tuning, data, library in product(
-            range(options.seeds), options.tuning, options.data, options.peers
-        ):
-            seeds = range(some, SMALL[data], options.seeds) if data in SMALL else [some]
-            for encoding in ENCODINGS[library]:
-                wanted = [
-                    job
-                    for seed in seeds
-                    for job in jobs(library, data, encoding, seed, tuning)
-                    if cell(job) not in known
-                ]
-                if wanted:
-                    running.append(pool.submit(run, pythons[library], wanted))
-        for done in running:
-            done.result()
+    for some in range(options.seeds):
+        known = results()
+        best, there = best_settings(known), {cell(line) for line in known}
+        with ThreadPoolExecutor(options.workers) as pool:
+            running = []
+            for data, library in product(options.data, options.peers):
+                seeds = range(some, SMALL[data], options.seeds) if data in SMALL else [some]
+                for encoding in encodings(library, data):
+                    fits = [
+                        job
+                        for seed in seeds
+                        for job in (
+                            *jobs(library, data, encoding, seed, DEFAULTS[library]),
+                            *(tuning_jobs(library, data, encoding, seed, best) if options.tuning else ()),
+                        )
+                    ]
+                    wanted = [job for job in fits if cell(job) not in there]
+                    if wanted:
+                        running.append(pool.submit(run, pythons[library], wanted))
+            for done in running:
+                done.result()
 
 
 def cell(job: dict[str, Any]) -> str:
@@ -193,23 +259,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", nargs="+", choices=tables.NAMES, default=tables.NAMES)
+    parser.add_argument("--data", nargs="+", choices=DATA, default=DATA)
     parser.add_argument("--peers", nargs="+", choices=list(SETTINGS), default=list(SETTINGS))
-    parser.add_argument("--seeds", type=int, default=3, help="splits and noise")
+    parser.add_argument("--seeds", type=int, default=5, help="splits and noise")
     parser.add_argument("--workers", type=int, default=2, help="processes at a time")
-    parser.add_argument(
-        "--no-tuning",
-        dest="tuning",
-        action="store_const",
-        const=[False],
-        default=[False, True],
-        help="defaults only",
-    )
+    parser.add_argument("--no-tuning", dest="tuning", action="store_false", help="defaults only")
     parser.add_argument("--report", action="store_true", help="only write the page and the plot")
     options = parser.parse_args()
     if not options.report:
         measure(options)
-    write_report({library: len(settings) for library, settings in SETTINGS.items()})
+    write_report()
 
 
 if __name__ == "__main__":

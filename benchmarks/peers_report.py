@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from pathlib import Path
 from statistics import fmean, median, stdev
@@ -23,6 +23,7 @@ TITLES = {
     "bank_marketing": "Bank marketing",
     "covertype": "CoverType",
     "kddcup99": "KDDCup99",
+    "mnist": "MNIST",
 }
 NAMES = {
     "privlearn": "privlearn",
@@ -37,6 +38,11 @@ PROMISES = {
     "add_remove": "add/remove",
     "none": "no privacy",
 }
+MEASURES = {"error": "error", "auc": "AUC", "log_loss": "log-loss"}
+HIGHER_IS_BETTER = ("auc",)
+SVC = json.dumps({"model": "PrivateSVC"})
+MET_BY = {"diffprivlib": "replace_one", "opacus": "zero_out", "interpret": "zero_out"}
+"""Our neighbours that meet a peer's; leaving a record out is what zero-out does with the number of records public."""
 
 
 class Kind(NamedTuple):
@@ -48,15 +54,8 @@ class Kind(NamedTuple):
     delta: float
 
 
-Errors = dict[int, float]
-"""Test error of each seed."""
-
-OURS = {
-    "replace_one": Kind("privlearn", "schema", "replace_one", 1e-5),
-    "zero_out": Kind("privlearn", "schema", "zero_out", 1e-5),
-}
-MEASURED_BY = {"diffprivlib": OURS["replace_one"], "opacus": OURS["zero_out"], "interpret": OURS["zero_out"]}
-"""Ours under the neighbours of a peer; leaving a record out is what zero-out does with the number of records public."""
+Values = dict[int, float]
+"""A measure on the test rows of each split, by the split's seed."""
 
 
 def results() -> list[dict[str, Any]]:
@@ -67,53 +66,63 @@ def results() -> list[dict[str, Any]]:
 
 
 class Measured:
-    """Errors, times and memory on one data set."""
+    """One measure on one data set."""
 
-    def __init__(self, lines: Iterable[dict[str, Any]], settings: Mapping[str, int]) -> None:
+    def __init__(self, lines: Iterable[dict[str, Any]], measure: str) -> None:
         self.lines = list(lines)
-        self.settings = settings
-        self.errors: dict[tuple[Kind, float | None], dict[str, Errors]] = defaultdict(
+        self.sign = -1.0 if measure in HIGHER_IS_BETTER else 1.0
+        self.values: dict[tuple[Kind, float | None], dict[str, Values]] = defaultdict(
             lambda: defaultdict(dict)
         )
+        self.defaults = {line["library"]: json.dumps(line["settings"]) for line in lines if line["default"]}
         for line in self.lines:
-            errors = self.errors[_kind(line), line["epsilon"]][json.dumps(line["settings"])]
-            if "error" in line:
-                errors[line["seed"]] = line["error"]
+            found = self.values[_kind(line), line["epsilon"]][json.dumps(line["settings"])]
+            if measure in line:
+                found[line["seed"]] = line[measure]
 
     def kinds(self, library: str | None = None) -> list[Kind]:
-        found = dict.fromkeys(kind for kind, _ in self.errors if library in (None, kind.library))
+        found = dict.fromkeys(kind for kind, _ in self.values if library in (None, kind.library))
         return sorted(found, key=lambda kind: (list(NAMES).index(kind.library), kind[1:]))
 
-    def default(self, kind: Kind, epsilon: float | None) -> Errors:
+    def ours(self, neighbours: str) -> Kind:
+        """As we would be used: on the table, or on the pixels."""
+        pixels = any(kind.encoding == "pixels" for kind in self.kinds())
+        return Kind("privlearn", "pixels" if pixels else "table", neighbours, 1e-5)
+
+    def of(self, kind: Kind, epsilon: float | None) -> dict[str, Values]:
+        """By settings."""
+        return self.values.get((kind, epsilon), {})
+
+    def default(self, kind: Kind, epsilon: float | None) -> Values:
         """With the library's own settings."""
-        return {
-            line["seed"]: line["error"]
-            for line in self.lines
-            if line["default"] and "error" in line and _kind(line) == kind and line["epsilon"] == epsilon
-        }
+        return self.of(kind, epsilon).get(self.defaults.get(kind.library, ""), {})
 
-    def hinge(self, kind: Kind, epsilon: float | None) -> Errors:
+    def svc(self, kind: Kind, epsilon: float | None) -> Values:
         """Of our other classifier, with its own defaults."""
-        return dict(self.errors[kind, epsilon][json.dumps({"model": "PrivateSVC"})])
+        return self.of(kind, epsilon).get(SVC, {})
 
-    def tuned(self, kind: Kind, epsilon: float | None) -> Errors:
-        """With those that turned out best on the test rows, over the seeds that all of them had."""
-        settings = [errors for errors in self.errors[kind, epsilon].values() if errors]
-        if len(settings) < self.settings[kind.library]:
-            return {}
-        return _lowest(settings, set.intersection(*(set(errors) for errors in settings)))
+    def better(self, kind: Kind, epsilon: float | None) -> Values:
+        """Of our two default classifiers the one that turned out better."""
+        return self.best_of([self.default(kind, epsilon), self.svc(kind, epsilon)])
 
-    def best(self, library: str, epsilon: float | None) -> Errors:
-        """In hindsight, over encodings and settings, on splits that all of these have been tried on."""
-        kinds = self.kinds(library)
-        tuned = [errors for kind in kinds if (errors := self.tuned(kind, epsilon))]
-        found = tuned + [errors for kind in kinds if (errors := self.default(kind, epsilon))]
-        return _lowest(found, _most_splits(tuned or found))
+    def tuned(self, kind: Kind, epsilon: float | None) -> Values:
+        """With the settings that turned out best on the test rows, of those that every split was tried with."""
+        return self.best_of(self.of(kind, epsilon).values())
 
-    def best_default(self, library: str, epsilon: float | None) -> Errors:
+    def best(self, library: str, epsilon: float | None) -> Values:
+        """In hindsight, over encodings and settings."""
+        return self.best_of(self.tuned(kind, epsilon) for kind in self.kinds(library))
+
+    def best_default(self, library: str, epsilon: float | None) -> Values:
         """With the library's own settings, in the encoding that turned out better."""
-        found = [errors for kind in self.kinds(library) if (errors := self.default(kind, epsilon))]
-        return _lowest(found, _most_splits(found))
+        return self.best_of(self.default(kind, epsilon) for kind in self.kinds(library))
+
+    def best_of(self, found: Iterable[Values]) -> Values:
+        """The best mean, among those with the most splits."""
+        there = [values for values in found if values]
+        most = max(map(len, there), default=0)
+        whole = [values for values in there if len(values) == most]
+        return min(whole, key=lambda values: self.sign * fmean(values.values()), default={})
 
     def cost(self, kind: Kind, what: str) -> float | None:
         """Median over the fits with default settings."""
@@ -123,149 +132,148 @@ class Measured:
         return median(values) if values else None
 
 
-Pick = Callable[[Measured, Kind, float | None], Errors]
-PickOfAll = Callable[[Measured, str, float | None], Errors]
-
-
-def _most_splits(found: list[Errors]) -> set[int]:
-    return max((set(errors) for errors in found), key=len, default=set())
-
-
-def _lowest(found: list[Errors], seeds: set[int]) -> Errors:
-    """That with the least mean error on these splits, among those that have them all."""
-    candidates = [
-        {seed: errors[seed] for seed in seeds} for errors in found if seeds and seeds <= set(errors)
-    ]
-    return min(candidates, key=lambda errors: fmean(errors.values()), default={})
+Pick = Callable[[Measured, Kind, float | None], Values]
+PickOfAll = Callable[[Measured, str, float | None], Values]
+All = dict[str, Measured]
 
 
 def _kind(line: dict[str, Any]) -> Kind:
     return Kind(line["library"], line["encoding"], line["neighbours"], line["delta"])
 
 
-def write_report(settings: Mapping[str, int]) -> None:
-    """Put the tables between the marks of the page, and draw the plot; ``settings``: how many each library has."""
+def write_report() -> None:
+    """Put the tables between the marks of the page, and draw the plot."""
     by_data: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for line in results():
         by_data[line["data"]].append(line)
-    measured = {name: Measured(by_data[name], settings) for name in TITLES if by_data[name]}
+    names = [name for name in TITLES if by_data[name]]
+    measured = {measure: {name: Measured(by_data[name], measure) for name in names} for measure in MEASURES}
     page = DOCS / "benchmarks.md"
     before, rest = page.read_text(encoding="utf-8").split(BEGIN)
     tables = "\n".join([*_duels(measured), *_tables(measured)])
     page.write_text(f"{before}{BEGIN}\n\n{tables}\n{END}{rest.split(END)[1]}", encoding="utf-8")
-    draw(measured)
+    draw(measured["error"])
 
 
-def _duels(measured: dict[str, Measured]) -> Iterator[str]:
-    """Ours untuned against each peer's best, on the seeds that the peer has; then in words where ours is behind."""
-    yield (
-        "| data | peer, best in hindsight | "
-        + " | ".join(f"epsilon {epsilon:g}" for epsilon in EPSILONS)
-        + " |"
-    )
-    yield "|---" * (2 + len(EPSILONS)) + "|"
-    for name, data in measured.items():
-        for library, ours in MEASURED_BY.items():
-            cells = []
-            for epsilon in EPSILONS:
-                tuned = any(data.tuned(kind, epsilon) for kind in data.kinds(library))
-                apart = _apart(data.default(ours, epsilon), data.best(library, epsilon))
-                cells.append(_duel(apart, tuned))
-            yield f"| {TITLES[name]} | {NAMES[library]} | " + " | ".join(cells) + " |"
-    yield ""
-    yield _behind(measured, "Ours untuned against theirs in hindsight", Measured.default, Measured.best)
-    yield _behind(measured, "`PrivateSVC` untuned against theirs in hindsight", Measured.hinge, Measured.best)
-    yield _behind(measured, "Both untuned", Measured.default, Measured.best_default)
-    yield _behind(measured, "Both in hindsight", Measured.tuned, Measured.best)
-    yield ""
-
-
-def _apart(mine: Errors, theirs: Errors) -> list[tuple[float, float]]:
-    """Errors on the splits that both have."""
-    return [(mine[seed], theirs[seed]) for seed in sorted(set(theirs) & set(mine))]
-
-
-def _duel(apart: list[tuple[float, float]], tuned: bool) -> str:
-    if not apart:
-        return "not measured yet"
-    ours, peer = (fmean(errors) for errors in zip(*apart, strict=True))
-    said = f"{ours:.3f} : {peer:.3f} [{len(apart)}]"
-    return said + " (not tuned yet)" * (not tuned) + " **behind**" * (ours > peer)
-
-
-def _behind(measured: dict[str, Measured], what: str, my: Pick, their: PickOfAll) -> str:
-    """Each cell where a peer's mean error is below ours: by how much, and the standard error over the splits."""
-    behind, compared = [], 0
-    for (name, data), (library, ours), epsilon in product(measured.items(), MEASURED_BY.items(), EPSILONS):
-        gaps = [
-            mine - theirs for mine, theirs in _apart(my(data, ours, epsilon), their(data, library, epsilon))
-        ]
-        compared += bool(gaps)
-        if gaps and fmean(gaps) > 0:
-            spread = f" ± {stdev(gaps) / math.sqrt(len(gaps)):.4f}" if len(gaps) > 1 else ""
-            behind.append(f"{TITLES[name]} at {epsilon:g} ({NAMES[library]}) by {fmean(gaps):.4f}{spread}")
-    return (
-        f"- {what}: ours is behind in {len(behind)} of {compared} cells"
-        + ": " * bool(behind)
-        + ", ".join(behind)
-        + "."
-    )
-
-
-def _tables(measured: dict[str, Measured]) -> Iterator[str]:
-    for name, data in measured.items():
-        seeds = len({line["seed"] for line in data.lines})
-        yield f"## {TITLES[name]}\n"
-        splits = f"up to {seeds} splits" if seeds > 1 else "one split"
-        yield f"Mean test error over {splits}; each cell: default, then tuned in hindsight.\n"
-        yield (
-            "| library | vectors | promise | " + " | ".join(f"{e:g}" for e in EPSILONS) + " | time | memory |"
+def _duels(measured: dict[str, All]) -> Iterator[str]:
+    """Ours untuned against each peer's best, on the splits that both have; then in words where ours is behind."""
+    for measure, name in MEASURES.items():
+        ours, who = (
+            (Measured.default, "`PrivateLogisticRegression`")
+            if measure == "log_loss"
+            else (Measured.better, "the better of our two default classifiers")
         )
-        yield "|---" * (5 + len(EPSILONS)) + "|"
-        for kind in data.kinds():
-            yield _line(data, kind)
+        yield f"### By {name}\n"
+        yield f"Ours: {who}.\n"
+        yield "| data | peer, best in hindsight | " + " | ".join(f"epsilon {e:g}" for e in EPSILONS) + " |"
+        yield "|---" * (2 + len(EPSILONS)) + "|"
+        for (data, values), peer in product(measured[measure].items(), MET_BY):
+            if any(values.best(peer, epsilon) for epsilon in EPSILONS):
+                cells = [_duel(values, peer, epsilon, ours) for epsilon in EPSILONS]
+                yield f"| {TITLES[data]} | {NAMES[peer]} | " + " | ".join(cells) + " |"
+        yield ""
+        yield from _counts(measured[measure], measure)
         yield ""
 
 
-def _line(data: Measured, kind: Kind) -> str:
-    epsilons: tuple[float | None, ...] = EPSILONS if kind.neighbours != "none" else (None,) * len(EPSILONS)
-    cells = [
-        " / ".join(f"{fmean(e.values()):.3f}" for e in (data.default(kind, x), data.tuned(kind, x)) if e)
-        or "not measured yet"
-        for x in epsilons
-    ]
-    promise = PROMISES[kind.neighbours] + (
-        ", delta 0" if kind.neighbours == "replace_one" and not kind.delta else ""
+def _counts(measured: All, measure: str) -> Iterator[str]:
+    hindsight = "untuned against theirs in hindsight"
+    if measure != "log_loss":
+        yield _behind(measured, f"The better of our two {hindsight}", Measured.better, Measured.best)
+        yield _behind(measured, f"`PrivateSVC` {hindsight}", Measured.svc, Measured.best)
+    yield _behind(measured, f"`PrivateLogisticRegression` {hindsight}", Measured.default, Measured.best)
+    yield _behind(
+        measured, "`PrivateLogisticRegression`, both untuned", Measured.default, Measured.best_default
     )
-    costs = [
-        _ratio(data.cost(kind, what), data.cost(OURS["replace_one"], what)) for what in ("seconds", "peak_mb")
-    ]
-    return f"| {NAMES[kind.library]} | {kind.encoding} | {promise} | " + " | ".join([*cells, *costs]) + " |"
+
+
+def _apart(mine: Values, theirs: Values) -> list[tuple[float, float]]:
+    """Both, on the splits that both have."""
+    return [(mine[seed], theirs[seed]) for seed in sorted(set(theirs) & set(mine))]
+
+
+def _duel(values: Measured, peer: str, epsilon: float, pick: Pick) -> str:
+    apart = _apart(pick(values, values.ours(MET_BY[peer]), epsilon), values.best(peer, epsilon))
+    if not apart:
+        return "not measured"
+    ours, theirs = (fmean(numbers) for numbers in zip(*apart, strict=True))
+    return f"{ours:.3f} : {theirs:.3f} [{len(apart)}]" + " **behind**" * (values.sign * (ours - theirs) > 0)
+
+
+def _behind(measured: All, what: str, my: Pick, their: PickOfAll) -> str:
+    """Each cell where a peer's mean is better than ours: by how much, and the standard error over the splits."""
+    behind, compared = [], 0
+    for (name, values), (peer, neighbours), epsilon in product(measured.items(), MET_BY.items(), EPSILONS):
+        apart = _apart(my(values, values.ours(neighbours), epsilon), their(values, peer, epsilon))
+        gaps = [values.sign * (mine - theirs) for mine, theirs in apart]
+        compared += bool(gaps)
+        if gaps and fmean(gaps) > 0:
+            spread = f" ± {stdev(gaps) / math.sqrt(len(gaps)):.4f}" if len(gaps) > 1 else ""
+            behind.append(f"{TITLES[name]} at {epsilon:g} ({NAMES[peer]}) by {fmean(gaps):.4f}{spread}")
+    cells = f"- {what}: ours is behind in {len(behind)} of {compared} cells"
+    return cells + ": " * bool(behind) + ", ".join(behind) + "."
+
+
+def _tables(measured: dict[str, All]) -> Iterator[str]:
+    for name, data in measured["error"].items():
+        splits = len({line["seed"] for line in data.lines})
+        yield f"## {TITLES[name]}\n"
+        yield f"Means over up to {splits} splits; each cell: default / tuned in hindsight, by the line's measure.\n"
+        yield (
+            "| library | vectors | promise | measure | "
+            + " | ".join(f"{epsilon:g}" for epsilon in EPSILONS)
+            + " | time | memory |"
+        )
+        yield "|---" * (6 + len(EPSILONS)) + "|"
+        for kind in data.kinds():
+            yield from _lines(name, kind, measured)
+        yield ""
+
+
+def _lines(name: str, kind: Kind, measured: dict[str, All]) -> Iterator[str]:
+    """A line per classifier and measure; our two classifiers have lines of their own."""
+    data = measured["error"][name]
+    no_delta = ", delta 0" if kind.neighbours == "replace_one" and not kind.delta else ""
+    promise = PROMISES[kind.neighbours] + no_delta
+    ours = data.ours("replace_one")
+    costs = [_ratio(data.cost(kind, what), data.cost(ours, what)) for what in ("seconds", "peak_mb")]
+    picks = [Measured.default] + [Measured.tuned] * (kind.library != "privlearn")
+    for measure, title in MEASURES.items():
+        cells = _cells(measured[measure][name], kind, *picks)
+        beside = costs if measure == "error" else ["", ""]
+        row = [NAMES[kind.library], kind.encoding, promise, title, *cells, *beside]
+        yield "| " + " | ".join(row) + " |"
+    if kind.library == "privlearn" and kind.delta:
+        for measure in ("error", "auc"):
+            cells = _cells(measured[measure][name], kind, Measured.svc)
+            row = ["`PrivateSVC`", kind.encoding, promise, MEASURES[measure], *cells, "", ""]
+            yield "| " + " | ".join(row) + " |"
+
+
+def _cells(data: Measured, kind: Kind, *picks: Pick) -> list[str]:
+    epsilons: tuple[float | None, ...] = EPSILONS if kind.neighbours != "none" else (None,) * len(EPSILONS)
+    found = [[pick(data, kind, epsilon) for pick in picks] for epsilon in epsilons]
+    return [" / ".join(dict.fromkeys(f"{fmean(v.values()):.3f}" for v in cell if v)) or "-" for cell in found]
 
 
 def _ratio(value: float | None, ours: float | None) -> str:
     return "-" if value is None or not ours else f"{value / ours:.2g}x"
 
 
-def draw(measured: dict[str, Measured]) -> None:
+def draw(measured: All) -> None:
     """Ours with defaults; of each peer the best in hindsight of what was measured."""
     looks = {"diffprivlib": ("#E69F00", "s"), "opacus": ("#D55E00", "D"), "interpret": ("#009E73", "v")}
     figure = Figure(figsize=(9.6, 6.4), layout="constrained")
     panels = figure.subplots(2, 3).ravel()
     for axes, (name, data) in zip(panels, measured.items(), strict=False):
         for neighbours, style in (("replace_one", "o-"), ("zero_out", "^-")):
-            points = [(e, data.default(OURS[neighbours], e)) for e in EPSILONS]
+            points = [(e, data.better(data.ours(neighbours), e)) for e in EPSILONS]
             _plot(axes, points, style, "#0072B2", f"privlearn, defaults, {PROMISES[neighbours]}")
         for library, (colour, marker) in looks.items():
             points = [(e, data.best(library, e)) for e in EPSILONS]
             promise = "replace-one" if library == "diffprivlib" else "add/remove"
-            _plot(
-                axes,
-                points,
-                f"{marker}--",
-                colour,
-                f"{NAMES[library]}, best of its settings measured, {promise}",
-            )
+            label = f"{NAMES[library]}, best of its settings measured, {promise}"
+            _plot(axes, points, f"{marker}--", colour, label)
         floor = data.best("scikit-learn", None)
         if floor:
             axes.axhline(fmean(floor.values()), color="k", lw=1.0, ls=":", label="scikit-learn, no privacy")
@@ -278,6 +286,6 @@ def draw(measured: dict[str, Measured]) -> None:
     figure.savefig(DOCS / "benchmarks.svg", metadata={"Date": None})
 
 
-def _plot(axes: Any, points: list[tuple[float, Errors]], style: str, colour: str, label: str) -> None:
-    there = [(epsilon, fmean(errors.values())) for epsilon, errors in points if errors]
+def _plot(axes: Any, points: list[tuple[float, Values]], style: str, colour: str, label: str) -> None:
+    there = [(epsilon, fmean(values.values())) for epsilon, values in points if values]
     axes.plot(*zip(*there, strict=True) if there else ([], []), style, color=colour, label=label, ms=4)

@@ -4,7 +4,8 @@
 
 Each cell trains at N Lambda = 2^-4, 2^-3, ..., 2^11 and at the default, on the same random splits (four fifths of the
 rows, at most ``--records``) with the same seeds, and prints the mean test errors: the grid's best, the default's, and
-the difference in percentage points. Picking the grid's best on test rows is not private, hence the default.
+the difference in percentage points. Picking the grid's best on test rows is not private, hence the default. Tables are
+read through their example schema, as a user would have them read.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from sklearn.feature_extraction.text import HashingVectorizer
-from tables import NAMES, Rows, encoded, load
+from tables import NAMES, encoded, load
 
 from privlearn import PrivateLogisticRegression, PrivateSVC
 from privlearn.data.datasets import load_newsgroups
@@ -26,65 +28,79 @@ MODELS = {"logistic": PrivateLogisticRegression, "svm": PrivateSVC}
 GRID = tuple(2.0**power for power in range(-4, 12))
 
 
-def table(name: str) -> Rows:
-    """A table through the encoder of its example schema."""
-    return encoded(*load(name))
+VECTORS = {"norm_bound": 1.0, "classes": [0, 1], "fit_intercept": False}
 
 
-def newsgroups() -> Rows:
+class Problem(NamedTuple):
+    """Rows, their labels 0 and 1, and what a model is told about them."""
+
+    rows: Any
+    labels: np.ndarray
+    declared: dict[str, Any]
+
+    def train(self, model: Any, numbers: np.ndarray) -> Any:
+        return model.fit(self._take(numbers), None if "schema" in self.declared else self.labels[numbers])
+
+    def error(self, model: Any, numbers: np.ndarray) -> float:
+        return float(np.mean((model.decision_function(self._take(numbers)) > 0) != self.labels[numbers]))
+
+    def _take(self, numbers: np.ndarray) -> Any:
+        return self.rows.take(numbers) if isinstance(self.rows, pa.Table) else self.rows[numbers]
+
+
+def table(name: str) -> Problem:
+    """A table with its example schema."""
+    rows, schema = load(name)
+    return Problem(rows, encoded(rows, schema).labels, {"schema": schema})
+
+
+def newsgroups() -> Problem:
     """Texts about computers against the rest, words hashed to 65,536 columns: far more columns than rows."""
     texts = load_newsgroups()
     words = HashingVectorizer(n_features=2**16, stop_words="english").transform(texts["text"].to_pylist())
     labels = np.array([group.startswith("comp") for group in texts["group"].to_pylist()]).astype(int)
-    return Rows(words, labels)
+    return Problem(words, labels, VECTORS)
 
 
-DATA: dict[str, Callable[[], Rows]] = {name: partial(table, name) for name in NAMES}
+DATA: dict[str, Callable[[], Problem]] = {name: partial(table, name) for name in NAMES}
 DATA["newsgroups"] = newsgroups
 
 
-def landmark_features(rows: np.ndarray, points: int = 300) -> tuple[np.ndarray, np.ndarray]:
-    """RBF landmark features on the first rows, taken as public, and which rows are left."""
+def landmark_features(problem: Problem, points: int = 300) -> Problem:
+    """RBF landmark features on the first rows, taken as public; the others are left."""
+    rows = encoded(problem.rows, problem.declared["schema"]).features
     left = np.arange(min(points, len(rows) // 10), len(rows))
     landmarks = LandmarkFeatures(kernel_from_name("rbf", gamma=2.0), rows[: left[0]])
-    return np.asarray(landmarks.transform(rows), dtype=float), left
+    features = np.asarray(landmarks.transform(rows), dtype=float)
+    return Problem(features[left], problem.labels[left], VECTORS)
 
 
-def errors(rows: Rows, model: str, settings: dict[str, Any], records: int, seeds: int) -> np.ndarray:
+def errors(problem: Problem, model: str, settings: dict[str, Any], records: int, seeds: int) -> np.ndarray:
     """Test errors, one line per seed: each value of the grid, and last the default's."""
-    features, labels = rows
-    cut = int(0.8 * len(labels))
+    cut = int(0.8 * len(problem.labels))
     found = []
     for seed in range(seeds):
-        order = np.random.default_rng(seed).permutation(len(labels))
+        order = np.random.default_rng(seed).permutation(len(problem.labels))
         train, test = order[:cut][:records], order[cut:]
-        line = []
         strengths: list[float | str] = [value / len(train) for value in GRID]
+        line = []
         for regularization in [*strengths, "auto"]:
-            fitted = MODELS[model](
-                regularization=regularization,
-                norm_bound=1.0,
-                classes=[0, 1],
-                fit_intercept=False,
-                random_state=seed,
-                **settings,
-            ).fit(features[train], labels[train])
-            line.append(1 - fitted.score(features[test], labels[test]))
+            given = problem.declared | settings | {"regularization": regularization, "random_state": seed}
+            line.append(problem.error(problem.train(MODELS[model](**given), train), test))
         found.append(line)
     return np.array(found)
 
 
 def cells(arguments: argparse.Namespace) -> Iterator[tuple[str, str, int, float, np.ndarray]]:
     for name in arguments.data or DATA:
-        features, labels = DATA[name]()
+        problem = DATA[name]()
         if arguments.features == "landmarks":
-            features, left = landmark_features(features)
-            features, labels = features[left], labels[left]
-        records = min(arguments.records, int(0.8 * len(labels)))
+            problem = landmark_features(problem)
+        records = min(arguments.records, int(0.8 * len(problem.labels)))
         for model in arguments.models:
             for epsilon in arguments.epsilons:
                 settings = {"epsilon": epsilon, "delta": arguments.delta, "mechanism": arguments.mechanism}
-                found = errors(Rows(features, labels), model, settings, records, arguments.seeds)
+                found = errors(problem, model, settings, records, arguments.seeds)
                 yield name, model, records, epsilon, found
 
 
