@@ -72,7 +72,6 @@ def measure(split: Split, epsilon: float, loss: str, seed: int) -> str:
         norm_bound=1.0,
         classes=sorted(set(split.labels.tolist())),
         loss=loss,
-        fit_intercept=False,
         random_state=seed,
     )
     clock, processors = time.perf_counter(), time.process_time()

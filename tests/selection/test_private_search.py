@@ -358,6 +358,14 @@ class TestEstimators:
         assert model.score(table) > 0.5
         assert searched(model).search.public_rows == 100
 
+    def test_public_rows_are_spread_as_finely_as_many_more_records(self) -> None:
+        estimator = PrivateLogisticRegression(schema=census_schema())
+        public = simulated_census(300, seed=1)
+        chosen = search({"regularization": [0.003, 0.03]}, estimator, public_validation=public)
+        model = chosen.fit(simulated_census(20_000, seed=0))
+        assert model.release_.model.encoder.resolution is not None
+        assert model.score(public) > 0.7
+
     def test_objective_perturbation_is_calibrated_candidate_by_candidate(self) -> None:
         model = search({"regularization": [0.01, 1.0]}, classifier(mechanism="objective")).fit(*records())
         slack, none = searched(model).search.candidates

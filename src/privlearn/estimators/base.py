@@ -40,6 +40,8 @@ class PrivateLinearModel(ReleasingLearner):
 
     _default_loss: ClassVar[str]
     _instead_of_weights: ClassVar[str] = ""
+    stands_for: int | None = None
+    """Public: how many records the rows that are read stand for, if they are a public sample of others."""
 
     coefficients_: Array
     certificate_: Certificate
@@ -108,7 +110,8 @@ class PrivateLinearModel(ReleasingLearner):
         guarantee, expected = promise, records
         if guarantee is None:
             guarantee = self.promise()
-            expected = guarantee.relation.total(records, self.expected_records)
+            counted = records if self.stands_for is None else self.stands_for
+            expected = guarantee.relation.total(counted, self.expected_records)
         return choose_resolution(schema, expected, self._noise(guarantee, schema.rows_per_person))
 
     def _noise(self, guarantee: Guarantee, rows: int) -> float:

@@ -83,6 +83,8 @@ class Fitting:
             raise InvalidParameter(f"centre must be 'auto', True or False, not {shown(asked)}")
         if asked is False or not isinstance(encoder, ArrayEncoder | SchemaEncoder):
             return None
+        if asked == "auto" and not encoder.fit_intercept:
+            return None  # rows may bring a constant of their own, which would go with the mean
         features = self.rows.features
         if features.is_sparse if isinstance(features, EncodedRows) else not isinstance(features, np.ndarray):
             return None  # sparse rows would not be sparse around a mean

@@ -228,7 +228,10 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         if self.public_validation is not None:
             given = self.public_validation
             X, y = given if isinstance(given, tuple) else (given, None)
-            public = Candidates([self._candidate(candidate) for candidate in parameters], parameters, X, y)
+            estimators = [self._candidate(candidate) for candidate in parameters]
+            for estimator in estimators:  # so that their columns are spread as finely as the records'
+                estimator.stands_for = shop.work(0).rows.total
+            public = Candidates(estimators, parameters, X, y)
             return public_tuning(shop, guarantee, randomness, public)
         if self.method == "partition":
             return partition(shop, guarantee, randomness)
