@@ -124,7 +124,7 @@ def test_unexpected_errors_show_no_message_and_no_locals(
         private_row = CANARY  # a traceback with locals would show it
         raise defect() from ValueError(private_row)
 
-    monkeypatch.setattr("privlearn.data.sources.files.read_records", broken)
+    monkeypatch.setattr("privlearn.data.sources.files.open_records", broken)
     told = train("--epsilon", 1)
     assert told.code == 1
     assert told.stderr.startswith("error: ")

@@ -38,6 +38,14 @@ def test_each_record_is_in_one_part_and_the_same_seed_gives_the_same_parts() -> 
     assert split(table, ROWS).split.seed != split(table, ROWS).split.seed
 
 
+def test_by_position_the_note_does_not_tell_who_is_where() -> None:
+    """The order of a table may depend on what it says, so that the draw is secret, and made anew each time."""
+    table = {"age": list(range(40))}
+    made = split(table, ROWS, test=0.5)
+    again = split(table, ROWS, test=0.5, seed=made.split.seed)
+    assert made.test.column("age").to_pylist() != again.test.column("age").to_pylist()
+
+
 @pytest.mark.parametrize("seed", ["a", "b", "c"])
 def test_a_replaced_record_stays_in_its_part_whatever_it_says(seed: str) -> None:
     """Over every place of a small table: one part has one other record, the other part is the same to the last row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from privlearn.data import ArrayEncoder, Schema, SchemaEncoder, write_table
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.data.encode.packed_cells import PackedCells
 from privlearn.data.sources.files import open_records, open_rows
-from privlearn.data.sources.row_source import ArrayRows, EncodedRows, RowSource, TableRows
-from privlearn.errors import DataError
+from privlearn.data.sources.row_source import ArrayRows, EncodedRows, RowSource, TableRows, joined
+from privlearn.errors import DataError, SchemaError
 from privlearn.features.kernel import as_matrix
 
 ROWS = 23
@@ -167,3 +168,41 @@ def test_a_folder_without_tables(tmp_path: Path, names: list[str]) -> None:
         (tmp_path / name).touch()
     with pytest.raises(DataError, match=r"must end in .csv|without a table"):
         open_records(tmp_path, census_schema())
+
+
+def test_identifiers_in_the_names_of_folders_are_seen(tmp_path: Path) -> None:
+    part = tmp_path / "rows" / "patient_id=7"
+    part.mkdir(parents=True)
+    write_table(TABLE, part / "part.parquet")
+    with pytest.raises(SchemaError, match="patient_id"):
+        open_records(tmp_path / "rows", census_schema())
+
+
+def test_folders_that_say_what_nobody_asked(tmp_path: Path) -> None:
+    part = tmp_path / "rows" / "year=2024"
+    part.mkdir(parents=True)
+    write_table(TABLE, part / "part.parquet")
+    assert rows_of(open_records(tmp_path / "rows", census_schema())) == rows_of(TableRows(TABLE))
+
+
+def test_a_folders_name_that_is_no_number_is_not_quoted(tmp_path: Path) -> None:
+    part = tmp_path / "rows" / "age=secretcell"
+    part.mkdir(parents=True)
+    write_table(TABLE.drop_columns(["age"]), part / "part.parquet")
+    with pytest.raises(DataError, match="'age'") as caught:
+        open_records(tmp_path / "rows", census_schema())
+    assert "secretcell" not in str(caught.value)
+
+
+def test_files_of_different_types_quote_no_cell() -> None:
+    texts, numbers = (pa.table({"x": cells}) for cells in (["secretcell"], [2**53 + 1]))
+    with pytest.raises(DataError, match="differ in the types"):
+        joined([texts, numbers])
+
+
+def test_a_file_that_was_cut_off(tmp_path: Path) -> None:
+    write_table(simulated_census(20_000, seed=2), tmp_path / "rows.csv")
+    packed_file = gzip.compress((tmp_path / "rows.csv").read_bytes())
+    (tmp_path / "rows.csv.gz").write_bytes(packed_file[: len(packed_file) // 2])
+    with pytest.raises(DataError, match=r"rows.csv.gz .*(cut off|not a regular)"):
+        rows_of(open_records(tmp_path / "rows.csv.gz", census_schema()))

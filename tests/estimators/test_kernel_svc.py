@@ -276,7 +276,7 @@ def test_precomputed_values_in_a_data_frame(tmp_path: Path) -> None:
         ({"kernel": "precomputed", "kernel_bound": 1.0, "norm_bound": None}, "a square matrix"),
         ({"kernel": lambda A, B: A @ B.T, "public_points": Z}, "kernel_bound=1.0"),
         ({"mechanism": "pinp"}, "InteractivePredictor"),
-        ({"mechanism": "magic"}, "function_release, objective, output, tddl, tdil"),
+        ({"mechanism": "magic"}, "function_release, objective, output, tddl, tddl_norm, tdil, tdil_jt13"),
         ({"mechanism": "tddl", "public_points": Z, "noise": "gaussian"}, "leave noise and calibration out"),
         ({"mechanism": "tdil", "calibration": "cms11"}, "leave noise and calibration out"),
         (

@@ -183,3 +183,9 @@ def test_centred_rows_and_numbers_are_read_as_they_were_learnt_from() -> None:
     assert found.certificate.mechanism.hessian_bound * found.hessian == pytest.approx(
         exact, rel=2e-3, abs=1.0
     )
+
+
+def test_the_curvature_of_a_model_with_bought_probabilities_verifies(tmp_path: Path) -> None:
+    release = release_of(PrivateSVC, probability=True)
+    curvature(release, *rows(), **PRICE).save(tmp_path / "model.curvature")
+    assert verify(tmp_path / "model.curvature").is_private

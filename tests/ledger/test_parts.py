@@ -137,3 +137,9 @@ def test_the_database_keeps_the_split_for_ever(ledger: Ledger) -> None:
     ):
         with pytest.raises(Refused, match="append-only"):
             execute(ledger.store, change)
+
+
+def test_an_id_is_not_resumed_for_another_split(ledger: Ledger) -> None:
+    ledger.of_part(made("a").part("train")).reserve(cost(0.1), "a model", id="x1")
+    with pytest.raises(LedgerError):
+        ledger.of_part(made("b").part("train")).reserve(cost(0.1), "a model", id="x1")

@@ -341,8 +341,9 @@ def test_a_constant_column_of_the_callers_own_is_kept() -> None:
     rng = np.random.default_rng(4)
     X = np.column_stack([np.ones(8000), 0.3 * rng.normal(size=(8000, 2))])
     y = (X[:, 1] > 0.3).astype(int)
-    settings = {"epsilon": 1.0, "delta": 1e-5, "norm_bound": 1.5, "classes": [0, 1], "random_state": 0}
-    model = PrivateSVC(**settings, fit_intercept=False).fit(X, y)
+    model = PrivateSVC(
+        epsilon=1.0, delta=1e-5, norm_bound=1.5, classes=[0, 1], random_state=0, fit_intercept=False
+    ).fit(X, y)
     assert model.certificate_.task.centring is None
     assert model.score(X, y) > 0.9
 

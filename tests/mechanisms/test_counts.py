@@ -232,3 +232,11 @@ def test_what_cannot_be_planned() -> None:
         planned().run([np.zeros(3)], SeededRandomness(1))
     with pytest.raises(InvalidParameter, match="there is no noise"):
         dataclasses.replace(planned(math.inf), noise_scale=1.0)
+
+
+def test_very_many_tables_are_planned_at_once() -> None:
+    """A table per pair of 300 columns; their shares add up to 1 but for rounding."""
+    plan = NoisyCounts.calibrate(
+        Guarantee(1.0, 1e-6), records=1000, rows_per_person=1, cells=[2] * 45_000, weights=[0.3] * 45_000
+    )
+    assert plan.spends() <= plan.guarantee

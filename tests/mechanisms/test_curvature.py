@@ -138,7 +138,7 @@ def _by_differences(loss: Any, rows: TrainingRows, point: Array) -> tuple[Array,
             chances = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
             pull = chances - np.eye(CLASSES)[rows.goal.answers]
         else:
-            signs, offsets = rows.goal.signs[0], rows.goal.offsets
+            signs, offsets = rows.goal.signs[0], rows.goal.offsets[0]
             pull = (signs * loss.derivative(signs * scores[:, 0] - (0 if offsets is None else offsets)))[
                 :, None
             ]

@@ -84,7 +84,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
 
 def public_bytes(release: Any) -> bytes:
     """All of a release's file but the coefficients."""
-    members = {name: part for name, part in release._members().items() if name != "coefficients.npy"}
+    members = {name: part for name, part in release.members().items() if name != "coefficients.npy"}
     assert len(members) >= 2
     return b"".join(name.encode() + part for name, part in members.items())
 

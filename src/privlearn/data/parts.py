@@ -6,6 +6,7 @@ way of splitting that is proven for depends on the relation (docs/theory/split.m
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
@@ -45,7 +46,8 @@ class Split:
     person : str or None
         The column that tells people apart.
     seed : str
-        Public: the promise holds for every seed, so that nothing rests on its secrecy.
+        Public: the promise holds for every seed, so that nothing rests on its secrecy. By position, unless it was
+        stated, it is a name only: who is where was drawn in secret, since the order of a table may tell.
     test : float
         Share of the test part.
     neighbours : str
@@ -215,7 +217,9 @@ def split(
     by : {"position", "person"}, optional
         By default the one that is proven for the relation: ``position`` where the number of records is public.
     seed : str, optional
-        Public. The same seed gives the same parts again; by default a new one is drawn and recorded.
+        Public. The same seed gives the same parts again. By person a new one is drawn and recorded by default. By
+        position the parts are drawn in secret and cannot be made again: keep the files. Stating a seed there says that
+        the order of the rows does not depend on what they say, as that of a sorted table or of a log of visits does.
     neighbours : str, default="replace_one"
         The relation of the ledger.
 
@@ -238,14 +242,15 @@ def split(
         "schema_digest": schema.digest,
         "by": by or ("position" if relation.count_is_public else "person"),
         "person": schema.person,
-        "seed": seed or f"{SecureRandomness().bits(128):032x}",
+        "seed": seed or _drawn(),
         "test": test,
         "neighbours": neighbours,
     }
     plan = Split(**facts, counts=None)
     owner, names = _people(rows, schema)
     if plan.by == "position":
-        of_person = plan.tested_places(len(names))
+        drawn = plan if seed else dataclasses.replace(plan, seed=_drawn())
+        of_person = drawn.tested_places(len(names))
     else:
         of_person = np.array([plan.is_tested(name) for name in names], dtype=bool)
     counts = None
@@ -256,6 +261,10 @@ def split(
     return SplitTable(
         rows.filter(pa.array(~in_test)), rows.filter(pa.array(in_test)), Split(**facts, counts=counts)
     )
+
+
+def _drawn() -> str:
+    return f"{SecureRandomness().bits(128):032x}"
 
 
 def _people(rows: pa.Table, schema: Schema) -> tuple[NDArray[np.int64], list[Any]]:

@@ -23,7 +23,7 @@ from privlearn.data.schema.columns import Target
 from privlearn.data.schema.public import EXACT
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import refuse_unclear_persons
-from privlearn.data.sources.row_source import BatchRows, EncodedRows, RowSource, TableRows
+from privlearn.data.sources.row_source import BatchRows, EncodedRows, RowSource, TableRows, joined
 from privlearn.data.sources.table import as_array, as_table, column_names, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 from privlearn.estimators.goal import ClassGoal, Goal, NumberGoal, TrainingRows
@@ -141,8 +141,8 @@ def read_columns(
     found = read_answers(y) if y is not None else np.concatenate(answers)
     if len(found) != len(cells):
         raise DataError("the table has more or fewer rows than there are labels: give one label for each row")
-    chunks = [chunk for column in owner for chunk in column.chunks]
-    return found, ReadColumns(encoder, cells, pa.chunked_array(chunks) if chunks else None)
+    person = joined(pa.table({"person": column}) for column in owner).column(0) if owner else None
+    return found, ReadColumns(encoder, cells, person)
 
 
 def first_rows_of_persons(schema: Schema | None, X: Any, y: Any, most: int) -> tuple[Any, Any]:

@@ -15,15 +15,14 @@ from privlearn.data.encode.centred import distances
 from privlearn.data.sources.row_source import row_blocks
 from privlearn.erm.losses import Loss
 from privlearn.erm.multinomial import minimise_multinomial
-from privlearn.erm.problem import Features, Problem, Rows
+from privlearn.erm.problem import Problem, Rows
 from privlearn.erm.solve import minimise
 from privlearn.estimators.goal import ClassGoal, Progress, TrainingRows
-from privlearn.features.kernel import as_matrix
 from privlearn.mechanisms.oracle import DataOracle
 from privlearn.mechanisms.statistics.centring import UNIT, Centre, Centres
 from privlearn.mechanisms.statistics.score_counts import CountsScores
 from privlearn.mechanisms.task import Task
-from privlearn.release.model import RawEncoder
+from privlearn.release.model import RawEncoder, row_scores
 
 
 class MemoryOracle(DataOracle, Centres, CountsScores):
@@ -75,7 +74,7 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         cut to a multiple of 2^-20, so that the sum is exact in any order: sums of whole numbers, below 2^53 for all
         tables of fewer than 2^33 rows.
         """
-        scores = [_scores(block, coefficients) for _, block in row_blocks(self._rows.features)]
+        scores = [row_scores(block, coefficients) for _, block in row_blocks(self._rows.features)]
         parts = self._rows.goal.errors(np.concatenate(scores))
         if self._rows.person_weights is not None:
             parts = parts * self._rows.person_weights
@@ -99,7 +98,7 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         weights = self._rows.person_weights
         counts = np.zeros((2, len(edges) + 1))
         for rows, block in row_blocks(self._rows.features):
-            bins = np.searchsorted(edges, _scores(block, coefficients)[:, 0])
+            bins = np.searchsorted(edges, row_scores(block, coefficients)[:, 0])
             counted = (
                 np.ones(len(bins)) if weights is None else weights[rows]
             )  # rows stand for others in rehearsals
@@ -183,11 +182,3 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         if progress is None:
             return None
         return lambda iteration, _: progress(problem, problems, iteration)
-
-
-def _scores(features: Features, coefficients: Array) -> Array:
-    """Each row's products, whose bits depend on that row alone: a matrix product's may depend on the number of rows."""
-    if isinstance(features, np.ndarray):
-        products: Array = np.einsum("ij,kj->ik", features.astype(np.float64, copy=False), coefficients)
-        return products
-    return as_matrix(features @ coefficients.T)

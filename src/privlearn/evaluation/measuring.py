@@ -57,9 +57,9 @@ def evaluate(
 
     Parameters
     ----------
-    model : Release, InteractivePredictor, or fitted model of scikit-learn
-        ``None`` if ``scores`` are given. A session answers the records' points as it answers all others: that costs
-        nothing beyond its own promise, but a session by ``pinp`` may use up its answers.
+    model : Release, or fitted model of scikit-learn
+        ``None`` if ``scores`` are given. A model of scikit-learn, or one with a kernel, is asked about one row at a
+        time, so that no score depends on the other rows.
     table : pandas, polars or pyarrow table, or dict of arrays
         The private rows, with the schema's target.
     epsilon : float
@@ -196,7 +196,7 @@ def read_cells(
     else:
         assert target.bounds is not None
         answers = from_unit(encoder.encode_targets(column), target.bounds)
-    outputs = check_outputs(subject.outputs(table), len(answers), target)
+    outputs = check_outputs(subject.outputs(table), len(answers), target, probable=subject.is_probability)
     places = [
         codes(as_table(table, [name]).column(0), values, f"column {name!r}")
         for name, values in groups.items()

@@ -1,4 +1,4 @@
-"""What is evaluated: releases, sessions, models of scikit-learn and columns of scores, seen alike."""
+"""What is evaluated: releases, models of scikit-learn and columns of scores, seen alike."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import is_regressor
 
 from privlearn.arrays import Array
+from privlearn.data.encode.arrays import ArrayEncoder
+from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.encode.column_cells import numbers
+from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.columns import Target
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.table import as_array, as_table, safely
@@ -68,7 +72,10 @@ def subject_of(model: Any, scores: Any, target: Target, score_bound: float | Non
     elif isinstance(model, Release):
         found = _release(model, target)
     elif isinstance(model, InteractivePredictor):
-        found = _session(model, target)
+        raise InvalidParameter(
+            "a session cannot be evaluated: it would be asked about the private records, they would stay in its state, "
+            "and its later answers could depend on them. Evaluate a release"
+        )
     else:
         found = _scikit_learn(model, target)
     return found if score_bound is None else dataclasses.replace(found, bound=score_bound)
@@ -88,7 +95,7 @@ def schema_of(model: Any, schema: Schema | None) -> Schema:
     return chosen
 
 
-def check_outputs(found: Any, rows: int, target: Target) -> Array:
+def check_outputs(found: Any, rows: int, target: Target, *, probable: bool) -> Array:
     """Finite numbers, one per row, or one per row and class."""
     shape = (rows, len(target.classes)) if len(target.classes or ()) > 2 else (rows,)
     values = safely(
@@ -98,48 +105,67 @@ def check_outputs(found: Any, rows: int, target: Target) -> Array:
         raise DataError(f"there must be one score for each row{' and class' if len(shape) > 1 else ''}")
     if not np.isfinite(values).all():
         raise DataError("some scores are not finite: every row needs a number")
+    if probable and target.classes and not ((values >= 0.0) & (values <= 1.0)).all():
+        raise DataError(
+            "some scores are no probabilities: say between which numbers they lie, score_bound=3.0"
+        )
     return values
 
 
 def _release(release: Release, target: Target) -> Subject:
     # What is counted does not depend on a threshold or calibration that was chosen for the model before.
     model, digest = release.model, release.undecided.digest
+    together = isinstance(model.encoder, SchemaEncoder | ArrayEncoder | CentredEncoder)
+    asked: Callable[[Any], Any] = (lambda ask: ask) if together else _each
     if not isinstance(model, LinearModel):
         _check_kind(target, has_classes=False)
-        return Subject("a release", model.predict, release_sha256=digest)
+        return Subject("a release", asked(model.predict), release_sha256=digest)
     _check_classes(model.classes.tolist(), target)
     probable = model.link != "none"
     if len(model.classes) == 2:
-        return Subject("a release", model.own_scores, probable, model.threshold, release_sha256=digest)
+        return Subject("a release", asked(model.own_scores), probable, model.threshold, release_sha256=digest)
     outputs = model.predict_proba if probable else model.decision_function
-    return Subject("a release", outputs, probable, release_sha256=digest)
+    return Subject("a release", asked(outputs), probable, release_sha256=digest)
 
 
-def _session(session: InteractivePredictor, target: Target) -> Subject:
-    if target.classes:
-        return Subject("a session", lambda rows: session.decide(rows).scores, False, 0.0)
-    return Subject("a session", session.predict)
+def _each(ask: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The same, asked about one row at a time: then no bit of a score depends on the other rows.
+
+    Matrix products may round a row by how many others there are, and one record would move others across a bin's edge.
+    """
+
+    def ask_each(rows: Any) -> Any:
+        rows = rows if hasattr(rows, "shape") else as_table(rows)
+        return np.concatenate([np.asarray(ask(_row(rows, place))) for place in range(rows.shape[0])])
+
+    return ask_each
+
+
+def _row(rows: Any, place: int) -> Any:
+    if isinstance(rows, pa.Table | pa.RecordBatch):
+        return rows.slice(place, 1)
+    return rows.iloc[place : place + 1] if hasattr(rows, "iloc") else rows[place : place + 1]
 
 
 def _scikit_learn(model: Any, target: Target) -> Subject:
     title = type(model).__name__
     if not hasattr(model, "predict"):
-        raise InvalidParameter(f"a {title} does not predict: give a release, a session or a fitted model")
+        raise InvalidParameter(f"a {title} does not predict: give a release or a fitted model")
     if not target.classes:
         _check_kind(target, has_classes=not is_regressor(model))
-        return Subject(title, model.predict)
+        return Subject(title, _each(model.predict))
     order = _check_classes(list(getattr(model, "classes_", ())), target)
     if hasattr(model, "predict_proba"):
         wanted = order[1] if len(order) == 2 else order
-        return Subject(title, lambda rows: model.predict_proba(rows)[:, wanted])
+        return Subject(title, _each(lambda rows: model.predict_proba(rows)[:, wanted]))
     if not hasattr(model, "decision_function"):
         raise InvalidParameter(
             f"a {title} has neither predict_proba nor decision_function: there is no score to count"
         )
     if len(order) == 2:
         sign = 1.0 if order[1] == 1 else -1.0
-        return Subject(title, lambda rows: sign * model.decision_function(rows), False, 0.0)
-    return Subject(title, lambda rows: model.decision_function(rows)[:, order], False)
+        return Subject(title, _each(lambda rows: sign * model.decision_function(rows)), False, 0.0)
+    return Subject(title, _each(lambda rows: model.decision_function(rows)[:, order]), False)
 
 
 def _column(rows: Any, scores: Any) -> Array:

@@ -105,7 +105,7 @@ def _task_of(release: Release) -> Task:
             f"no curvature is sold for this release: {reason}. Privacy intervals need none: "
             "intervals(release, kind='privacy'), in the shell privlearn inspect MODEL --effects"
         )
-    return dataclasses.replace(task, centring=None, tolerance=1.0)
+    return dataclasses.replace(task, centring=None, score_counts=None, tolerance=1.0)
 
 
 def _schema_of(release: Release) -> Schema | None:

@@ -272,10 +272,10 @@ class Ledger:
         requested = self._price(cost)  # before the lock: a Renyi curve may take its time
         reservation = Reservation(self.store, self.dataset, id or str(uuid4()))
         with stores.writing(self.store, self.dataset) as connection:
-            if id is not None and check_same(connection, self, id, requested):
-                return Reservation(self.store, self.dataset, id, resumed=True)
             if self.part is not None:
                 check_split(connection, self.dataset, self.part.split)
+            if id is not None and check_same(connection, self, id, requested):
+                return Reservation(self.store, self.dataset, id, resumed=True)
             check_room(connection, self, requested)
             append(
                 connection,

@@ -285,8 +285,18 @@ class ScoredFeatures:
 
     def _scores(self, data: Any) -> Array:
         """One column a row of coefficients; block by block, since encoded rows need far more memory than a table."""
-        scored = [np.asarray(block @ self.coefficients.T) for block in encoded(self.encoder, data)]
-        return np.concatenate(scored)
+        return np.concatenate([row_scores(block, self.coefficients) for block in encoded(self.encoder, data)])
+
+
+def row_scores(features: Any, coefficients: Array) -> Array:
+    """Each row's products with the coefficients, whose bits depend on that row alone.
+
+    Those of numpy's matrix product may depend on how many rows there are, and then one record would move others.
+    """
+    if isinstance(features, np.ndarray):
+        products: Array = np.einsum("ij,kj->ik", features.astype(np.float64, copy=False), coefficients)
+        return products
+    return np.asarray(features @ coefficients.T)
 
 
 def probabilities_of(scores: Array, link: str) -> Array:

@@ -225,7 +225,6 @@ REQUESTS: dict[str, Any] = {
     "points of nothing": GOOD | {"public_points": []},
     "points of numbers": GOOD | {"public_points": [1, 2]},
     "points without columns": GOOD | {"public_points": [{"age": 1}]},
-    "points for a linear model": GOOD | {"learner": "logistic", "public_points": [ROW]},
     "text for a point's number": GOOD | {"learner": "kernel", "public_points": [ROW | {"age": CANARY}]},
     "too many points": GOOD | {"learner": "kernel", "public_points": [ROW] * 10_001},
     "more than there is": GOOD | {"epsilon": 4.5},

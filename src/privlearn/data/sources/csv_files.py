@@ -20,6 +20,7 @@ from privlearn.errors import DataError
 
 PIECE = 1 << 23  # bytes of text that are read at once
 _LONGEST_HEADER = 1 << 20  # bytes
+_CUT_OFF = "{} cannot be read to its end: it may be cut off or damaged"
 _IN_WORDS = {pa.float64(): "numbers", pa.bool_(): "true or false", pa.string(): "text in UTF-8"}
 
 
@@ -52,7 +53,7 @@ class CsvRows(RowSource[pa.Table]):
         return self._rows
 
     def blocks(self) -> Iterator[pa.Table]:
-        if _has_one_line(self._source):
+        if _has_one_line(self._source, self._label):
             yield pa.table({name: pa.array([], kind) for name, kind in self._types.items()})
             return
         batches = self._batches(self._types)
@@ -79,6 +80,8 @@ class CsvRows(RowSource[pa.Table]):
     def _next(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         try:
             return next(batches, None)
+        except OSError:
+            raise DataError(_CUT_OFF.format(self._label)) from None
         except (pa.ArrowException, ValueError):
             pass  # its message quotes a cell
         self._explain()
@@ -108,7 +111,7 @@ def read_csv_as_it_is(path: Path, *, as_text: bool = False) -> pa.Table:
     """A CSV file without a schema: all columns, as text or of the types that pyarrow takes them for."""
     names = csv_header(path, str(path))
     as_table(pa.table([[]] * len(names), names=names), names)
-    if _has_one_line(path):
+    if _has_one_line(path, str(path)):
         return pa.table({name: pa.array([], pa.string()) for name in names})
     options = arrow_csv.ConvertOptions(strings_can_be_null=True)
     if as_text:
@@ -145,7 +148,11 @@ def _opened(source: Path | bytes) -> Any:
     return pa.input_stream(str(source), "detect") if isinstance(source, Path) else io.BytesIO(source)
 
 
-def _has_one_line(source: Path | bytes) -> bool:
+def _has_one_line(source: Path | bytes, label: str) -> bool:
     """A header without even a line break: a table without rows, which Arrow takes for a broken file."""
-    with _opened(source) as raw:
-        return not raw.read(_LONGEST_HEADER).strip(b"\r\n").count(b"\n") and not raw.read(1)
+
+    def one_line() -> bool:
+        with _opened(source) as raw:
+            return not raw.read(_LONGEST_HEADER).strip(b"\r\n").count(b"\n") and not raw.read(1)
+
+    return safely(one_line, _CUT_OFF.format(label))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
@@ -15,7 +16,7 @@ from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.csv_files import CsvRows, csv_header, read_csv_as_it_is
 from privlearn.data.sources.row_source import BLOCK, Places, RowSource, TableRows, joined, taken
 from privlearn.data.sources.table import as_table, safely
-from privlearn.data.sources.wanted import arrow_type, wanted_columns
+from privlearn.data.sources.wanted import arrow_type, known_columns, wanted_columns
 from privlearn.errors import DataError, SchemaError
 
 _ALONE = "patient|person|subject|participant|respondent|customer|ssn|nhs|mrn|account|passport|iban"
@@ -84,7 +85,8 @@ def open_records(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
     for file in _files(root):
         names = parquet_schema(file).names if is_parquet(file) else csv_header(file, str(file))
         # refuses a file without names, whose first line no message may quote
-        wanted_columns([*names, *partition(file, root)], schema, str(file))
+        names = [*names, *partition(file, root)]
+        wanted_columns(names, schema, str(file))
         refuse_unclear_persons(schema, names)
     return open_rows(root, schema)
 
@@ -151,8 +153,9 @@ class PartitionRows(RowSource[pa.Table]):
     """A file in folders whose names say what all of its rows have in common: ``year=2024/ward=east/part.parquet``."""
 
     def __init__(self, rows: RowSource[pa.Table], common: Mapping[str, str], schema: Schema) -> None:
-        self._rows, self._schema = rows, schema
-        self._common = {name: common[name] for name in wanted_columns(list(common), schema, "a folder")}
+        self._rows = rows
+        known = known_columns(schema)
+        self._common = {name: _stated(name, value, schema) for name, value in common.items() if name in known}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -160,12 +163,19 @@ class PartitionRows(RowSource[pa.Table]):
     def blocks(self) -> Iterator[pa.Table]:
         for block in self._rows.blocks():
             for name, value in self._common.items():
-                cells = pa.array([value]).cast(arrow_type(self._schema, name))
-                block = block.append_column(name, pa.repeat(cells[0], block.num_rows))
+                block = block.append_column(name, pa.repeat(value, block.num_rows))
             yield block
 
     def take(self, places: Places) -> TableRows:
         return taken(self.blocks(), places)
+
+
+def _stated(name: str, text: str, schema: Schema) -> Any:
+    """What the name of a folder says of a column."""
+    return safely(
+        lambda: pa.array([text]).cast(arrow_type(schema, name))[0],
+        f"a folder's name does not say what the schema's column {name!r} is: correct one of them",
+    )
 
 
 def _open_file(file: Path, root: Path, schema: Schema) -> RowSource[pa.Table]:

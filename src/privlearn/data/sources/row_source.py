@@ -79,7 +79,12 @@ class BatchRows(RowSource[pa.Table]):
 
 def joined(blocks: Iterable[pa.Table]) -> pa.Table:
     """All blocks as one table; files may differ in how they write the same numbers."""
-    return pa.concat_tables(blocks, promote_options="permissive")
+    tables = list(blocks)  # outside: what a block has to say of itself may be said
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowException, ValueError):
+        pass  # its message may quote a cell
+    raise DataError("the files differ in the types of their columns: write a column in one type everywhere")
 
 
 def taken(blocks: Iterable[pa.Table], places: Places) -> TableRows:

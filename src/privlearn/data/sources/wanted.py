@@ -19,13 +19,18 @@ def wanted_columns(names: list[str], schema: Schema | None, source: str) -> list
     """Those of a source's columns that the schema speaks of: features, target, person."""
     if schema is None:
         return names
-    roles = [*schema.columns, schema.target.name if schema.target else None, schema.person]
-    wanted = [name for name in roles if name is not None and name in names]
+    wanted = [name for name in known_columns(schema) if name in names]
     if not wanted:
         raise DataError(
             f"{source} has none of the schema's columns: does its first line name them, with commas between them?"
         )
     return wanted
+
+
+def known_columns(schema: Schema) -> list[str]:
+    """Features, target and person."""
+    roles = [*schema.columns, schema.target.name if schema.target else None, schema.person]
+    return [name for name in roles if name is not None]
 
 
 def arrow_type(schema: Schema, name: str) -> Any:

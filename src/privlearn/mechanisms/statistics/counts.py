@@ -87,7 +87,7 @@ class NoisyCounts(Mechanism):
         for cells, share in zip(self.cells, self.shares, strict=True):
             whole_number(cells, "cells")
             check_positive(share=share)
-        if not math.isclose(sum(self.shares), 1.0, rel_tol=2.0**-40):
+        if not math.isclose(math.fsum(self.shares), 1.0, rel_tol=2.0**-40):
             raise InvalidParameter("the shares of the tables must add up to 1")
         if self.guarantee.is_private:
             check_positive(noise_scale=self.noise_scale)
@@ -115,7 +115,8 @@ class NoisyCounts(Mechanism):
         """
         weights = [1.0] * len(cells) if weights is None else list(weights)
         check_positive(**{f"weight {place}": weight for place, weight in enumerate(weights)})
-        shares = tuple(weight / sum(weights) for weight in weights)
+        whole = math.fsum(weights)
+        shares = tuple(weight / whole for weight in weights)
         facts: dict[str, Any] = {
             "guarantee": guarantee,
             "records": records,
