@@ -14,14 +14,27 @@ from privlearn import Evaluation, InvalidParameter, verify
 from privlearn.cli import main
 from privlearn.client import Client
 from privlearn.ledger import Ledger
+from privlearn.service.access.keys import create_key
 from privlearn.service.holder.settings import Owner
 from tests.support.served import Served, serving
 from tests.support.service_support import write_clinic
 
+ANNEX = """
+[datasets.annex]
+table = "clinic.csv"
+schema = "clinic.schema.yaml"
+epsilon = 4.0
+delta = 1e-5
+"""
+
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(Owner.load(write_clinic(tmp_path_factory.mktemp("clinic")))) as running:
+    """With a second data set, whose records are such as those of the first."""
+    place = write_clinic(tmp_path_factory.mktemp("clinic"))
+    share = "[analysts.alice]\nannex = { epsilon = 4.0, delta = 1e-5 }\n"
+    place.write_text(place.read_text().replace("[analysts.alice]\n", share) + ANNEX)
+    with serving(Owner.load(place)) as running:
         yield running
 
 
@@ -93,6 +106,18 @@ def test_what_is_refused_costs_nothing(served: Served, release_id: str) -> None:
     ):
         client.evaluate("clinic", release_id, epsilon=0.1)  # another's
     assert served.spent() == before
+
+
+def test_a_key_measures_no_release_that_it_may_not_see(served: Served, release_id: str) -> None:
+    key = create_key(served.store, "analyst", "alice", ["annex"])
+    body = {"kind": "evaluate", "dataset": "annex", "epsilon": 0.1, "release": release_id}
+    headers = {"Authorization": f"Bearer {key}"}
+    for address in ("/v1/jobs", "/v1/estimates"):
+        refused = served.alice.post(address, json=body, headers=headers)
+        assert refused.status_code == 404
+        assert "no such release" in refused.text
+    assert served.alice.get(f"/v1/releases/{release_id}", headers=headers).status_code == 404
+    assert served.alice.post("/v1/estimates", json=body).status_code == 200  # with a key for both
 
 
 def test_a_trial_is_free(served: Served, release_id: str) -> None:
