@@ -11,7 +11,7 @@ from markupsafe import Markup
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import BudgetExceeded, InvalidParameter, ReleaseError
 from privlearn.release.artifact import Release
-from privlearn.release.meaning import meaning_of
+from privlearn.release.meaning import Meaning
 from privlearn.release.verification import verify_bytes
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import OfferedDataSet
@@ -63,7 +63,7 @@ def job(request: Request, service: Served, caller: Visitor, id: PageId) -> Respo
         stages=_stages(found),
         title=title,
         described=described,
-        meaning=None if found.trial else meaning_of(found.guarantee),
+        meaning=_meaning(service, caller, found),
         part=_part(service, found) if found.state == "done" else "",
     )
 
@@ -191,6 +191,12 @@ def _told(found: Job) -> tuple[str, str]:
         )
     fields = kind.read(found.fields)
     return kind.heading(fields), kind.describe(fields)
+
+
+def _meaning(service: Service, caller: Caller, found: Job) -> Meaning | None:
+    """Of a trial there is none, nor where the holder does not offer the data set any more."""
+    offered = [offered for offered in service.datasets(caller) if offered.name == found.dataset]
+    return offered[0].meaning(found.guarantee) if offered and not found.trial else None
 
 
 def _part(service: Service, found: Job) -> Markup:
