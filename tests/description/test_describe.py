@@ -226,6 +226,15 @@ def test_the_page_needs_nothing_else_and_escapes_names() -> None:
     assert "false alarms" in page
 
 
+def test_the_page_shows_the_first_values_of_many() -> None:
+    towns = [f"town {place:02}" for place in range(60)]
+    schema = Schema.from_dict({"name": "clinic", "columns": {"town": {"type": "category", "values": towns}}})
+    page = write_page(describe({"town": towns * 20}, schema, epsilon=math.inf))
+    assert "town 49" in page
+    assert "town 50" not in page
+    assert "The first 50 of 60 values of town: the file has all of them." in page
+
+
 @pytest.mark.parametrize(
     ("table", "settings"),
     [

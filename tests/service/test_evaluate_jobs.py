@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from markupsafe import Markup
 
 from privlearn import Evaluation, InvalidParameter, verify
 from privlearn.cli import main
@@ -16,6 +17,8 @@ from privlearn.client import Client
 from privlearn.ledger import Ledger
 from privlearn.service.access.keys import create_key
 from privlearn.service.holder.settings import Owner
+from privlearn.service.job_kinds.evaluate import Evaluate
+from privlearn.service.jobs.requests import ResultInfo
 from tests.support.served import Served, serving
 from tests.support.service_support import write_clinic
 
@@ -91,6 +94,22 @@ def test_the_job_has_a_page_with_figures(served: Served, release_id: str) -> Non
     assert "<style" not in page.split("<main", 1)[1]  # the policy of the pages would refuse it
     assert ' style="' not in page
     assert "Download the result" in page
+
+
+def test_the_page_is_computed_once(served: Served, release_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def counted(self: Evaluate, result: ResultInfo, content: bytes) -> Markup:
+        made.append(result.id)
+        return Markup("seconds of work")
+
+    monkeypatch.setattr(Evaluate, "page_part", counted)
+    body = {"kind": "evaluate", "dataset": "clinic", "epsilon": 0.1, "release": release_id, "trial": True}
+    job = served.finished(served.alice.post("/v1/jobs", json=body).json()["id"])
+    with browsing(served) as browser:
+        pages = [browser.get(f"/jobs/{job['id']}").text for _ in range(3)]
+    assert all("seconds of work" in page for page in pages)
+    assert made == [job["id"]]
 
 
 def test_what_is_refused_costs_nothing(served: Served, release_id: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
@@ -16,6 +17,7 @@ from privlearn.release.verification import verify_bytes
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.http.callers import Served
+from privlearn.service.http.limits import aside
 from privlearn.service.job_kinds.evaluate import EVALUATE, fits
 from privlearn.service.job_kinds.job_kind import JOB_KINDS, download_link
 from privlearn.service.job_kinds.release import GIVE_OUT_RELEASE
@@ -50,7 +52,11 @@ _STAGES = {"waiting": "Waiting for its turn", "running": "Under way on the holde
 
 
 @router.get("/jobs/{id}")
-def job(request: Request, service: Served, caller: Visitor, id: PageId) -> Response:
+async def job(request: Request, service: Served, caller: Visitor, id: PageId) -> Response:
+    return await aside(request, _job_page, request, service, caller, id)
+
+
+def _job_page(request: Request, service: Service, caller: Caller, id: str) -> Response:
     found = service.job(caller, id)
     title, described = _told(found)
     return render(
@@ -64,7 +70,7 @@ def job(request: Request, service: Served, caller: Visitor, id: PageId) -> Respo
         title=title,
         described=described,
         meaning=_meaning(service, caller, found),
-        part=_part(service, found) if found.state == "done" else "",
+        part=_part(service.store, found.id, found.kind) if found.state == "done" else "",
     )
 
 
@@ -199,13 +205,14 @@ def _meaning(service: Service, caller: Caller, found: Job) -> Meaning | None:
     return offered[0].meaning(found.guarantee) if offered and not found.trial else None
 
 
-def _part(service: Service, found: Job) -> Markup:
+@lru_cache(maxsize=64)  # intervals take seconds, and what a job has made does not change
+def _part(store: str, job_id: str, kind_name: str) -> Markup:
     """What the job's kind shows of its result; without the kind, a way to fetch it."""
-    made = results.find(service.store, found.analyst, found.id)
-    kind = JOB_KINDS.get(found.kind)
+    made = results.find(store, None, job_id)
+    kind = JOB_KINDS.get(kind_name)
     if kind is None:
         return download_link(made)
-    return kind.page_part(made, results.content_of(service.store, found.id))
+    return kind.page_part(made, results.content_of(store, job_id))
 
 
 def _file_name(found: ResultInfo) -> str:
