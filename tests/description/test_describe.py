@@ -261,6 +261,22 @@ def test_free_text_alone_is_nothing_to_count() -> None:
         describe({"words": ["x"]}, schema, epsilon=1.0)
 
 
+def test_too_many_pairs_are_refused_before_they_are_planned() -> None:
+    def schema(columns: int) -> Schema:
+        number = {"type": "number", "lower": 0, "upper": 1}
+        return Schema.from_dict(
+            {"name": "genes", "columns": {f"gene {place}": number for place in range(columns)}}
+        )
+
+    promise = Guarantee(1.0, 1e-6)
+    assert len(plan_description(schema(63), promise, 10_000, correlations=True).about["pairs"]) == 1953
+    with pytest.raises(
+        InvalidParameter, match=r"64 columns have 2,016 correlations.* say correlations: false"
+    ):
+        plan_description(schema(64), promise, 10_000, correlations=True)
+    assert not plan_description(schema(64), promise, 10_000, correlations=False).about["pairs"]
+
+
 def test_the_plan_looks_at_public_numbers_only() -> None:
     plan = plan_description(SCHEMA, Guarantee(1.0, 1e-6), 10_000, correlations=True)
     assert isinstance(plan, DescriptionPlan)
