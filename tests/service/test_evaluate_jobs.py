@@ -180,5 +180,10 @@ def test_from_the_page_of_the_release(served: Served, release_id: str) -> None:
         wrong = browser.post(f"/releases/{release_id}/evaluate", data=typed | {"epsilon": "much"})
         assert wrong.status_code == 422
         assert "Epsilon must be a number" in wrong.text
+        again = browser.post(
+            f"/releases/{release_id}/evaluate", data=typed | {"dataset": "annex", "delta": "x"}
+        )
+        assert "<option selected>annex</option>" in again.text  # pressed again, the form asks for the same
+        assert "<option selected>sex</option>" in again.text
         foreign = browser.post(f"/releases/{release_id}/evaluate", data=typed | {"once": "mine"})
         assert "was not made here" in foreign.text

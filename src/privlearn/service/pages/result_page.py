@@ -50,6 +50,9 @@ _HEADINGS = {
 }
 _STAGES = {"waiting": "Waiting for its turn", "running": "Under way on the holder's side"}
 
+_TYPED = ("dataset", "by", "epsilon", "delta")
+"""Into the form that has a release measured."""
+
 
 @router.get("/jobs/{id}")
 async def job(request: Request, service: Served, caller: Visitor, id: PageId) -> Response:
@@ -98,7 +101,7 @@ def release(request: Request, service: Served, caller: Visitor, id: PageId) -> R
 @router.post("/releases/{id}/evaluate")
 def evaluate(request: Request, service: Served, caller: Analyst, id: PageId, form: Form) -> Response:
     """Have it measured; what cannot be done leads back to the form with everything typed."""
-    typed = {name: text_of(form, name) for name in ("dataset", "by", "epsilon", "delta", "once")}
+    typed = {name: text_of(form, name) for name in (*_TYPED, "once")}
     act = "pay" if text_of(form, "act") == "pay" else "try"
     try:
         if not is_once(typed["once"]):
@@ -138,7 +141,7 @@ def _release_page(
         commands=release_commands(str(request.base_url), id, _file_name(found)),
         places=[offered.name for offered in places],
         columns=_group_columns(places[0].schema) if places else [],
-        typed=typed or {"epsilon": "", "delta": ""},
+        typed=typed or dict.fromkeys(_TYPED, ""),
         errors=errors or {},
         once=fresh(),
     )
