@@ -42,6 +42,18 @@ def test_mu_of_randomised_response_touches_its_corner_and_is_the_least(epsilon: 
     assert GaussianCurve(0.999 * mu).delta(0.0) < PureCurve(epsilon).delta(0.0)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("epsilon", [699.0, 701.0, 720.0, 1e4, 1e6])
+def test_bounds_go_on_growing_with_epsilon(epsilon: float) -> None:
+    mu = gaussian_mu(PureCurve(epsilon))
+    assert mu is not None
+    assert norm.logcdf(-mu / 2.0) == pytest.approx(-epsilon, rel=1e-9)
+    for curve in (PureCurve(epsilon), CurveBeside(PureCurve(epsilon / 2.0), epsilon / 2.0, 0.0)):
+        assert best_true_positives(curve, 0.001) == 1.0
+        odds = largest_odds(curve, 0.0)
+        assert odds == math.inf or math.log(odds) == pytest.approx(epsilon, rel=1e-5)
+
+
 def test_with_delta_the_worst_gives_itself_away_and_has_no_mu() -> None:
     curve = StatedCurve(1.0, 1e-3)
     assert best_true_positives(curve, 1e-9) == pytest.approx(1e-3, rel=1e-3)

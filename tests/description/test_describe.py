@@ -226,6 +226,15 @@ def test_the_page_needs_nothing_else_and_escapes_names() -> None:
     assert "false alarms" in page
 
 
+def test_the_page_shows_the_first_values_of_many() -> None:
+    towns = [f"town {place:02}" for place in range(60)]
+    schema = Schema.from_dict({"name": "clinic", "columns": {"town": {"type": "category", "values": towns}}})
+    page = write_page(describe({"town": towns * 20}, schema, epsilon=math.inf))
+    assert "town 49" in page
+    assert "town 50" not in page
+    assert "The first 50 of 60 values of town: the file has all of them." in page
+
+
 @pytest.mark.parametrize(
     ("table", "settings"),
     [
@@ -250,6 +259,22 @@ def test_free_text_alone_is_nothing_to_count() -> None:
     schema = Schema.from_dict({"name": "clinic", "columns": {"words": {"type": "text"}}})
     with pytest.raises(InvalidParameter, match="free text only"):
         describe({"words": ["x"]}, schema, epsilon=1.0)
+
+
+def test_too_many_pairs_are_refused_before_they_are_planned() -> None:
+    def schema(columns: int) -> Schema:
+        number = {"type": "number", "lower": 0, "upper": 1}
+        return Schema.from_dict(
+            {"name": "genes", "columns": {f"gene {place}": number for place in range(columns)}}
+        )
+
+    promise = Guarantee(1.0, 1e-6)
+    assert len(plan_description(schema(63), promise, 10_000, correlations=True).about["pairs"]) == 1953
+    with pytest.raises(
+        InvalidParameter, match=r"64 columns have 2,016 correlations.* say correlations: false"
+    ):
+        plan_description(schema(64), promise, 10_000, correlations=True)
+    assert not plan_description(schema(64), promise, 10_000, correlations=False).about["pairs"]
 
 
 def test_the_plan_looks_at_public_numbers_only() -> None:

@@ -36,6 +36,7 @@ from privlearn.audit import epsilon_bound
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.errors import SchemaError
 from privlearn.evaluation.measuring import read_cells
+from privlearn.evaluation.page import write_page
 from privlearn.evaluation.plan import groups_of, plan_evaluation
 from privlearn.evaluation.subject import subject_of
 from privlearn.mechanisms.statistics.counts import count
@@ -258,6 +259,26 @@ def test_a_column_of_scores(release: Release, test_rows: pa.Table) -> None:
     assert margins["accuracy"].value == exact["accuracy"].value
     assert margins["auc"].value == pytest.approx(exact["auc"].value, abs=0.002)
     assert "log-loss" not in margins.numbers
+
+
+def test_a_page_shows_the_first_groups_of_many() -> None:
+    towns = [f"town {place:02}" for place in range(60)]
+    schema = Schema.from_dict(
+        {
+            "name": "clinic",
+            "columns": {"town": {"type": "category", "values": towns}},
+            "target": {"name": "ill", "classes": ["no", "yes"]},
+        }
+    )
+    table = {"town": towns * 20, "ill": ["no", "yes"] * 600}
+    found = evaluate(
+        None, table, scores=np.linspace(0.0, 1.0, 1200), schema=schema, by=["town"], epsilon=math.inf
+    )
+    page = write_page(found)
+    assert len(found.groups) == 60
+    assert "town = town 49" in page
+    assert "town 50" not in page
+    assert "The first 50 of 60 values of town: the file has all of them." in page
 
 
 def test_a_support_vector_machine(test_rows: pa.Table) -> None:

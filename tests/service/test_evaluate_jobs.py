@@ -9,19 +9,35 @@ from pathlib import Path
 
 import httpx
 import pytest
+from markupsafe import Markup
 
 from privlearn import Evaluation, InvalidParameter, verify
 from privlearn.cli import main
 from privlearn.client import Client
 from privlearn.ledger import Ledger
+from privlearn.service.access.keys import create_key
 from privlearn.service.holder.settings import Owner
+from privlearn.service.job_kinds.evaluate import Evaluate
+from privlearn.service.jobs.requests import ResultInfo
 from tests.support.served import Served, serving
 from tests.support.service_support import write_clinic
+
+ANNEX = """
+[datasets.annex]
+table = "clinic.csv"
+schema = "clinic.schema.yaml"
+epsilon = 4.0
+delta = 1e-5
+"""
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(Owner.load(write_clinic(tmp_path_factory.mktemp("clinic")))) as running:
+    """With a second data set, whose records are such as those of the first."""
+    place = write_clinic(tmp_path_factory.mktemp("clinic"))
+    share = "[analysts.alice]\nannex = { epsilon = 4.0, delta = 1e-5 }\n"
+    place.write_text(place.read_text().replace("[analysts.alice]\n", share) + ANNEX)
+    with serving(Owner.load(place)) as running:
         yield running
 
 
@@ -80,6 +96,22 @@ def test_the_job_has_a_page_with_figures(served: Served, release_id: str) -> Non
     assert "Download the result" in page
 
 
+def test_the_page_is_computed_once(served: Served, release_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def counted(self: Evaluate, result: ResultInfo, content: bytes) -> Markup:
+        made.append(result.id)
+        return Markup("seconds of work")
+
+    monkeypatch.setattr(Evaluate, "page_part", counted)
+    body = {"kind": "evaluate", "dataset": "clinic", "epsilon": 0.1, "release": release_id, "trial": True}
+    job = served.finished(served.alice.post("/v1/jobs", json=body).json()["id"])
+    with browsing(served) as browser:
+        pages = [browser.get(f"/jobs/{job['id']}").text for _ in range(3)]
+    assert all("seconds of work" in page for page in pages)
+    assert made == [job["id"]]
+
+
 def test_what_is_refused_costs_nothing(served: Served, release_id: str) -> None:
     before = served.spent()
     with Client(served.url, key_of(served)) as client:
@@ -93,6 +125,18 @@ def test_what_is_refused_costs_nothing(served: Served, release_id: str) -> None:
     ):
         client.evaluate("clinic", release_id, epsilon=0.1)  # another's
     assert served.spent() == before
+
+
+def test_a_key_measures_no_release_that_it_may_not_see(served: Served, release_id: str) -> None:
+    key = create_key(served.store, "analyst", "alice", ["annex"])
+    body = {"kind": "evaluate", "dataset": "annex", "epsilon": 0.1, "release": release_id}
+    headers = {"Authorization": f"Bearer {key}"}
+    for address in ("/v1/jobs", "/v1/estimates"):
+        refused = served.alice.post(address, json=body, headers=headers)
+        assert refused.status_code == 404
+        assert "no such release" in refused.text
+    assert served.alice.get(f"/v1/releases/{release_id}", headers=headers).status_code == 404
+    assert served.alice.post("/v1/estimates", json=body).status_code == 200  # with a key for both
 
 
 def test_a_trial_is_free(served: Served, release_id: str) -> None:
@@ -136,5 +180,10 @@ def test_from_the_page_of_the_release(served: Served, release_id: str) -> None:
         wrong = browser.post(f"/releases/{release_id}/evaluate", data=typed | {"epsilon": "much"})
         assert wrong.status_code == 422
         assert "Epsilon must be a number" in wrong.text
+        again = browser.post(
+            f"/releases/{release_id}/evaluate", data=typed | {"dataset": "annex", "delta": "x"}
+        )
+        assert "<option selected>annex</option>" in again.text  # pressed again, the form asks for the same
+        assert "<option selected>sex</option>" in again.text
         foreign = browser.post(f"/releases/{release_id}/evaluate", data=typed | {"once": "mine"})
         assert "was not made here" in foreign.text

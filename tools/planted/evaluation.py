@@ -11,7 +11,7 @@ METRICS = "evaluation/metrics.py"
 INTERVALS = "evaluation/intervals.py"
 ARTIFACT = "release/artifact.py"
 COUNTS_FILE = "release/counts_file.py"
-JOB = "service/job_kinds/evaluate.py"
+SERVICE = "service/service.py"
 
 # fmt: off
 MUTANTS = [
@@ -37,6 +37,7 @@ MUTANTS = [
     Mutant("threshold: without its counts", ARTIFACT, "if decision is None or release.evaluation is None:", "if False:", DECIDED),
     Mutant("counts file: certificate of other tables", COUNTS_FILE, 'certificate.subject.get("about_sha256") != digest_of(members["about.json"])', "False", DECIDED),
     Mutant("counts file: certificate of other counts", COUNTS_FILE, "if cells != certificate.mechanism.cells or not whole", "if not whole", DECIDED),
-    Mutant("evaluate job: another analyst's release", JOB, "results.find(asked.store, asked.analyst,", "results.find(asked.store, None,", EVALUATE_JOBS),
+    Mutant("evaluate job: another analyst's release", SERVICE, "self.result(caller, result_id, result_kind)", "results.find(self.store, None, result_id, result_kind)", EVALUATE_JOBS),
+    Mutant("evaluate job: a release that the key is not for", SERVICE, "self.result(caller, result_id, result_kind)", "results.find(self.store, caller.name, result_id, result_kind)", EVALUATE_JOBS),
 ]
 # fmt: on

@@ -23,7 +23,7 @@ MUTANTS = [
     Mutant("meaning: a mu for every promise", MEANT, "return None if curve.stated_delta else", "return", MEANING),
     Mutant("meaning: odds without the exception", MEANT, "epsilon - math.log1p(-share)", "epsilon", MEANING),
     Mutant("meaning: runs add up as roots", MEANT, "math.sqrt(times) * once", "once", MEANING),
-    Mutant("meaning: a bought schema is free", "release/certified.py", "beside=sum(alike[1:], start=alike[0]) if alike else None", "beside=None", MEANING),
+    Mutant("meaning: a bought schema is free", "release/certified.py", "beside=bought_beside(self.guarantee, self.bought)", "beside=None", MEANING),
     Mutant("meaning: rounded downwards", "release/meaning.py", "rounding=ROUND_CEILING", 'rounding="ROUND_FLOOR"', MEANING),
     Mutant("split: by the identifier under replace_one", SPLIT, 'if by == "person" and relation.replaces:', "if False:", PARTS),
     Mutant("split: by position where n is private", SPLIT, 'if by == "position" and not relation.count_is_public:', "if False:", PARTS),

@@ -51,8 +51,10 @@ class PureCurve:
 
     def delta(self, epsilon: ArrayLike) -> Any:
         at = np.asarray(epsilon, dtype=float)
-        inside = -np.expm1(at - self.epsilon) / (1.0 + np.exp(-self.epsilon))
-        return np.maximum(np.where(at <= -self.epsilon, -np.expm1(at), inside), 0.0)
+        # Both are computed everywhere, and cut where they do not count: there they could overflow.
+        inside = -np.expm1(np.minimum(at - self.epsilon, 0.0)) / (1.0 + np.exp(-self.epsilon))
+        below = -np.expm1(np.minimum(at, 0.0))
+        return np.maximum(np.where(at <= -self.epsilon, below, inside), 0.0)
 
     def log_delta(self, epsilon: ArrayLike) -> Any:
         return log_or_minus_infinity(self.delta(epsilon))

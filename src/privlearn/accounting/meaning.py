@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import ndtri
+from scipy.special import ndtri_exp
 
 from privlearn.accounting.curves import Curve, GaussianCurve, PureCurve
 from privlearn.accounting.release_curves import ComposedCurve, ComposedPureCurve, CurveBeside, StatedCurve
@@ -53,7 +53,7 @@ def gaussian_mu(curve: Curve) -> float | None:
     if isinstance(curve, GaussianCurve):
         return curve.ratio
     if isinstance(curve, PureCurve):
-        return -2.0 * float(ndtri(1.0 / (1.0 + math.exp(min(curve.epsilon, _LARGEST_EXPONENT)))))
+        return -2.0 * float(ndtri_exp(-np.logaddexp(0.0, curve.epsilon)))
     if isinstance(curve, StatedCurve):
         return None if curve.stated_delta else gaussian_mu(PureCurve(curve.epsilon))
     if isinstance(curve, CurveBeside):
@@ -95,16 +95,21 @@ def largest_odds(curve: Curve, exception: float) -> float:
     """
     if not exception:
         largest = curve.reach() * (1.0 + _PRECISION)
-        return math.inf if float(curve.delta(largest)) > 0 else math.exp(min(largest, _LARGEST_EXPONENT))
+        return math.inf if float(curve.delta(largest)) > 0 else _as_odds(largest)
 
     def loss(epsilon: float) -> float:
         share = float(curve.delta(epsilon)) / exception
         return epsilon - math.log1p(-share) if share < 1.0 else _LARGEST_EXPONENT + share
 
-    return math.exp(min(_least(loss, 0.0, curve.reach()), _LARGEST_EXPONENT))
+    return _as_odds(_least(loss, 0.0, curve.reach()))
 
 
 _LARGEST_EXPONENT = 700.0
+
+
+def _as_odds(loss: float) -> float:
+    """What no number of the machine bounds is infinite."""
+    return math.exp(loss) if loss < _LARGEST_EXPONENT else math.inf
 
 
 def _least(function: Callable[[float], float], low: float, high: float) -> float:

@@ -8,6 +8,7 @@ from html import escape
 from privlearn._version import __version__
 from privlearn.description.description import ColumnDescription, Description, correlated, counted, share
 from privlearn.evaluation.intervals import Estimate
+from privlearn.evaluation.page import MOST_SHOWN, told_left_out
 from privlearn.study.comparison_page import CSS as PAGE_CSS
 
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#777777"
@@ -54,20 +55,16 @@ def _column(column: ColumnDescription) -> str:
     return (
         f"<h2>{escape(column.name)}</h2>"
         f"<p>{escape(column.type.capitalize())}, missing {share(column.missing)}{unlisted}.</p>"
-        f"{told}{_bars(column)}"
+        f"{told}{told_left_out(column.name, len(column.counts))}{_bars(column)}"
     )
 
 
 def _bars(column: ColumnDescription) -> str:
     """One bar per value or bin, with its interval; what is too noisy has no bar."""
-    most = max([found.upper for found in column.counts] + [1.0])
-    rows = [
-        _bar(place, label, found, most)
-        for place, (label, found) in enumerate(zip(column.labels, column.counts, strict=True))
-    ]
-    said = "; ".join(
-        f"{label}: {counted(found)}" for label, found in zip(column.labels, column.counts, strict=True)
-    )
+    shown = list(zip(column.labels, column.counts, strict=True))[:MOST_SHOWN]
+    most = max([found.upper for _, found in shown] + [1.0])
+    rows = [_bar(place, label, found, most) for place, (label, found) in enumerate(shown)]
+    said = "; ".join(f"{label}: {counted(found)}" for label, found in shown)
     height = _ROW * len(rows) + 6
     return (
         f'<figure><svg viewBox="0 0 560 {height}" role="img" aria-label="{escape(f"{column.name}. {said}")}" '

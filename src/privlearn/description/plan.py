@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
@@ -24,6 +25,9 @@ from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.statistics.counts import NoisyCounts
 
 Described = NumberColumn | DateColumn | OrdinalColumn | CategoryColumn
+
+MOST_PAIRS = 2_000
+"""Of columns, those of 63: each pair is a table of its own, in the plan and in the certificate."""
 
 _LEAST_BINS, _MOST_BINS = 5, 40
 _FEWEST_NOISES = 8.0
@@ -53,8 +57,7 @@ def plan_description(
     Half of the budget is for the columns, half for all pairs.
     """
     columns = described_columns(schema)
-    ordered = [name for name, column in columns.items() if _has_order(column)]
-    pairs = list(itertools.combinations(ordered, 2)) if correlations else []
+    pairs = _pairs(columns) if correlations else []
     weights = (
         [1.0] * len(columns) + [len(columns) / len(pairs)] * len(pairs) if pairs else [1.0] * len(columns)
     )
@@ -94,6 +97,17 @@ def _as_column(target: Target) -> NumberColumn | CategoryColumn:
         return CategoryColumn(values=target.classes or ())
     lower, upper = target.bounds
     return NumberColumn(lower=lower, upper=upper)
+
+
+def _pairs(columns: dict[str, Described]) -> list[tuple[str, str]]:
+    ordered = [name for name, column in columns.items() if _has_order(column)]
+    count = math.comb(len(ordered), 2)
+    if count > MOST_PAIRS:
+        raise InvalidParameter(
+            f"{len(ordered)} columns have {count:,} correlations, more than the {MOST_PAIRS:,} allowed at a time: "
+            "say correlations: false (in the shell --no-correlations), or describe fewer columns"
+        )
+    return list(itertools.combinations(ordered, 2))
 
 
 def _has_order(column: Described) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 
 from privlearn._version import __version__
 from privlearn.evaluation.evaluation import Evaluation, GroupResult
@@ -16,6 +17,9 @@ _TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _CSS = "figure { margin: 0; max-width: 24rem; } figcaption { color: #444; font-size: .9rem; }"
 
 Points = Sequence[tuple[float, float]]
+
+MOST_SHOWN = 50
+"""Groups of a column, or values, that a page has room for."""
 
 
 def write_page(evaluation: Evaluation) -> str:
@@ -84,13 +88,25 @@ def _groups(evaluation: Evaluation) -> str:
     if not results:
         return ""
     names = list(results[0].rates)
+    columns = [list(found) for _, found in groupby(results, key=lambda result: result.column)]
+    shown = [result for found in columns for result in found[:MOST_SHOWN]]
     rows = [
         (f"{result.column} = {result.group}", f"{max(result.records, 0):,.0f}", *_rates(result, names))
-        for result in results
+        for result in shown
     ]
-    known = [result for result in results if not result.too_noisy and result.rates[names[0]].is_known]
+    left_out = "".join(told_left_out(found[0].column, len(found)) for found in columns)
+    known = [result for result in shown if not result.too_noisy and result.rates[names[0]].is_known]
     figure = _group_figure(known, names[0]) if evaluation.classes and known else ""
-    return _table("Groups", ("group", "about records", *names), rows) + figure
+    return _table("Groups", ("group", "about records", *names), rows) + left_out + figure
+
+
+def told_left_out(column: str, values: int) -> str:
+    """A sentence, if a page does not show all values of a column."""
+    if values <= MOST_SHOWN:
+        return ""
+    return (
+        f"<p>The first {MOST_SHOWN} of {values:,} values of {escape(column)}: the file has all of them.</p>"
+    )
 
 
 def _rates(result: GroupResult, names: Sequence[str]) -> Iterable[str]:

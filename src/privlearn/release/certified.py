@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import Any, ClassVar, Self
 
 from privlearn._version import __version__
-from privlearn.data.schema.schema import Purchase, with_purchases
+from privlearn.data.schema.schema import Purchase, bought_beside, with_purchases
 from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
 from privlearn.extensions import listed
@@ -164,11 +164,10 @@ class Certified(ABC):
         """What the promise, with what was bought of the schema, means to an attacker; ``None`` if there is none."""
         if not self.is_private:
             return None
-        alike = [part.guarantee for part in self.bought if part.neighbours == self.guarantee.neighbours]
         return meaning_of(
             self.guarantee,
             self.mechanism.curve(),
-            beside=sum(alike[1:], start=alike[0]) if alike else None,
+            beside=bought_beside(self.guarantee, self.bought),
             rows_per_person=None if self._counts_persons else self._rows_per_person,
         )
 

@@ -188,6 +188,8 @@ class Service:
             raise TooLarge(f"the fields are more than {MOST_FIELD_BYTES} bytes as JSON: ask with less")
         guarantee = Guarantee(request.epsilon, request.delta, offered.settings.neighbours)
         fields = kind.completed(kind.read(request.fields), offered)
+        for result_id, result_kind in kind.reads(fields).items():
+            self.result(caller, result_id, result_kind)
         return Asked(self.store, caller.name, offered, guarantee, fields, request.points)
 
     def _check(self, asked: Asked[Any]) -> None:

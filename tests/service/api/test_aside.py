@@ -20,7 +20,7 @@ THREADS = 40
 """Of the application, for everything else."""
 
 
-@pytest.mark.parametrize("what", ["estimate", "release", "page"])
+@pytest.mark.parametrize("what", ["estimate", "release", "page", "job"])
 def test_answers_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     go_on, inside = threading.Event(), []
 
@@ -29,7 +29,7 @@ def test_answers_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: st
         go_on.wait()
         raise SessionError("enough")
 
-    monkeypatch.setattr(Service, "ask" if what == "release" else "estimate", slow)
+    monkeypatch.setattr(Service, {"release": "ask", "job": "job"}.get(what, "estimate"), slow)
     with serving(load_clinic(tmp_path), training=False) as served:
         cookies = signed_in(served)
         asking = [
@@ -66,5 +66,7 @@ def ask(served: Served, what: str, cookies: httpx.Cookies) -> None:
             client.post("/v1/datasets/clinic/estimate", json={"epsilon": 0.5})
         elif what == "release":
             client.post("/v1/releases", json={"dataset": "clinic", "epsilon": 0.5})
+        elif what == "job":
+            client.get(f"/jobs/{'0' * 16}")
         else:
             client.get("/desk/clinic/train", params={"epsilon": "0.5"})

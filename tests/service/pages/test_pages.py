@@ -8,16 +8,19 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import unescape
+from pathlib import Path
 
 import httpx
 import pytest
 
+from privlearn.data.schema.schema import Purchase
 from privlearn.ledger import Ledger
+from privlearn.service.holder.settings import Owner
 from privlearn.service.pages import estimate_view
 from privlearn.service.pages.formatting import number, number_below
 from privlearn.service.store import events
 from tests.support.served import Served, serving
-from tests.support.service_support import load_clinic
+from tests.support.service_support import SCHEMA, load_clinic, write_clinic
 
 OWN = {"Sec-Fetch-Site": "same-origin"}
 ASKED = {"face": "session", "learner": "logistic", "epsilon": "0.5", "delta": "1e-6"}
@@ -232,6 +235,28 @@ def test_whatever_can_be_asked_for_is_estimated_and_rehearsed(
     assert "Noise against epsilon" in page.text
     assert "Error rate against epsilon" in page.text
     assert re.search(r"(Clear|Noisy|Drowned)\.", text_of(page))
+
+
+def test_what_a_job_promises_counts_all_rows_of_a_person_and_what_was_bought(tmp_path: Path) -> None:
+    place = write_clinic(tmp_path)
+    receipt = Purchase(
+        bounds=("age upper",),
+        epsilon=0.5,
+        delta=0.0,
+        neighbours="replace_one",
+        records=300,
+        rows_per_person=3,
+        quantile_epsilon=0.5,
+        randomness="os.urandom",
+        secure=True,
+    )
+    schema = SCHEMA.model_copy(update={"rows_per_person": 3, "bought": (receipt,)})
+    schema.save(tmp_path / "clinic.schema.yaml")
+    with serving(Owner.load(place), training=False) as served, browsing(served, "alice") as client:
+        asked = served.alice.post("/v1/releases", json={"dataset": "clinic", "epsilon": 0.5}).json()
+        told = text_of(client.get(f"/jobs/{asked['id']}"))
+    assert "whether one person's records (up to 3) are in the data" in told
+    assert "multiplied by at most 2.72" in told  # e: half of it was bought
 
 
 def test_one_form_pays_once(served: Served) -> None:

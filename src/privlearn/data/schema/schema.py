@@ -177,8 +177,14 @@ class Purchase(PublicModel):
 
 def with_purchases(guarantee: Guarantee, bought: Iterable[Purchase]) -> Guarantee:
     """A promise together with those of the purchases that count the same neighbours, by basic composition."""
-    alike = (part.guarantee for part in bought if part.neighbours == guarantee.neighbours)
-    return sum(alike, start=guarantee)
+    beside = bought_beside(guarantee, bought)
+    return guarantee if beside is None else guarantee + beside
+
+
+def bought_beside(guarantee: Guarantee, bought: Iterable[Purchase]) -> Guarantee | None:
+    """What the purchases that count the same neighbours cost together; ``None`` if there are none."""
+    alike = [part.guarantee for part in bought if part.neighbours == guarantee.neighbours]
+    return sum(alike[1:], start=alike[0]) if alike else None
 
 
 Name = Annotated[StrictStr, Field(min_length=1)]

@@ -11,7 +11,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.schema.schema import Schema, with_purchases
+from privlearn.data.schema.schema import Schema, bought_beside, with_purchases
 from privlearn.data.sources.files import read_records
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee, weakness
@@ -19,6 +19,7 @@ from privlearn.ledger.composition import exact
 from privlearn.ledger.ledger import Ledger
 from privlearn.ledger.statement import Statement
 from privlearn.planning.stand_in import synthetic_table
+from privlearn.release.meaning import Meaning, meaning_of
 from privlearn.service.access.keys import HOLDER, Caller
 from privlearn.service.holder.settings import DataSet, Owner
 from privlearn.service.holder.sources import read_query
@@ -117,6 +118,15 @@ class OfferedDataSet:
     def weakness(self, guarantee: Guarantee) -> str | None:
         """Why a promise about these records, with what was bought of their schema, is hardly private."""
         return weakness(with_purchases(guarantee, self.schema.bought), self.records)
+
+    def meaning(self, guarantee: Guarantee) -> Meaning | None:
+        """What such a promise means to an attacker, by what is known of every mechanism that keeps it."""
+        schema = self.schema
+        return meaning_of(
+            guarantee,
+            beside=bought_beside(guarantee, schema.bought),
+            rows_per_person=schema.rows_per_person if schema.person is None else None,
+        )
 
     def ledger_of(self, analyst: str) -> Ledger:
         """The budget as far as it is an analyst's: the share in the holder's file, or everything for `HOLDER`."""

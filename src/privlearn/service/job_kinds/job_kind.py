@@ -151,6 +151,10 @@ class JobKind(ABC, Generic[Fields, Planned]):
         """With what the data set says where a request says nothing."""
         return fields
 
+    def reads(self, fields: Fields) -> Mapping[str, str]:
+        """Earlier results that it works on, each id with its kind: whoever may not see one cannot ask for the job."""
+        return {}
+
     def estimate(self, asked: Asked[Fields]) -> dict[str, Any]:
         """Public: what it would cost, as plain JSON values; a kind that knows more says more."""
         plan = self.plan(asked)

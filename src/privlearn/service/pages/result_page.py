@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
@@ -11,11 +12,12 @@ from markupsafe import Markup
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import BudgetExceeded, InvalidParameter, ReleaseError
 from privlearn.release.artifact import Release
-from privlearn.release.meaning import meaning_of
+from privlearn.release.meaning import Meaning
 from privlearn.release.verification import verify_bytes
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.http.callers import Served
+from privlearn.service.http.limits import aside
 from privlearn.service.job_kinds.evaluate import EVALUATE, fits
 from privlearn.service.job_kinds.job_kind import JOB_KINDS, download_link
 from privlearn.service.job_kinds.release import GIVE_OUT_RELEASE
@@ -48,9 +50,16 @@ _HEADINGS = {
 }
 _STAGES = {"waiting": "Waiting for its turn", "running": "Under way on the holder's side"}
 
+_TYPED = ("dataset", "by", "epsilon", "delta")
+"""Into the form that has a release measured."""
+
 
 @router.get("/jobs/{id}")
-def job(request: Request, service: Served, caller: Visitor, id: PageId) -> Response:
+async def job(request: Request, service: Served, caller: Visitor, id: PageId) -> Response:
+    return await aside(request, _job_page, request, service, caller, id)
+
+
+def _job_page(request: Request, service: Service, caller: Caller, id: str) -> Response:
     found = service.job(caller, id)
     title, described = _told(found)
     return render(
@@ -63,8 +72,8 @@ def job(request: Request, service: Served, caller: Visitor, id: PageId) -> Respo
         stages=_stages(found),
         title=title,
         described=described,
-        meaning=None if found.trial else meaning_of(found.guarantee),
-        part=_part(service, found) if found.state == "done" else "",
+        meaning=_meaning(service, caller, found),
+        part=_part(service.store, found.id, found.kind) if found.state == "done" else "",
     )
 
 
@@ -92,7 +101,7 @@ def release(request: Request, service: Served, caller: Visitor, id: PageId) -> R
 @router.post("/releases/{id}/evaluate")
 def evaluate(request: Request, service: Served, caller: Analyst, id: PageId, form: Form) -> Response:
     """Have it measured; what cannot be done leads back to the form with everything typed."""
-    typed = {name: text_of(form, name) for name in ("dataset", "by", "epsilon", "delta", "once")}
+    typed = {name: text_of(form, name) for name in (*_TYPED, "once")}
     act = "pay" if text_of(form, "act") == "pay" else "try"
     try:
         if not is_once(typed["once"]):
@@ -132,7 +141,7 @@ def _release_page(
         commands=release_commands(str(request.base_url), id, _file_name(found)),
         places=[offered.name for offered in places],
         columns=_group_columns(places[0].schema) if places else [],
-        typed=typed or {"epsilon": "", "delta": ""},
+        typed=typed or dict.fromkeys(_TYPED, ""),
         errors=errors or {},
         once=fresh(),
     )
@@ -193,13 +202,20 @@ def _told(found: Job) -> tuple[str, str]:
     return kind.heading(fields), kind.describe(fields)
 
 
-def _part(service: Service, found: Job) -> Markup:
+def _meaning(service: Service, caller: Caller, found: Job) -> Meaning | None:
+    """Of a trial there is none, nor where the holder does not offer the data set any more."""
+    offered = [offered for offered in service.datasets(caller) if offered.name == found.dataset]
+    return offered[0].meaning(found.guarantee) if offered and not found.trial else None
+
+
+@lru_cache(maxsize=64)  # intervals take seconds, and what a job has made does not change
+def _part(store: str, job_id: str, kind_name: str) -> Markup:
     """What the job's kind shows of its result; without the kind, a way to fetch it."""
-    made = results.find(service.store, found.analyst, found.id)
-    kind = JOB_KINDS.get(found.kind)
+    made = results.find(store, None, job_id)
+    kind = JOB_KINDS.get(kind_name)
     if kind is None:
         return download_link(made)
-    return kind.page_part(made, results.content_of(service.store, found.id))
+    return kind.page_part(made, results.content_of(store, job_id))
 
 
 def _file_name(found: ResultInfo) -> str:
