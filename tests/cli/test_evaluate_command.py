@@ -105,6 +105,7 @@ def test_bad_input_costs_nothing(trained: Census, run: Run) -> None:
         ((trained.table, trained.table, "--out", out), "not a privlearn release"),
         ((model, trained.table, "--out", model), "exists"),
         ((model, trained.table, "--page", trained.folder, "--out", out), "is a folder"),
+        ((model, trained.table, "--page", out, "--out", out), "a name of its own"),
     ):
         done = run("evaluate", *arguments, *settings)
         assert done.code != 0
