@@ -131,3 +131,7 @@ def test_a_threshold_is_given_or_found(trained: Census, run: Run) -> None:
     )
     assert both.code == 2
     assert "leave out what mistakes cost" in " ".join(both.stderr.split())
+    beyond = run("threshold", trained / "m.privlearn", out, "--at", 7, "--out", trained / "n")
+    assert beyond.code == 2
+    assert "from 0 to 1" in " ".join(beyond.stderr.split())
+    assert not (trained / "n").exists()
