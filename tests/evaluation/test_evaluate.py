@@ -36,6 +36,7 @@ from privlearn.audit import epsilon_bound
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.errors import SchemaError
 from privlearn.evaluation.measuring import read_cells
+from privlearn.evaluation.page import page_part
 from privlearn.evaluation.plan import groups_of, plan_evaluation
 from privlearn.evaluation.subject import subject_of
 from privlearn.mechanisms.statistics.counts import count
@@ -131,6 +132,8 @@ def test_a_person_of_many_rows_counts_once(release: Release) -> None:
     found = evaluate(release, table, schema=schema, epsilon=1.0)
     assert found.certificate.records == 30
     assert "persons" in found.certificate.facts
+    assert f"{found.certificate.records} persons" in str(found)
+    assert "records" not in page_part(found)
 
 
 @pytest.mark.parametrize(("factor", "fits"), [(1.0, True), (0.5, False), (2.0, False)])

@@ -38,7 +38,7 @@ class GroupResult:
     ----------
     column, group : str
     records : float
-        How many there are about: the noisy count.
+        How many records, or persons, there are about: the noisy count.
     deviation : float
         Standard deviation of the noise in it, public.
     rates : mapping of str to Estimate
@@ -227,7 +227,7 @@ class Evaluation(CountsFile):
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.about['of']}, {self.certificate.records} records, {self.guarantee}"]
+        lines = [f"{self.about['of']}, {self.certificate.records} {self.whom}, {self.guarantee}"]
         lines += [f"  {name:<28}{found}" for name, found in self.numbers.items()]
         for label, told in self.per_class.items():
             lines += [f"  {f'{label}: {name}':<28}{found}" for name, found in told.items()]
@@ -236,7 +236,7 @@ class Evaluation(CountsFile):
                 "too noisy" if result.too_noisy else ", ".join(f"{n} {e}" for n, e in result.rates.items())
             )
             lines.append(
-                f"  {f'{result.column} = {result.group}':<28}about {result.records:.0f} records; {rates}"
+                f"  {f'{result.column} = {result.group}':<28}about {result.records:.0f} {self.whom}; {rates}"
             )
         return "\n".join(lines)
 
