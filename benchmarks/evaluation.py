@@ -2,10 +2,12 @@
 
     PRIVLEARN_DATA=... python benchmarks/evaluation.py adult [--runs 400] [--epsilon 0.5]
     python benchmarks/evaluation.py coverage [--runs 1000] [--epsilon 0.5]
+    python benchmarks/evaluation.py regression [--runs 200] [--epsilon 0.5]
 
 ``adult``: a release that learnt from 36,222 records is evaluated on the 9,000 others, again and again with new noise,
 and compared with what scikit-learn computes from the records themselves. ``coverage``: for each run 9,000 records are
-drawn anew from a simulated population of a million, so that an interval must cover noise and sampling.
+drawn anew from a simulated population of a million, so that an interval must cover noise and sampling. ``regression``:
+the same for a predicted cost, with bounds that are far wider than the costs are.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +24,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from privlearn import NothingRecorded, PrivateLogisticRegression, Schema, evaluate
 from privlearn.data.datasets import census_schema, load_adult, simulated_census
+from privlearn.evaluation.metrics import QUANTILES
 
 SCHEMA = Path(__file__).parent.parent / "examples" / "adult.schema.yaml"
 DELTA = 1e-6
@@ -92,6 +95,58 @@ def coverage(runs: int, epsilon: float, population: int = 1_000_000) -> dict[str
     return {name: float(np.mean(hits)) for name, hits in covered.items()}
 
 
+COST = Schema.from_dict(
+    {
+        "name": "stays",
+        "one_row_per_person": True,
+        "columns": {
+            "days": {"type": "number", "lower": 0, "upper": 60},
+            "ward": {"type": "category", "values": ["north", "south"]},
+        },
+        "target": {"name": "cost", "lower": 0, "upper": 40_000},
+    }
+)
+
+
+def regression(runs: int, epsilon: float, population: int = 1_000_000) -> dict[str, Regression]:
+    """Of a predicted cost: what is true, what is told on average, and how often the interval covers."""
+    source = np.random.default_rng(4)
+    days = source.gamma(2.0, 3.0, population).clip(0, 60)
+    costs = (2000 + 400 * days + source.normal(0, 950, population)).clip(0, 40_000)
+    guesses = 2000 + 390 * days
+    residual = guesses - costs
+    true = {
+        "R2": 1 - np.mean(residual**2) / costs.var(),
+        "mean absolute error": np.abs(residual).mean(),
+        "root mean squared error": np.sqrt(np.mean(residual**2)),
+        **{f"quantile {at}": np.quantile(residual, at) for at in QUANTILES},
+    }
+    found: dict[str, list[Any]] = {name: [] for name in true}
+    for _ in track(range(runs), description="regression", transient=True):
+        drawn = source.choice(population, TEST, replace=False)
+        rows = {"days": days[drawn], "cost": costs[drawn]}
+        measured = evaluate(None, rows, scores=guesses[drawn], schema=COST, epsilon=epsilon)
+        quantiles = {f"quantile {at}": one for at, one in measured.residual_quantiles.items()}
+        for name, one in (dict(measured.numbers) | quantiles).items():
+            if one.is_known:
+                found[name].append((one.value, one.upper - one.lower, one.lower <= true[name] <= one.upper))
+    return {
+        name: Regression(float(true[name]), len(known) / runs, *np.mean(known, axis=0).tolist())
+        for name, known in found.items()
+        if known
+    }
+
+
+class Regression(NamedTuple):
+    """What the runs told of one number; ``known``: the share of them that did not call it too noisy."""
+
+    true: float
+    known: float
+    mean: float
+    width: float
+    covered: float
+
+
 def _labels_and_groups(table: pa.Table, positive: str) -> tuple[Any, Any]:
     return np.array(table["income"].to_pylist()) == positive, np.array(table["sex"].to_pylist())
 
@@ -100,7 +155,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=("adult", "coverage"))
+    parser.add_argument("part", choices=("adult", "coverage", "regression"))
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument("--epsilon", type=float, default=0.5)
     asked = parser.parse_args()
@@ -108,6 +163,10 @@ def main() -> None:
     if asked.part == "coverage":
         for name, share in coverage(asked.runs or 1000, asked.epsilon).items():
             print(f"{name:<32} {share:.3f}")
+        return
+    if asked.part == "regression":
+        for name, one in regression(asked.runs or 200, asked.epsilon).items():
+            print(f"{name:<24} " + "  ".join(f"{key} {value:.3f}" for key, value in one._asdict().items()))
         return
     for by in (None, "sex"):
         for name, distance in adult(asked.runs or 400, asked.epsilon, by).items():

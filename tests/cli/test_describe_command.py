@@ -28,6 +28,7 @@ def test_what_is_wrong_is_said_and_nothing_is_charged(budgeted: Census, run: Run
         (*common, "--epsilon", -1, *out),
         (*common, "--epsilon", 100, "--accept-weak-privacy", *out),
         (*common, "--epsilon", 1, "--out", budgeted.table),
+        (*common, "--epsilon", 1, *out, "--page", budgeted / "census.description"),
         ("describe", budgeted / "bad.csv", *common[2:], "--epsilon", 1, *out),
         (*common, "--epsilon", 1, "--part", "train", *out),
     )

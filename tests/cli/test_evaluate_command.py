@@ -105,6 +105,7 @@ def test_bad_input_costs_nothing(trained: Census, run: Run) -> None:
         ((trained.table, trained.table, "--out", out), "not a privlearn release"),
         ((model, trained.table, "--out", model), "exists"),
         ((model, trained.table, "--page", trained.folder, "--out", out), "is a folder"),
+        ((model, trained.table, "--page", out, "--out", out), "a name of its own"),
     ):
         done = run("evaluate", *arguments, *settings)
         assert done.code != 0
@@ -130,3 +131,7 @@ def test_a_threshold_is_given_or_found(trained: Census, run: Run) -> None:
     )
     assert both.code == 2
     assert "leave out what mistakes cost" in " ".join(both.stderr.split())
+    beyond = run("threshold", trained / "m.privlearn", out, "--at", 7, "--out", trained / "n")
+    assert beyond.code == 2
+    assert "from 0 to 1" in " ".join(beyond.stderr.split())
+    assert not (trained / "n").exists()

@@ -8,12 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.isotonic import isotonic_regression
-from sklearn.metrics import brier_score_loss, log_loss, precision_score, r2_score, recall_score, roc_auc_score
+from sklearn.metrics import brier_score_loss, log_loss, precision_score, recall_score, roc_auc_score
 
 from privlearn.arrays import Array
 from privlearn.evaluation import bins as bins_of
 from privlearn.evaluation import metrics
-from privlearn.evaluation.intervals import NoisyTable, estimates, nearest_counts
+from privlearn.evaluation.intervals import (
+    Estimate,
+    NoisyTable,
+    estimates,
+    magnitude,
+    nearest_counts,
+    quotient,
+    root,
+)
 
 
 def scored(rows: int, seed: int, slope: float = 1.5) -> tuple[Array, Any]:
@@ -76,16 +84,14 @@ def test_residuals_are_those_of_the_numbers() -> None:
     source = np.random.default_rng(4)
     truth = source.normal(50.0, 15.0, 200_000).clip(0, 100)
     guess = (truth + source.normal(1.0, 6.0, len(truth))).clip(0, 100)
-    edges, target_edges = bins_of.residual_edges(50.0, 32), bins_of.even_edges(0.0, 100.0, 32)
+    edges, target_edges = bins_of.residual_edges(50.0, 9000, 5.66), bins_of.even_edges(0.0, 100.0, 32)
     residual = np.histogram(guess - truth, edges)[0].astype(float)
     target = np.histogram(truth, target_edges)[0].astype(float)
     found = metrics.residuals(residual, edges)
-    assert found["mean absolute error"] == pytest.approx(np.abs(guess - truth).mean(), rel=0.02)
-    assert found["root mean squared error"] == pytest.approx(
-        math.sqrt(np.mean((guess - truth) ** 2)), rel=0.02
-    )
-    r2 = metrics.determination(residual, target, edges, target_edges)["R2"]
-    assert r2 == pytest.approx(r2_score(truth, guess), abs=0.01)
+    assert found["mean absolute error"] == pytest.approx(np.abs(guess - truth).mean(), rel=0.002)
+    assert found["mean squared error"] == pytest.approx(np.mean((guess - truth) ** 2), rel=0.005)
+    variance = metrics.target_variance(target, target_edges)["variance"]
+    assert variance == pytest.approx(truth.var(), rel=0.002)
     quantiles = metrics.residual_quantiles(residual, edges)["residual quantiles"]
     assert quantiles.tolist() == pytest.approx(
         np.quantile(guess - truth, metrics.QUANTILES).tolist(), abs=0.4
@@ -160,7 +166,53 @@ def test_edges_rise_and_hold_the_threshold(bins: int) -> None:
     edges = bins_of.probability_edges(bins)
     assert (np.diff(edges) > 0).all()
     assert (edges[0], edges[bins // 2], edges[-1]) == (0.0, 0.5, 1.0)
-    assert bins_of.residual_edges(2.0, bins)[bins // 2] == 0.0
+
+
+@pytest.mark.parametrize("records", [3, 3000, 10**7])
+def test_bins_of_residuals_are_narrow_around_0_and_end_at_the_bound(records: int) -> None:
+    edges = bins_of.residual_edges(2.0, records, deviation=5.66)
+    bins = len(edges) - 1
+    assert bins % 4 == 0
+    assert (edges[0], edges[bins // 2], edges[-1]) == pytest.approx((-2.0, 0.0, 2.0))
+    assert (np.diff(edges) > 0).all()
+    assert np.diff(edges).argmin() in (bins // 2 - 1, bins // 2)
+
+
+def test_intervals_of_residuals_cover_and_noise_adds_no_bias() -> None:
+    """Narrow residuals under wide bounds, new records and new noise 200 times."""
+    source, edges = np.random.default_rng(10), bins_of.residual_edges(20_000.0, 3600, 5.66)
+    hits, means = {"mean absolute error": 0, "mean squared error": 0}, []
+    true = {"mean absolute error": 950 * math.sqrt(2 / math.pi), "mean squared error": 950.0**2}
+    for _ in range(200):
+        exact = np.histogram(source.normal(0.0, 950.0, 3600), edges)[0]
+        table = NoisyTable(exact + source.laplace(0.0, 4.0, exact.shape), "laplace", 4.0, 3600)
+        found = estimates(
+            lambda counts: metrics.residuals(counts, edges), table, within=(-math.inf, math.inf)
+        )
+        means.append(found["mean absolute error"][0].value)
+        for name in hits:
+            hits[name] += bool(found[name][0].lower <= true[name] <= found[name][0].upper)
+    assert np.mean(means) == pytest.approx(
+        true["mean absolute error"], abs=4 * np.std(means) / math.sqrt(200)
+    )
+    assert all(0.91 <= count / 200 <= 0.99 for count in hits.values()), hits
+
+
+def test_a_quotient_covers_and_has_no_end_where_its_divisor_may_be_0() -> None:
+    source, hits = np.random.default_rng(11), 0
+    for _ in range(2000):
+        above, below = source.normal(2.0, 0.5), source.normal(8.0, 2.0)
+        found = quotient(
+            Estimate(above, above - 0.98, above + 0.98), Estimate(below, below - 3.92, below + 3.92)
+        )
+        hits += (found.is_known and found.lower <= 0.25 <= found.upper) or below <= 3.92
+    assert 0.94 <= hits / 2000 <= 0.96
+    assert not quotient(Estimate(1.0, 0.5, 1.5), Estimate(1.0, -0.1, 2.1)).is_known
+
+
+def test_a_magnitude_that_noise_made_negative_is_not_known() -> None:
+    assert root(Estimate(4.0, -1.0, 9.0)) == Estimate(2.0, 0.0, 3.0)
+    assert not magnitude(Estimate(-1.0, -3.0, 2.0)).is_known
 
 
 def test_rising_values_are_those_of_isotonic_regression() -> None:

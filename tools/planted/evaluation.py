@@ -33,6 +33,8 @@ MUTANTS = [
     Mutant("intervals: sampling left out", INTERVALS, "drawn = source.multinomial(round(self._total), chances, size=replicates)", "drawn = np.tile(self.plausible.ravel(), (replicates, 1))", SIMULATED),
     Mutant("intervals: noise left out", INTERVALS, "drawn + sample(0.0, self.scale, drawn.shape)", "drawn + 0.0", SIMULATED),
     Mutant("area: ties not put back", METRICS, "(4.0 * fine - coarse) / 3.0", "fine", SIMULATED),
+    Mutant("quotient: the divisor is taken for exact", INTERVALS, "square, middle = whole**2 - other**2,", "square, middle = whole**2,", SIMULATED),
+    Mutant("residuals: bins not extrapolated", METRICS, "_extrapolated(one, np.repeat(other, 2)) for", "one for", SIMULATED),
     Mutant("threshold: counts of another model", ARTIFACT, 'release.evaluation.about.get("release_sha256") != release.undecided.digest', "False", DECIDED),
     Mutant("threshold: without its counts", ARTIFACT, "if decision is None or release.evaluation is None:", "if False:", DECIDED),
     Mutant("counts file: certificate of other tables", COUNTS_FILE, 'certificate.subject.get("about_sha256") != digest_of(members["about.json"])', "False", DECIDED),

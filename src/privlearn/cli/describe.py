@@ -19,7 +19,7 @@ from privlearn.cli.options import (
     PartName,
     SchemaFile,
     TableFile,
-    check_writable,
+    check_writable_apart,
     open_ledger,
     part_of,
     say_what_is_left,
@@ -71,9 +71,7 @@ def describe(
     from privlearn.release.files import write_atomically
     from privlearn.release.verification import read_private_key
 
-    for path in (out, page):
-        if path is not None:
-            check_writable(path, force)
+    check_writable_apart(out, page, force)
     described = Schema.load(schema)
     key = None if sign is None else read_private_key(sign)
     whose = part_of(table, part, described)

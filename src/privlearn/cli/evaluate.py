@@ -19,6 +19,7 @@ from privlearn.cli.options import (
     PartName,
     TableFile,
     check_writable,
+    check_writable_apart,
     open_ledger,
     part_of,
     say_what_is_left,
@@ -93,9 +94,7 @@ def evaluate(
     from privlearn.release.files import write_atomically
     from privlearn.release.verification import read_private_key
 
-    for path in (out, page):
-        if path is not None:
-            check_writable(path, force)
+    check_writable_apart(out, page, force)
     release = Release.load(model)
     described = schema_of(release, None if schema is None else Schema.load(schema))
     key = None if sign is None else read_private_key(sign)

@@ -98,6 +98,16 @@ def check_writable(path: Path, force: bool) -> None:
         raise InvalidParameter(f"cannot write {path}: {error.strerror}") from None
 
 
+def check_writable_apart(out: Path, page: Path | None, force: bool) -> None:
+    """The same for a file and its page, which must not replace each other."""
+    check_writable(out, force)
+    if page is None:
+        return
+    check_writable(page, force)
+    if out.resolve() == page.resolve():
+        raise InvalidParameter(f"--out and --page are both {out}: the page needs a name of its own")
+
+
 ModelName = Annotated[str, typer.Option("--model", help="logistic, svm or regression.")]
 LossName = Annotated[
     str | None,

@@ -215,11 +215,6 @@ class Description(CountsFile):
             lines.append(f"  correlation of {one} and {other}: {correlated(found)}")
         return "\n".join(lines)
 
-    @property
-    def whom(self) -> str:
-        """What is counted."""
-        return "persons" if self.certificate.subject["persons"] else "records"
-
 
 def counted(found: Estimate) -> str:
     """A count in words."""

@@ -21,6 +21,9 @@ from privlearn.evaluation.intervals import (
     NoisyTable,
     Statistic,
     estimates,
+    magnitude,
+    quotient,
+    root,
 )
 from privlearn.guarantee import Guarantee
 from privlearn.release.counts_file import CountsFile
@@ -35,7 +38,7 @@ class GroupResult:
     ----------
     column, group : str
     records : float
-        How many there are about: the noisy count.
+        How many records, or persons, there are about: the noisy count.
     deviation : float
         Standard deviation of the noise in it, public.
     rates : mapping of str to Estimate
@@ -224,7 +227,7 @@ class Evaluation(CountsFile):
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.about['of']}, {self.certificate.records} records, {self.guarantee}"]
+        lines = [f"{self.about['of']}, {self.certificate.records} {self.whom}, {self.guarantee}"]
         lines += [f"  {name:<28}{found}" for name, found in self.numbers.items()]
         for label, told in self.per_class.items():
             lines += [f"  {f'{label}: {name}':<28}{found}" for name, found in told.items()]
@@ -233,7 +236,7 @@ class Evaluation(CountsFile):
                 "too noisy" if result.too_noisy else ", ".join(f"{n} {e}" for n, e in result.rates.items())
             )
             lines.append(
-                f"  {f'{result.column} = {result.group}':<28}about {result.records:.0f} records; {rates}"
+                f"  {f'{result.column} = {result.group}':<28}about {result.records:.0f} {self.whom}; {rates}"
             )
         return "\n".join(lines)
 
@@ -247,22 +250,27 @@ class Evaluation(CountsFile):
 
     def _of_a_number(self) -> dict[str, list[Estimate]]:
         residual, target = self._table(0), self._table(1)
-        targets = np.array(self.about["target_edges"])
-        left = partial(metrics.determination, edges=self.edges, target_edges=targets)
         distances = partial(metrics.residuals, edges=self.edges)
         quantiles = partial(metrics.residual_quantiles, edges=self.edges)
-        return (
-            estimates(left, residual, target, within=(-math.inf, 1.0))
-            | estimates(distances, residual, within=(0.0, math.inf))
-            | estimates(quantiles, residual, within=UNBOUNDED)
-        )
+        spread = partial(metrics.target_variance, edges=np.array(self.about["target_edges"]))
+        means = estimates(distances, residual, within=UNBOUNDED)
+        (squares,) = means["mean squared error"]
+        (variance,) = estimates(spread, target, within=UNBOUNDED)["variance"]
+        left = magnitude(quotient(squares, variance))
+        return {
+            "R2": [Estimate(1.0 - left.value, 1.0 - left.upper, 1.0 - left.lower)],
+            "mean absolute error": list(map(magnitude, means["mean absolute error"])),
+            "root mean squared error": [root(squares)],
+        } | estimates(quantiles, residual, within=UNBOUNDED)
 
     def _groups_of(self, column: str, values: list[Any], place: int) -> list[GroupResult]:
         table = self._table(place)
         statistic: Statistic = metrics.groups if len(self.classes) == 2 else metrics.group_errors
         if not self.classes:
             statistic = partial(metrics.group_distances, edges=self.edges)
-        found = estimates(statistic, table, within=RATE if self.classes else (0.0, math.inf))
+        found = estimates(statistic, table, within=RATE if self.classes else UNBOUNDED)
+        if not self.classes:
+            found = {name: list(map(magnitude, told)) for name, told in found.items()}
         records = table.noisy.reshape(len(values), -1)
         deviation = float(np.sqrt(records.shape[1]) * self._deviation(place))
         return [

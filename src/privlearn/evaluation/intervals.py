@@ -127,6 +127,33 @@ def estimates(
     }
 
 
+_UNKNOWN = Estimate(math.nan, math.nan, math.nan)
+
+
+def magnitude(found: Estimate) -> Estimate:
+    """What cannot be negative; unknown where the noise made it so."""
+    return Estimate(found.value, max(found.lower, 0.0), found.upper) if found.value >= 0.0 else _UNKNOWN
+
+
+def root(found: Estimate) -> Estimate:
+    """Square root of a magnitude."""
+    known = magnitude(found)
+    return Estimate(math.sqrt(known.value), math.sqrt(known.lower), math.sqrt(known.upper))
+
+
+def quotient(above: Estimate, below: Estimate) -> Estimate:
+    """Of two independent numbers, by Fieller (1954): all q for which above - q below may be 0.
+
+    Unknown where ``below`` may be 0 itself: such q have no end.
+    """
+    (part, spread), (whole, other) = ((one.value, (one.upper - one.lower) / 2.0) for one in (above, below))
+    if not whole > other:
+        return _UNKNOWN
+    square, middle = whole**2 - other**2, part * whole
+    reach = math.sqrt(max(middle**2 - square * (part**2 - spread**2), 0.0))
+    return Estimate(part / whole, (middle - reach) / square, (middle + reach) / square)
+
+
 def _with_intervals(found: Array, centre: Array, drawn: Array, within: tuple[float, float]) -> list[Estimate]:
     """The errors of the simulation, put around what was found; not a number where one of them is none."""
     errors = drawn.reshape(len(drawn), -1) - centre

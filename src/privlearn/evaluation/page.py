@@ -56,7 +56,9 @@ def _warning(evaluation: Evaluation) -> str:
 
 def _numbers(evaluation: Evaluation) -> str:
     rows = [(name, str(found)) for name, found in evaluation.numbers.items()]
-    return _table(f"{evaluation.certificate.records:,} records", ("measure", "value, 95 % interval"), rows)
+    return _table(
+        f"{evaluation.certificate.records:,} {evaluation.whom}", ("measure", "value, 95 % interval"), rows
+    )
 
 
 def _per_class(evaluation: Evaluation) -> str:
@@ -75,7 +77,9 @@ def _confusion(evaluation: Evaluation) -> str:
     rows = [
         (f"is {label}", *map(str, cells)) for label, cells in zip(labels, evaluation.confusion, strict=True)
     ]
-    return _table("Confusion: shares of all records", ("", *(f"said {label}" for label in labels)), rows)
+    return _table(
+        f"Confusion: shares of all {evaluation.whom}", ("", *(f"said {label}" for label in labels)), rows
+    )
 
 
 def _residuals(evaluation: Evaluation) -> str:
@@ -91,13 +95,17 @@ def _groups(evaluation: Evaluation) -> str:
     columns = [list(found) for _, found in groupby(results, key=lambda result: result.column)]
     shown = [result for found in columns for result in found[:MOST_SHOWN]]
     rows = [
-        (f"{result.column} = {result.group}", f"{max(result.records, 0):,.0f}", *_rates(result, names))
+        (
+            f"{result.column} = {result.group}",
+            f"{max(result.records, 0):,.0f}",
+            *_rates(result, names, evaluation.whom),
+        )
         for result in shown
     ]
     left_out = "".join(told_left_out(found[0].column, len(found)) for found in columns)
     known = [result for result in shown if not result.too_noisy and result.rates[names[0]].is_known]
     figure = _group_figure(known, names[0]) if evaluation.classes and known else ""
-    return _table("Groups", ("group", "about records", *names), rows) + left_out + figure
+    return _table("Groups", ("group", f"about {evaluation.whom}", *names), rows) + left_out + figure
 
 
 def told_left_out(column: str, values: int) -> str:
@@ -109,9 +117,9 @@ def told_left_out(column: str, values: int) -> str:
     )
 
 
-def _rates(result: GroupResult, names: Sequence[str]) -> Iterable[str]:
+def _rates(result: GroupResult, names: Sequence[str], whom: str) -> Iterable[str]:
     if result.too_noisy:
-        reason = f"too noisy: noise of ±{result.deviation:.0f} in the count of records"
+        reason = f"too noisy: noise of ±{result.deviation:.0f} in the count of {whom}"
         return [reason, *[""] * (len(names) - 1)]
     return [str(result.rates[name]) for name in names]
 

@@ -64,8 +64,8 @@ def plan_evaluation(
         "weights": tables.weights,
     }
     rough = NoisyCounts.calibrate(guarantee, cells=[1] * len(tables.weights), **facts)
-    bins = bins_for(records, rough.deviations[0])
-    shapes = tables.shapes(bins)
+    scale = _scale(subject, target, records, rough.deviations[0])
+    shapes = tables.shapes(scale)
     mechanism = NoisyCounts.calibrate(guarantee, cells=[int(np.prod(shape)) for shape in shapes], **facts)
     about = {
         "kind": "evaluation",
@@ -75,7 +75,7 @@ def plan_evaluation(
         "schema_sha256": schema.digest,
         "target": target.name,
         **tables.described,
-        **_scale(subject, target, bins),
+        **scale,
         "by": {name: list(values) for name, values in groups.items()},
         "shapes": [list(shape) for shape in shapes],
         "complete": target.unknown != "zero",
@@ -107,12 +107,13 @@ class _Tables:
         assert self.target.bounds is not None
         return {"bounds": list(self.target.bounds)}
 
-    def shapes(self, bins: int) -> list[tuple[int, ...]]:
+    def shapes(self, scale: Mapping[str, Any]) -> list[tuple[int, ...]]:
+        bins = len(scale["edges"]) - 1
         classes = len(self.target.classes or ())
         main: list[tuple[int, ...]]
         each: tuple[int, ...]
         if not classes:
-            main, each = [(bins,), (bins,)], (bins,)
+            main, each = [(bins,), (len(scale["target_edges"]) - 1,)], (bins,)
         elif classes == 2:
             main, each = [(2, bins)], (2, 2)
         else:
@@ -120,13 +121,14 @@ class _Tables:
         return [*main, *((len(values), *each) for values in self.groups.values())]
 
 
-def _scale(subject: Subject, target: Target, bins: int) -> dict[str, Any]:
-    """Edges of the bins of scores or residuals; the threshold is one of them."""
+def _scale(subject: Subject, target: Target, records: int, deviation: float) -> dict[str, Any]:
+    """Edges of the bins of scores or residuals, for noise of a deviation; the threshold is one of them."""
+    bins = bins_for(records, deviation)
     if target.bounds is not None:
         lower, upper = target.bounds
         return {
             "scale": "residual",
-            "edges": residual_edges(_REACH * (upper - lower), bins).tolist(),
+            "edges": residual_edges(_REACH * (upper - lower), records, deviation).tolist(),
             "target_edges": even_edges(lower, upper, bins).tolist(),
         }
     edges = (

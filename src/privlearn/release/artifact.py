@@ -94,6 +94,11 @@ class Release(SignedArchive):
         plain = self.undecided
         if not isinstance(plain.model, LinearModel):
             raise InvalidParameter("a regression has no threshold: only a model of two classes does")
+        of_probabilities = evaluation.about.get("scale") == "probability"
+        if of_probabilities and decision.threshold is not None and not 0.0 <= decision.threshold <= 1.0:
+            raise InvalidParameter(
+                f"a threshold of {decision.threshold:g} is beyond all probabilities: take one from 0 to 1"
+            )
         decided = dataclasses.replace(plain.model, decision=decision)
         made = Release(decided, self.certificate, evaluation=dataclasses.replace(evaluation, signature=None))
         _check_decision(made)

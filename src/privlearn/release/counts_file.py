@@ -122,6 +122,11 @@ class CountsFile(SignedArchive):
     format: ClassVar[str] = "privlearn counts 1"
     what: ClassVar[str] = "file of counts"
 
+    @property
+    def whom(self) -> str:
+        """What is counted."""
+        return "persons" if self.certificate.subject["persons"] else "records"
+
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file of counts, refusing any whose bytes, constants or signature contradict each other."""
