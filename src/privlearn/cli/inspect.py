@@ -136,7 +136,7 @@ def inspect(
 
 def _show(model: Model, largest: int) -> None:
     typer.echo("")
-    for line in _description(model):
+    for line in (*_description(model), *_decision(model)):
         typer.echo(line)
     if largest:
         typer.echo("")
@@ -157,6 +157,21 @@ def _description(model: Model) -> list[str]:
     columns = [f"  {name}: {_column(column)}" for name, column in schema.columns.items()]
     target = f"{schema.target.name!r} ({_answers(model)})"
     return [f"Schema {schema.name!r}, target {target}, columns:", *columns]
+
+
+def _decision(model: Any) -> list[str]:
+    """What an evaluation chose for the model: its threshold, and a map from scores to probabilities."""
+    decision = getattr(model, "decision", None)
+    if decision is None:
+        return []
+    said = f"{_labels(model)[1]!r} is said for scores above {model.threshold:.4g}"
+    chosen = [f"Threshold, chosen from an evaluation: {said}"] if decision.threshold is not None else []
+    if not decision.scores:
+        return chosen
+    corners = [
+        f"{score:.4g} is {chance:.4g}" for score, chance in zip(decision.scores, decision.probabilities)
+    ]
+    return [*chosen, f"Calibration, from score to probability: {listed(corners)}"]
 
 
 def _read_by_kernel(encoder: Any) -> str:
