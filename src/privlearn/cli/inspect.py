@@ -27,7 +27,7 @@ def verify(
         typer.Option(metavar="PUB.pem", help="Require this holder's Ed25519 signature.", show_default=False),
     ] = None,
 ) -> None:
-    """Check a release, an evaluation or a session's certificate, and recompute the guarantee from its constants alone.
+    """Check a file with a certificate, and recompute its guarantee from the certificate's constants alone.
 
     \b
     Exit codes:
@@ -99,7 +99,8 @@ def inspect(
 ) -> None:
     """Show what is in a file: of a release its certificate, what it reads and its largest coefficients.
 
-    Of an evaluation its certificate and what was measured, of a session its certificate.
+    Of an evaluation or a description its certificate and what was measured; of a
+    curvature or a session its certificate.
 
     \b
     Example:
@@ -164,13 +165,11 @@ def _decision(model: Any) -> list[str]:
     decision = getattr(model, "decision", None)
     if decision is None:
         return []
-    said = f"{_labels(model)[1]!r} is said for scores above {model.threshold:.4g}"
-    chosen = [f"Threshold, chosen from an evaluation: {said}"] if decision.threshold is not None else []
+    chosen = [f"Threshold: {model.classes[1]} is said for scores above {model.threshold:.4g}"]
     if not decision.scores:
         return chosen
-    corners = [
-        f"{score:.4g} is {chance:.4g}" for score, chance in zip(decision.scores, decision.probabilities)
-    ]
+    pairs = zip(decision.scores, decision.probabilities, strict=True)
+    corners = [f"{score:.4g} is {chance:.4g}" for score, chance in pairs]
     return [*chosen, f"Calibration, from score to probability: {listed(corners)}"]
 
 
