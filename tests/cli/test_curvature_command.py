@@ -9,6 +9,21 @@ from privlearn.data.datasets import census_schema, simulated_census
 from tests.support.cli_support import Run
 
 
+def test_after_a_split_only_the_part_pays(tmp_path: Path, run: Run) -> None:
+    table, schema, store = tmp_path / "census.csv", tmp_path / "census.yaml", tmp_path / "budgets.db"
+    train, model = tmp_path / "train.csv", tmp_path / "income.privlearn"
+    write_table(simulated_census(4000, seed=1), table)
+    census_schema().save(schema)
+    assert run("budget", "create", "census", "--ledger", store, "--epsilon", 4, "--delta", "1e-5").code == 0
+    parts = ("--out-train", train, "--out-test", tmp_path / "test.csv")
+    assert run("split", table, "--schema", schema, "--test", 0.25, "--seed", "autumn", *parts).code == 0
+    price = ("--epsilon", 2, "--delta", "1e-6", "--ledger", store, "--part", "train")
+    assert run("train", train, "--schema", schema, *price, "--out", model).code == 0
+    told = run("curvature", model, train, *price, "--out", tmp_path / "income.curvature")
+    assert told.code == 0, told.stderr
+    assert "part 'train'" in told.stdout
+
+
 def test_from_a_table_to_effects_with_intervals(tmp_path: Path, run: Run) -> None:
     table, schema, model = tmp_path / "census.csv", tmp_path / "census.yaml", tmp_path / "income.privlearn"
     store, out = tmp_path / "budgets.db", tmp_path / "income.curvature"

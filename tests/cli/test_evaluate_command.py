@@ -61,6 +61,19 @@ def test_from_a_release_to_a_decided_one(trained: Census, run: Run) -> None:
     assert model.threshold == found.best_threshold(false_negative=3.0)  # type: ignore[union-attr]
     predicted = run("predict", new, trained.new_rows)
     assert predicted.code == 0
+    assert f"above {found.best_threshold(false_negative=3.0):.4g}" in run("inspect", new).stdout
+
+
+def test_inspect_shows_a_calibration(trained: Census, run: Run) -> None:
+    clear = ("--epsilon", 50, "--accept-weak-privacy")  # less might be too noisy to calibrate by
+    out, new = evaluated(trained, run, *clear), trained / "new.privlearn"
+    choice = ("--at", 0.4, "--calibrate", "--out", new)
+    assert run("threshold", trained / "m.privlearn", out, *choice).code == 0
+    shown = run("inspect", new).stdout
+    assert "scores above 0.4" in shown
+    assert "Calibration, from score to probability: " in shown
+    for plain in (run("inspect", trained / "m.privlearn").stdout, run("inspect", out).stdout):
+        assert "Calibration, from score" not in plain
 
 
 class _Links(HTMLParser):

@@ -59,6 +59,18 @@ def test_verify_documents_its_exit_codes(run: Run) -> None:
     assert "3  consistent, but not private" in told
 
 
+@pytest.mark.parametrize("command", ["verify", "inspect"])
+def test_every_kind_of_file_is_named(command: str, run: Run) -> None:
+    told = run(command, "--help").stdout
+    assert all(kind in told for kind in ("release", "evaluation", "description", "curvature", "session"))
+
+
+def test_brackets_are_not_eaten(run: Run) -> None:
+    """rich takes [keys] for markup."""
+    for asked in (("identity", "--help"), ("--help",)):
+        assert "the plan's [keys]" in " ".join(run(*asked).stdout.replace("│", " ").split())
+
+
 def test_wrong_usage_is_code_2(run: Run) -> None:
     assert run("train").code == 2
     assert run("no-such-command").code == 2

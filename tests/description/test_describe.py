@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from privlearn import DataError, Guarantee, InvalidParameter, Ledger, ReleaseError, Schema, describe, verify
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.description import Description
+from privlearn.description.description import counted
 from privlearn.description.measuring import read_places, read_rows, run_plan
 from privlearn.description.page import write_page
 from privlearn.description.plan import DescriptionPlan, plan_description
@@ -210,6 +212,18 @@ def test_all_relations_and_pure_epsilon() -> None:
         assert found.certificate.mechanism.spends() <= Guarantee(5.0, 0.0, relation)
         assert found.certificate.records == (expected or 500)
         assert 400 < found.records < 600
+
+
+def test_long_labels_and_numbers_are_told_in_full() -> None:
+    """On the page as text of a table, which no drawing's edge cuts; in words with room before the number."""
+    label = "a label of more than twenty-four letters, of some hospital's own making"
+    schema = Schema.from_dict({"name": "c", "columns": {"a": {"type": "category", "values": [label, "b"]}}})
+    found = describe({"a": [label] * 1_000_000}, schema, epsilon=10.0)
+    count = counted(found["a"].counts[0])
+    assert len(count) > len("1,000,000")
+    assert f'<th scope="row">{escape(label)}</th>' in write_page(found)
+    assert f"<td>{count}</td>" in write_page(found)
+    assert f"{label} {count}" in str(found)
 
 
 def test_the_page_needs_nothing_else_and_escapes_names() -> None:

@@ -31,7 +31,7 @@ assert specification.loader is not None
 benchmark: Any = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(benchmark)
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "name": "clinic",
     "columns": {
         "age": {"type": "number", "lower": 20, "upper": 80, "encoding": "linear"},
@@ -197,6 +197,46 @@ def test_effects_follow_the_columns_and_noise_is_not_shown() -> None:
         assert found.shows_effect("age")
         shown.append(found.shows_effect("ward"))
     assert stats.binomtest(sum(shown), len(shown), 0.05, "greater").pvalue > 1e-3
+
+
+def null_schema(**encoding: str) -> Schema:
+    """Two numbers and a list."""
+    number = {"type": "number", "lower": 0, "upper": 1} | encoding
+    columns = {"age": number, "nothing": number, "ward": {"type": "category", "values": ["a", "b", "c"]}}
+    return Schema.from_dict({"name": "clinic", "columns": columns, "target": SCHEMA["target"]})
+
+
+@pytest.mark.parametrize("encoding", [{"encoding": "linear"}, {}])
+def test_a_column_without_effect_is_seldom_above_the_noise(encoding: dict[str, str]) -> None:
+    """Another column matters: what it says is divided by the row's norm, which the idle column changes."""
+    alarms = 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        age, nothing = random.uniform(size=(2, 6000))
+        answer = np.where(8.0 * (age - 0.5) + random.logistic(size=6000) > 0, "yes", "no")
+        table = {"age": age, "nothing": nothing, "ward": random.choice(list("abc"), 6000), "answer": answer}
+        model = PrivateLogisticRegression(
+            epsilon=1.0, delta=1e-6, schema=null_schema(**encoding), random_state=seed
+        ).fit(table)
+        found = intervals(model.release_, bought(model.release_, table, None, epsilon=0.5, random_state=seed))
+        alarms += found.shows_effect("nothing")
+    assert alarms <= 5
+
+
+@pytest.mark.parametrize("settings", [{}, {"fit_intercept": False}, {"centre": True}])
+def test_an_effect_is_the_column_s_own(settings: dict[str, Any]) -> None:
+    """Whatever the rest of the row says: a line is a line."""
+    random = np.random.default_rng(0)
+    age, ward = random.uniform(20, 80, 4000), random.choice(["a", "b", "c"], 4000)
+    answer = np.where((age - 50) / 20 + random.logistic(size=4000) > 0, "yes", "no")
+    columns: dict[str, Any] = {"age": age, "ward": ward, "answer": answer}
+    line = SCHEMA["columns"] | {"age": SCHEMA["columns"]["age"] | {"bins": "none"}}
+    schema = Schema.from_dict(SCHEMA | {"columns": line, "pairs": "none"})
+    model = PrivateLogisticRegression(epsilon=2.0, delta=1e-6, schema=schema, random_state=0, **settings)
+    found = intervals(model.fit(columns).release_, kind="privacy")
+    steps = np.diff(found.effect("age").estimate)
+    assert steps == pytest.approx(np.full(len(steps), steps[0]))
+    assert steps[0] > 0.0
 
 
 def test_parameters_are_checked() -> None:

@@ -16,9 +16,11 @@ from privlearn.cli.options import (
     Force,
     ModelFile,
     Note,
+    PartName,
     TableFile,
     check_writable,
     open_ledger,
+    part_of,
     say_what_is_left,
 )
 from privlearn.cli.terminal import LateProgress, output, warn
@@ -36,6 +38,7 @@ def curvature(
     out: Annotated[Path, typer.Option(help="The file to write.", show_default=False)],
     ledger: ChargedLedger = None,
     dataset: ChargedDataset = None,
+    part: PartName = None,
     note: Note = None,
     accept_weak_privacy: AcceptWeakPrivacy = False,
     seed: Annotated[
@@ -66,7 +69,8 @@ def curvature(
             "this model was trained on plain arrays, so its columns have no names: buy its curvature in Python, with "
             "privlearn.curvature(release, X, y, epsilon=..., delta=...)"
         )
-    budget = open_ledger(ledger, dataset, schema.name, out=out, note=note)
+    whose = part_of(table, part, schema)
+    budget = open_ledger(ledger, dataset, schema.name, out=out, note=note, part=whose)
     with LateProgress(f"reading {table}") as progress:
         rows = read_records(table, schema)
         progress.describe("summing")

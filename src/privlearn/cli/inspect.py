@@ -27,7 +27,7 @@ def verify(
         typer.Option(metavar="PUB.pem", help="Require this holder's Ed25519 signature.", show_default=False),
     ] = None,
 ) -> None:
-    """Check a release, an evaluation or a session's certificate, and recompute the guarantee from its constants alone.
+    """Check a file with a certificate, and recompute its guarantee from the certificate's constants alone.
 
     \b
     Exit codes:
@@ -99,7 +99,8 @@ def inspect(
 ) -> None:
     """Show what is in a file: of a release its certificate, what it reads and its largest coefficients.
 
-    Of an evaluation its certificate and what was measured, of a session its certificate.
+    Of an evaluation or a description its certificate and what was measured; of a
+    curvature or a session its certificate.
 
     \b
     Example:
@@ -136,7 +137,7 @@ def inspect(
 
 def _show(model: Model, largest: int) -> None:
     typer.echo("")
-    for line in _description(model):
+    for line in (*_description(model), *_decision(model)):
         typer.echo(line)
     if largest:
         typer.echo("")
@@ -157,6 +158,19 @@ def _description(model: Model) -> list[str]:
     columns = [f"  {name}: {_column(column)}" for name, column in schema.columns.items()]
     target = f"{schema.target.name!r} ({_answers(model)})"
     return [f"Schema {schema.name!r}, target {target}, columns:", *columns]
+
+
+def _decision(model: Any) -> list[str]:
+    """What an evaluation chose for the model: its threshold, and a map from scores to probabilities."""
+    decision = getattr(model, "decision", None)
+    if decision is None:
+        return []
+    chosen = [f"Threshold: {model.classes[1]} is said for scores above {model.threshold:.4g}"]
+    if not decision.scores:
+        return chosen
+    pairs = zip(decision.scores, decision.probabilities, strict=True)
+    corners = [f"{score:.4g} is {chance:.4g}" for score, chance in pairs]
+    return [*chosen, f"Calibration, from score to probability: {listed(corners)}"]
 
 
 def _read_by_kernel(encoder: Any) -> str:

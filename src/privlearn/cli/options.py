@@ -39,7 +39,7 @@ CertifiedFile = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="A release, an evaluation, a curvature, or the certificate of a session (.json).",
+        help="A release, an evaluation, a description, a curvature, or the certificate of a session (.json).",
         show_default=False,
     ),
 ]

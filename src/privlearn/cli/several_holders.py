@@ -25,7 +25,7 @@ def identity(
     ] = None,
     folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
 ) -> None:
-    """Make a private key, and print the public line for the plan's [keys].
+    """Make a private key, and print the public line for the plan's \\[keys].
 
     Writes NAME.key, which stays here. With --host, for the coordinator, also the
     TLS certificate NAME.crt, which every party gets a copy of, and its NAME.tls.key.

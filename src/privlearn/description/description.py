@@ -210,7 +210,7 @@ class Description(CountsFile):
             told = column.shown_quantiles or {
                 label: counted(found) for label, found in zip(column.labels, column.counts, strict=True)
             }
-            lines += [f"    {label:<24}{text}" for label, text in told.items()]
+            lines += [f"    {label:<23} {text}" for label, text in told.items()]
         for (one, other), found in self.correlations.items():
             lines.append(f"  correlation of {one} and {other}: {correlated(found)}")
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""A description as a page: bars with intervals for each column, and correlations. Plain SVG, no other file."""
+"""A description as a page: bars with intervals for each column, and correlations. Needs no other file."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from privlearn.evaluation.page import MOST_SHOWN, told_left_out
 from privlearn.study.comparison_page import CSS as PAGE_CSS
 
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#777777"
-_LEFT, _WIDTH, _ROW, _SQUARE = 150, 260, 20, 34
-_CSS = "figure { margin: 0 0 1rem; max-width: 34rem; } figcaption { color: #444; font-size: .9rem; }"
+_WIDTH, _HEIGHT, _SQUARE = 260, 14, 34
+_CSS = (
+    ".scroll { margin-bottom: 1rem; } td svg { width: auto; display: block; } th { overflow-wrap: anywhere; }"
+)
 
 
 def write_page(description: Description) -> str:
@@ -50,7 +52,7 @@ def _warning(description: Description) -> str:
 
 def _column(column: ColumnDescription) -> str:
     unlisted = f", not listed {share(column.unlisted)}" if column.type in ("category", "ordinal") else ""
-    quantiles = list(column.shown_quantiles.items())
+    quantiles = [(escape(at), escape(text)) for at, text in column.shown_quantiles.items()]
     told = _table(("quantile", "value, 95 % interval"), quantiles) if quantiles else ""
     return (
         f"<h2>{escape(column.name)}</h2>"
@@ -63,28 +65,27 @@ def _bars(column: ColumnDescription) -> str:
     """One bar per value or bin, with its interval; what is too noisy has no bar."""
     shown = list(zip(column.labels, column.counts, strict=True))[:MOST_SHOWN]
     most = max([found.upper for _, found in shown] + [1.0])
-    rows = [_bar(place, label, found, most) for place, (label, found) in enumerate(shown)]
-    said = "; ".join(f"{label}: {counted(found)}" for label, found in shown)
-    height = _ROW * len(rows) + 6
-    return (
-        f'<figure><svg viewBox="0 0 560 {height}" role="img" aria-label="{escape(f"{column.name}. {said}")}" '
-        f'font-size="11" font-family="sans-serif">{"".join(rows)}</svg>'
-        f"<figcaption>About how many, with 95 % intervals</figcaption></figure>"
-    )
+    rows = [(escape(label), _bar(found, most), escape(counted(found))) for label, found in shown]
+    return _table((column.name, "bar", "about how many, 95 % interval"), rows)
 
 
-def _bar(place: int, label: str, found: Estimate, most: float) -> str:
-    y = 4 + _ROW * place
-    middle = y + _ROW / 2 - 2
+def _bar(found: Estimate, most: float) -> str:
     noisy = counted(found).startswith("too noisy")
     low, value, high = (_WIDTH * number / most for number in (found.lower, found.value, found.upper))
-    bar = (
-        "" if noisy else f'<rect x="{_LEFT}" y="{y}" width="{value:.1f}" height="{_ROW - 6}" fill="{_BLUE}"/>'
+    bar = "" if noisy else f'<rect width="{value:.1f}" height="{_HEIGHT}" fill="{_BLUE}"/>'
+    middle = _HEIGHT / 2
+    return _drawing(
+        _WIDTH,
+        _HEIGHT,
+        f'{bar}<line x1="{low:.1f}" x2="{high:.1f}" y1="{middle}" y2="{middle}" stroke="{_GREY}"/>',
     )
+
+
+def _drawing(width: int, height: int, shapes: str) -> str:
+    """Hidden from readers of text, since the table says the same in numbers."""
     return (
-        f'<text x="{_LEFT - 6}" y="{middle + 4}" text-anchor="end">{escape(label)}</text>{bar}'
-        f'<line x1="{_LEFT + low:.1f}" x2="{_LEFT + high:.1f}" y1="{middle}" y2="{middle}" stroke="{_GREY}"/>'
-        f'<text x="{_LEFT + _WIDTH + 8}" y="{middle + 4}">{escape(counted(found))}</text>'
+        f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" aria-hidden="true" '
+        f'font-size="11" font-family="sans-serif">{shapes}</svg>'
     )
 
 
@@ -92,7 +93,8 @@ def _correlations(description: Description) -> str:
     if not description.correlations:
         return ""
     rows = [
-        (f"{one}, {other}", correlated(found)) for (one, other), found in description.correlations.items()
+        (escape(f"{one}, {other}"), escape(correlated(found)))
+        for (one, other), found in description.correlations.items()
     ]
     table = _table(("columns", "correlation, 95 % interval"), rows)
     return f"<h2>Correlations</h2>{_squares(description)}{table}"
@@ -100,31 +102,30 @@ def _correlations(description: Description) -> str:
 
 def _squares(description: Description) -> str:
     """The matrix as squares: blue for positive, orange for negative, the darker the stronger."""
-    names, matrix = description.ordered, description.correlation
-    drawn = []
-    for row, name in enumerate(names):
-        y = 8 + _SQUARE * row
-        drawn.append(f'<text x="{_LEFT - 6}" y="{y + 20}" text-anchor="end">{escape(name)}</text>')
-        for column in range(len(names)):
-            value, x = float(matrix[row, column]), _LEFT + _SQUARE * column
-            colour = _BLUE if value >= 0 else _ORANGE
-            drawn.append(
-                f'<rect x="{x}" y="{y}" width="{_SQUARE - 2}" height="{_SQUARE - 2}" fill="{colour}" '
-                f'fill-opacity="{abs(value):.2f}" stroke="{_GREY}"/>'
-                f'<text x="{x + _SQUARE / 2 - 1}" y="{y + 20}" text-anchor="middle">{value:.1f}</text>'
-            )
-    side = _LEFT + _SQUARE * len(names) + 10
-    said = f"Correlations of {', '.join(names)}; the table below has each of them."
+    rows = [
+        (
+            escape(name),
+            _drawing(_SQUARE * len(values), _SQUARE, "".join(map(_square, range(len(values)), values))),
+        )
+        for name, values in zip(description.ordered, description.correlation.tolist(), strict=True)
+    ]
+    return _table(("column", "with each column, in the order of the rows"), rows)
+
+
+def _square(place: int, value: float) -> str:
+    x, side = _SQUARE * place, _SQUARE - 2
     return (
-        f'<figure><svg viewBox="0 0 {side} {_SQUARE * len(names) + 16}" role="img" aria-label="{escape(said)}" '
-        f'font-size="11" font-family="sans-serif">{"".join(drawn)}</svg>'
-        f"<figcaption>In the order of the rows</figcaption></figure>"
+        f'<rect x="{x + 1}" y="1" width="{side}" height="{side}" fill="{_BLUE if value >= 0 else _ORANGE}" '
+        f'fill-opacity="{abs(value):.2f}" stroke="{_GREY}"/>'
+        f'<text x="{x + _SQUARE / 2}" y="21" text-anchor="middle">{value:.1f}</text>'
     )
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Cells are HTML: a column is as wide as its longest text, however long that is."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in headings)
     body = "".join(
-        f'<tr><th scope="row">{escape(first)}</th><td>{escape(second)}</td></tr>' for first, second in rows
+        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in others)}</tr>'
+        for first, *others in rows
     )
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

@@ -136,8 +136,9 @@ class Intervals:
     def effect(self, column: str, label: Any = None) -> Band:
         """Of a column's values on the score, less its mean over them; of more classes, on ``label``'s against the rest.
 
-        It is the mean over made-up rows of the schema, in which only this column changes: a partial dependence. The
-        score is a log-odds for logistic models, a number in the target's units for regressions.
+        It is the mean over made-up rows of the schema, in which only this column changes, of what the column's own
+        features and those of its pairs add; a row's norm counts as a usual row's. The score is a log-odds for logistic
+        models, a number in the target's units for regressions.
         """
         values, functions = self.effect_functions(column, label)
         return self.linear(functions, values)
@@ -154,7 +155,8 @@ class Intervals:
     def shows_effect(self, column: str, label: Any = None) -> bool:
         """Whether a column's effect is above the noise: a column without one passes with probability 1 - level at most.
 
-        Some point must differ from 0 at a level that is raised for the number of points (Bonferroni).
+        Without one are columns whose own coefficients, and those of their pairs, would be 0 without the noise. Some
+        point must differ from 0 at a level that is raised for the number of points (Bonferroni).
         """
         values, functions = self.effect_functions(column, label)
         raised = 1.0 - (1.0 - self.level) / len(values)
