@@ -193,7 +193,7 @@ def test_intervals_of_residuals_cover_and_noise_adds_no_bias() -> None:
         for name in hits:
             hits[name] += bool(found[name][0].lower <= true[name] <= found[name][0].upper)
     assert np.mean(means) == pytest.approx(
-        true["mean absolute error"], abs=4 * np.std(means) / math.sqrt(200)
+        true["mean absolute error"], abs=4 * float(np.std(means)) / math.sqrt(200)
     )
     assert all(0.91 <= count / 200 <= 0.99 for count in hits.values()), hits
 

@@ -37,4 +37,4 @@ def residual_edges(bound: float, records: int, deviation: float) -> Array:
     ratio = max(records / max(deviation, 1.0), 10.0)
     scale, step = np.arcsinh(ratio), np.clip(0.9 * ratio**-0.2, 0.14, 0.22)
     half = 2 * int(np.ceil(scale / step / 2.0))
-    return bound * np.sinh(scale * np.arange(-half, half + 1) / half) / ratio
+    return np.asarray(bound * np.sinh(scale * np.arange(-half, half + 1) / half) / ratio)
