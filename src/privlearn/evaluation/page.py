@@ -84,7 +84,11 @@ def _confusion(evaluation: Evaluation) -> str:
 
 def _residuals(evaluation: Evaluation) -> str:
     rows = [(f"{at:.0%}", str(found)) for at, found in evaluation.residual_quantiles.items()]
-    return _table("Prediction less truth", ("quantile", "value, 95 % interval"), rows) if rows else ""
+    return (
+        _table("Prediction less truth", ("quantile", "value, 95 % interval (5th and 95th: about 90 %)"), rows)
+        if rows
+        else ""
+    )
 
 
 def _groups(evaluation: Evaluation) -> str:
