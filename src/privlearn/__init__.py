@@ -13,7 +13,7 @@ from privlearn._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from privlearn.data import Schema, SchemaDraft, SchemaEncoder, split
-    from privlearn.description import describe
+    from privlearn.description import Description, describe
     from privlearn.discovery import discover
     from privlearn.erm import ClippedSquare, Hinge, Huber, HuberHinge, Logistic, SmoothedHinge
     from privlearn.errors import (
@@ -48,6 +48,7 @@ __all__ = [
     "ClippedSquare",
     "Curvature",
     "DataError",
+    "Description",
     "Evaluation",
     "Guarantee",
     "Hinge",

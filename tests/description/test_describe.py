@@ -11,9 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privlearn import DataError, Guarantee, InvalidParameter, Ledger, ReleaseError, Schema, describe, verify
+from privlearn import (
+    DataError,
+    Description,
+    Guarantee,
+    InvalidParameter,
+    Ledger,
+    ReleaseError,
+    Schema,
+    describe,
+    verify,
+)
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.description import Description
 from privlearn.description.description import counted
 from privlearn.description.measuring import read_places, read_rows, run_plan
 from privlearn.description.page import write_page

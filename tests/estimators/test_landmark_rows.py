@@ -139,5 +139,5 @@ class TestPublicGamma:
         assert model.certificate_.encoding["fourier"]["kernel"] == {"kernel": "rbf", "gamma": 0.5}
 
     def test_other_words_are_refused(self) -> None:
-        with pytest.raises(InvalidParameter, match="gamma must be a number"):
+        with pytest.raises(InvalidParameter, match="gamma must be 'auto'"):
             PrivateSVC(**ARRAYS | {"kernel": "rbf"}, gamma="scale").fit(X, Y)

@@ -204,8 +204,13 @@ class KernelChoice(KernelParameters, PrivateLinearModel):
         return super().prepare(X, y, private)
 
     def chosen_gamma(self, rows: RawEncoder | None) -> float:
-        if not isinstance(self.gamma, str) or self.gamma != "auto":
+        if not isinstance(self.gamma, str):
             return super().chosen_gamma(rows)
+        if self.gamma != "auto":
+            raise InvalidParameter(
+                f"gamma must be 'auto', which reads public bounds, or a number, not {shown(self.gamma)}: reading it off "
+                "the data would publish the data"
+            )
         return public_gamma(rows) if isinstance(self.kernel, str) and self.kernel == "rbf" else 1.0
 
     @property
