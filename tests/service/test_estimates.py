@@ -20,6 +20,7 @@ from privlearn.planning import plan
 from privlearn.planning.session_plan import plan_session
 from privlearn.planning.stand_in import synthetic_table
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet
+from privlearn.service.job_kinds import training
 from privlearn.service.job_kinds.training import estimate, planned
 from privlearn.service.jobs import rehearsal
 from privlearn.service.jobs.recipes import Recipe, estimator, kernel_learner
@@ -200,6 +201,17 @@ def test_kernel_machines_have_a_size() -> None:
         plan_session(learner, 100, PROMISE, "tddl")
     with pytest.raises(InvalidParameter, match="planned from a schema"):
         plan_session(learner.set_params(schema=None), 100, PROMISE, "pinp")
+
+
+def test_points_of_the_schema_are_made_up_once(
+    offered: OfferedDataSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel, other = offered.recipe("kernel"), Guarantee(0.5, PROMISE.delta)
+    fresh = plan(estimator(kernel, offered.schema, other, public_points="schema"), offered.records)
+    first = estimate(offered, kernel, PROMISE, points="schema")
+    monkeypatch.setattr(training, "plan", None)  # whatever is planned anew now fails
+    assert estimate(offered, kernel, PROMISE, points="schema") == first
+    assert planned(offered, kernel, other, "model", "schema") == fresh.mechanism
 
 
 @pytest.fixture

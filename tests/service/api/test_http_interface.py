@@ -190,7 +190,10 @@ def test_public_points_can_be_made_from_the_schema(served: Served) -> None:
     release = served.finished(asked.json()["id"])["result"]
     made = Release.from_bytes(served.alice.get(f"/v1/releases/{release}/file").content)
     assert made.certificate.encoding["points_made"].endswith("seed 0")
-    assert served.alice.post("/v1/releases", json=request | {"public_points": "rows"}).status_code == 422
+    for wrong in ("rows", 5, [{"age": 40}, 5]):
+        refused = served.alice.post("/v1/releases", json=request | {"public_points": wrong})
+        assert refused.status_code == 422
+        assert refused.json()["detail"].startswith("public_points: must be a list of rows, each an object")
 
 
 def test_others_see_nothing_of_it(served: Served, session: str) -> None:

@@ -6,10 +6,12 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 from fastapi import Header, Request
-from pydantic import Field, computed_field, create_model
+from pydantic import Field, computed_field, create_model, field_validator
+from pydantic_core import PydanticCustomError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
+from privlearn.data.made_up import FROM_SCHEMA
 from privlearn.service.access.keys import Caller
 from privlearn.service.api import schemas
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Delta, Epsilon, Promise, with_example
@@ -63,6 +65,18 @@ class PointsBody(JobBody):
         'Or "schema": they are made up from it.',
         json_schema_extra={"anyOf": [ROWS, {"type": "string", "const": "schema"}]},
     )
+
+    @field_validator("public_points", mode="before")
+    @classmethod
+    def _are_rows_or_the_word(cls, value: Any) -> Any:
+        """Said in words: of a union pydantic names each member's type."""
+        if value in (None, FROM_SCHEMA) or (
+            isinstance(value, list) and all(isinstance(row, dict) for row in value)
+        ):
+            return value
+        raise PydanticCustomError(
+            "points", 'must be a list of rows, each an object with a value per column, or the word "schema"'
+        )
 
 
 @cache

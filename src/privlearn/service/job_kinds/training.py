@@ -28,7 +28,7 @@ from privlearn.service.jobs.recipes import (
     estimator,
     kernel_learner,
 )
-from privlearn.service.jobs.requests import JobRequest, Points, ResultInfo
+from privlearn.service.jobs.requests import FromSchema, JobRequest, Points, ResultInfo
 from privlearn.service.refusals import TooLarge
 
 MOST_POINTS = 2000
@@ -61,9 +61,9 @@ def estimate(
         What `Plan.to_dict` gives, and ``curve``: epsilon, noise, margin, ratio and verdict along a range of epsilons.
         Where a number is infinite it is ``None``.
     """
-    if points is None:
-        return dict(_told(offered, recipe, guarantee, mechanism))
-    return _described(_foretold(offered, recipe, guarantee, mechanism, points))
+    if isinstance(points, pa.Table):
+        return _described(_foretold(offered, recipe, guarantee, mechanism, points))
+    return dict(_told(offered, recipe, guarantee, mechanism, points))
 
 
 def planned(
@@ -81,28 +81,32 @@ def _foretold(
 ) -> Forecast:
     if mechanism not in SESSION_MECHANISMS:
         raise InvalidParameter(f"mechanism must be one of {', '.join(SESSION_MECHANISMS)}")
-    if points is not None:
-        if mechanism != "model":
-            raise InvalidParameter("a session on a kernel machine needs no public points: leave them out")
+    if points is not None and mechanism != "model":
+        raise InvalidParameter("a session on a kernel machine needs no public points: leave them out")
+    if isinstance(points, pa.Table):
         _check_count(points)
         return plan(estimator(recipe, offered.schema, guarantee, public_points=points), offered.records)
-    general = _general(offered, recipe, guarantee.delta, mechanism)
+    general = _general(offered, recipe, guarantee.delta, mechanism, points)
     return general.at(epsilon=guarantee.epsilon)
 
 
 @lru_cache(maxsize=32)  # each holds thousands of rows
-def _general(offered: OfferedDataSet, recipe: Recipe, delta: float, mechanism: str) -> Forecast:
-    """Rows are made up and encoded once for all epsilons."""
+def _general(
+    offered: OfferedDataSet, recipe: Recipe, delta: float, mechanism: str, points: FromSchema | None
+) -> Forecast:
+    """Rows, and points where the word asks for them, are made up and encoded once for all epsilons."""
     guarantee = Guarantee(1.0, delta, offered.settings.neighbours)
     if mechanism == "model":
-        return plan(estimator(recipe, offered.schema, guarantee), offered.records)
+        return plan(estimator(recipe, offered.schema, guarantee, public_points=points), offered.records)
     learner = kernel_learner(recipe, offered.schema, guarantee)
     return plan_session(learner, offered.records, guarantee, mechanism)
 
 
 @lru_cache(maxsize=256)
-def _told(offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str) -> dict[str, Any]:
-    return _described(_foretold(offered, recipe, guarantee, mechanism, None))
+def _told(
+    offered: OfferedDataSet, recipe: Recipe, guarantee: Guarantee, mechanism: str, points: FromSchema | None
+) -> dict[str, Any]:
+    return _described(_foretold(offered, recipe, guarantee, mechanism, points))
 
 
 def _described(foretold: Forecast) -> dict[str, Any]:
@@ -121,8 +125,8 @@ def _point(foretold: Forecast) -> dict[str, Any]:
     }
 
 
-def _check_count(points: Points) -> None:
-    if isinstance(points, pa.Table) and points.num_rows > MOST_POINTS:
+def _check_count(points: pa.Table) -> None:
+    if points.num_rows > MOST_POINTS:
         raise TooLarge(f"{points.num_rows} public points are more than the {MOST_POINTS} allowed: send fewer")
 
 

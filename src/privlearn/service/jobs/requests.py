@@ -13,7 +13,8 @@ from pydantic import JsonValue
 from privlearn.data.made_up import FROM_SCHEMA
 from privlearn.guarantee import Guarantee
 
-Points: TypeAlias = pa.Table | Literal["schema"]
+FromSchema = Literal["schema"]
+Points: TypeAlias = pa.Table | FromSchema
 """Public points that the analyst brings, or the word that has them made up from the schema."""
 
 State = Literal["waiting", "running", "done", "failed"]
