@@ -208,8 +208,8 @@ class KernelChoice(KernelParameters, PrivateLinearModel):
             return super().chosen_gamma(rows)
         if self.gamma != "auto":
             raise InvalidParameter(
-                f"gamma must be 'auto', which reads public bounds, or a number, not {shown(self.gamma)}: reading it off "
-                "the data would publish the data"
+                f"gamma must be 'auto', which reads public bounds, or a number, not {shown(self.gamma)}: reading it "
+                "off the data would publish the data"
             )
         return public_gamma(rows) if isinstance(self.kernel, str) and self.kernel == "rbf" else 1.0
 
