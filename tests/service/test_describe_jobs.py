@@ -33,7 +33,7 @@ def test_a_description_is_a_job(served: Served) -> None:
     with httpx.Client(base_url=served.url, headers=own, timeout=60.0, trust_env=False) as browser:
         browser.post("/sign-in", data={"key": key})
         page = browser.get(f"/jobs/{job['id']}").text
-    assert "About how many" in page
+    assert "about how many" in page
     assert ' style="' not in page  # the policy of the pages would refuse it
     assert "What that promises" in page
     assert "false alarms" in page
