@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from privlearn.data import Schema, SchemaEncoder
-from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, numbers, owners, tally
+from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, distinct, numbers, owners
 from privlearn.data.sources.table import as_array
 from tests.support.canary import CANARY_TEXT
 
@@ -52,14 +52,14 @@ KEPT: list[Callable[[list[int]], Any]] = [
 def test_listed_integers_are_found_and_larger_ones_are_never(kept: Callable[[list[int]], Any]) -> None:
     cells = [LARGEST, -LARGEST, LARGEST + 1, LARGEST + 2, 7]
     assert codes(kept(cells), [7, LARGEST, -LARGEST], "x").tolist() == [1, 2, UNKNOWN, UNKNOWN, 0]
-    assert sorted(tally(kept(cells), int, "x")[0]) == [-LARGEST, 7, LARGEST]
+    assert sorted(distinct(kept(cells), int, "x")[0]) == [-LARGEST, 7, LARGEST]
 
 
 def test_only_the_stated_type_is_counted(refused: Refused) -> None:
-    assert tally(pa.array([1.5, 2.0, None, np.nan]), int, "x")[0] == [2]
+    assert distinct(pa.array([1.5, 2.0, None, np.nan]), int, "x")[0] == [2]
     for column in (pa.array([1, 2]), pa.array([True]), as_array(["a", 1], "x")):
         with refused("x holds", "`buy whole numbers`"):
-            tally(column, str, "x")
+            distinct(column, str, "x")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ import pytest
 from scipy import sparse
 
 from privlearn.data import ArrayEncoder, Resolution, Schema, SchemaEncoder, as_table, read_table
-from privlearn.data.encode.column_cells import numbers, owners, tally
+from privlearn.data.encode.column_cells import distinct, numbers, owners
 from privlearn.data.sources.csv_files import parse_csv
 from privlearn.errors import DataError
 from tests.support.rows import dense
@@ -199,10 +199,8 @@ def _shared(table: Any) -> np.ndarray[Any, Any]:
 
 def _counts(kind: type) -> Callable[[Any], Counter[Any]]:
     def read(table: Any) -> Counter[Any]:
-        values, counts = tally(as_table(table, ["x"]).column(0), kind, "x")
-        return Counter(
-            {(type(value), value): int(count) for value, count in zip(values, counts, strict=True)}
-        )
+        values, places = distinct(as_table(table, ["x"]).column(0), kind, "x")
+        return Counter((type(values[place]), values[place]) for place in places if place >= 0)
 
     return read
 

@@ -24,7 +24,7 @@ from privlearn import (
 )
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.description.description import counted
-from privlearn.description.measuring import read_places, read_rows, run_plan
+from privlearn.description.measuring import read_cells, run_plan
 from privlearn.description.page import write_page
 from privlearn.description.plan import DescriptionPlan, plan_description
 from privlearn.errors import PrivlearnError
@@ -89,9 +89,8 @@ def exact(
 ) -> list[np.ndarray[Any, Any]]:
     """What is counted before the noise: a promise of nothing adds none."""
     plan = plan_description(schema, Guarantee(math.inf), 10, correlations=True)
-    read, weights, _ = read_rows(columns_of(rows) | more, schema)
-    places = read_places(plan, schema, read)
-    return list(run_plan(plan, schema, places, weights, SeededRandomness(0)).tables)
+    cells, weights, _ = read_cells(columns_of(rows) | more, schema)
+    return list(run_plan(plan, schema, cells, weights, SeededRandomness(0)).tables)
 
 
 def moves(before: list[Any], after: list[Any]) -> tuple[float, float]:

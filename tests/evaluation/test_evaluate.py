@@ -39,7 +39,6 @@ from privlearn.evaluation.measuring import read_cells
 from privlearn.evaluation.page import page_part, write_page
 from privlearn.evaluation.plan import groups_of, plan_evaluation
 from privlearn.evaluation.subject import subject_of
-from privlearn.mechanisms.statistics.counts import count
 from privlearn.randomness import SeededRandomness
 from privlearn.relation import RELATIONS
 
@@ -94,10 +93,7 @@ def exact_tables(release: Release, table: pa.Table, guarantee: Guarantee, schema
     subject, groups = subject_of(release, None, schema.target, None), groups_of(schema, ["sex", "region"])
     counted, weights, persons = read_cells(subject, schema, groups, table)
     plan = plan_evaluation(subject, schema, groups, guarantee, 1000)
-    sizes = plan.mechanism.cells
-    return [
-        count(cell, size, weights) for cell, size in zip(counted.cells(plan), sizes, strict=True)
-    ], persons
+    return counted.tables(plan, weights), persons
 
 
 @pytest.mark.parametrize("neighbours", ["replace_one", "zero_out", "add_remove"])
@@ -417,10 +413,7 @@ def test_an_audit_finds_no_more_than_is_promised(release: Release, delta: float,
             counted, weights, persons = read_cells(subject, SCHEMA, groups, rows)
             plan = plan_evaluation(subject, SCHEMA, groups, guarantee, persons)
             mechanism = dataclasses.replace(plan.mechanism, noise_scale=noise * plan.mechanism.noise_scale)
-            exact = [
-                count(cell, size, weights)
-                for cell, size in zip(counted.cells(plan), mechanism.cells, strict=True)
-            ]
+            exact = counted.tables(plan, weights)
             outputs.append(np.array([np.concatenate(mechanism.run(exact, randomness)) for _ in range(1500)]))
         return outputs
 

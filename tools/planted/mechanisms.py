@@ -257,7 +257,7 @@ MUTANTS = [
     Mutant("direction from a cube", NOISES, "/ norm(direction)", "/ max(map(abs, direction))", NOISE),
     Mutant("seeded generator called secure", "randomness.py", 'for tests and experiments only"\n    secure = False', 'for tests and experiments only"\n    secure = True', NOISE),
     Mutant("secure draws from a seed", "randomness.py", "        return SecureRandomness()\n", "        return SeededRandomness(0)\n", NOISE),
-    Mutant("persons: discover does not ask what a person is", BUYING, "    refuse_unclear_persons(wanted, column_names(table))\n", "", BOUGHT),
+    Mutant("persons: discover does not ask what a person is", BUYING, "open_table(table, self._schema, wanted)", "as_source(table, wanted)", BOUGHT),
     Mutant("asked tolerance is not raised", "mechanisms/task.py", "tolerance=min(max(self.tolerance, least), ANYTHING)", "tolerance=self.tolerance", DEFECTS),
     Mutant("infinite epsilon adds noise", OUTPUT, "        if not self.guarantee.is_private:\n            return minimisers\n", "", DEFECTS),
     Mutant("negative radius squared", OBJECTIVE, "quantile = max(radius, 0.0) / self.noise_scale", "quantile = radius / self.noise_scale", LAWS),

@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.data.encode.column_cells import MISSING, codes, days, numbers
-from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.encode.encoder import weights_of_persons
+from privlearn.data.encode.packed_cells import PackedCells
+from privlearn.data.encode.resolved_rows import number_of_rows
 from privlearn.data.schema.columns import CategoryColumn, DateColumn, OrdinalColumn
 from privlearn.data.schema.schema import Schema, with_purchases
-from privlearn.data.sources.files import refuse_unclear_persons
-from privlearn.data.sources.table import as_table, column_names
+from privlearn.data.sources.files import open_table
+from privlearn.data.sources.row_source import joined, read_each
+from privlearn.data.sources.table import as_table
 from privlearn.description.description import Description
 from privlearn.description.plan import (
     Described,
@@ -55,8 +58,9 @@ def describe(
 
     Parameters
     ----------
-    table : pandas, polars or pyarrow table, or dict of arrays
-        The private rows. Missing cells and values that the schema does not list are counted, never refused.
+    table : pandas, polars or pyarrow table, dict of arrays, or RowSource
+        The private rows, also as `open_records` makes them of files, however large. Missing cells and values that the
+        schema does not list are counted, never refused.
     schema : Schema
         What is public about the table: lists and bounds. Numbers beyond a bound count as the bound.
     epsilon : float
@@ -78,10 +82,9 @@ def describe(
     guarantee = Guarantee(epsilon, delta, neighbours)
     guarantee.relation.check_expected(expected_records)
     randomness = randomness_from(random_state)
-    rows, weights, persons = read_rows(table, schema)
+    cells, weights, persons = read_cells(table, schema)
     total = guarantee.relation.total(persons, expected_records)
     plan = plan_description(schema, guarantee, total, correlations=correlations)
-    places = read_places(plan, schema, rows)
     charge = Charge(
         ledger=ledger,
         cost=Cost(guarantee, plan.mechanism.renyi),
@@ -92,37 +95,51 @@ def describe(
         secure=randomness.secure,
         accept_weak_privacy=accept_weak_privacy,
     )
-    return charge.pay_for(lambda: run_plan(plan, schema, places, weights, randomness))
+    return charge.pay_for(lambda: run_plan(plan, schema, cells, weights, randomness))
 
 
-def read_rows(table: Any, schema: Schema) -> tuple[pa.Table, Array | None, int]:
-    """PRIVATE: the columns that are counted, the rows' weights, and the number of records or persons."""
-    refuse_unclear_persons(schema, column_names(table))
-    rows = as_table(table, [*described_columns(schema), *([schema.person] if schema.person else [])])
+def read_cells(table: Any, schema: Schema) -> tuple[PackedCells, Array | None, int]:
+    """PRIVATE: the cells that are counted, the rows' weights, and the number of records or persons.
+
+    What cannot be read is an error, before the price.
+    """
+    described = described_columns(schema)
+    persons = [] if schema.person is None else [schema.person]
+    kept = PackedCells()
+    owner: list[pa.Table] = []
+
+    def read(block: Any) -> None:
+        rows = as_table(block, [*described, *persons])
+        kept.add({name: _cells(name, column, rows.column(name)) for name, column in described.items()})
+        owner.extend(pa.table({name: rows.column(name)}) for name in persons)
+
+    for _ in read_each(open_table(table, schema, [*described, *persons]), read):
+        pass
     if schema.person is None:
-        return rows, None, rows.num_rows
-    return rows, *SchemaEncoder(schema).person_weights(rows)
-
-
-def read_places(plan: DescriptionPlan, schema: Schema, rows: pa.Table) -> dict[str, Cell]:
-    """PRIVATE: in which cell of each column's table a row is. What cannot be read is an error, before the price."""
-    return {
-        name: _places(name, column, rows.column(name), plan.about["columns"][name])
-        for name, column in described_columns(schema).items()
-    }
+        return kept, None, len(kept)
+    return kept, *weights_of_persons(joined(owner).column(0), schema.person)
 
 
 def run_plan(
     plan: DescriptionPlan,
     schema: Schema,
-    places: dict[str, Cell],
+    cells: PackedCells,
     weights: Array | None,
     randomness: Randomness,
 ) -> Description:
     """Touch the data: count, add the noise that was planned, and write the certificate."""
     told = plan.about["columns"]
-    exact = [count(place, len(middles_of(told[name])) + 2, weights) for name, place in places.items()]
-    exact += [_products(plan, places, one, other, weights) for one, other in plan.about["pairs"]]
+    exact: list[Array] = []
+    start = 0
+    for block in cells.blocks():
+        rows = slice(start, start + number_of_rows(block))
+        places = {
+            name: _places(column, block[name], told[name])
+            for name, column in described_columns(schema).items()
+        }
+        counted = _counts(plan, places, None if weights is None else weights[rows])
+        exact = [one + other for one, other in zip(exact, counted, strict=True)] if exact else counted
+        start = rows.stop
     noisy = plan.mechanism.run(exact, randomness)
     subject = {
         "described": ", ".join(told),
@@ -134,6 +151,13 @@ def run_plan(
     }
     certificate = CountsCertificate.issue(plan.mechanism, randomness, subject)
     return Description(noisy, plan.about, certificate)
+
+
+def _counts(plan: DescriptionPlan, places: dict[str, Cell], weights: Array | None) -> list[Array]:
+    """PRIVATE: all tables of some rows; exact, so that sums of them are the tables of all rows."""
+    told = plan.about["columns"]
+    columns = [count(place, len(middles_of(told[name])) + 2, weights) for name, place in places.items()]
+    return [*columns, *(_products(plan, places, one, other, weights) for one, other in plan.about["pairs"])]
 
 
 def _products(
@@ -148,18 +172,23 @@ def _products(
     return count((products < 0).astype(np.int64), 2, sizes)
 
 
-def _places(name: str, column: Described, cells: Any, told: dict[str, Any]) -> Cell:
-    """PRIVATE: each row's cell of the column's table."""
+def _cells(name: str, column: Described, cells: Any) -> NDArray[Any]:
+    """PRIVATE: each row's listed value by its place, or its number; days for dates."""
     label = f"column {name!r}"
     if isinstance(column, CategoryColumn | OrdinalColumn):
-        found = codes(cells, column.values, label)
+        return codes(cells, column.values, label)
+    if isinstance(column, DateColumn):
+        return days(cells, label) - float((column.lower - _EPOCH).days)
+    return numbers(cells, label)
+
+
+def _places(column: Described, cells: NDArray[Any], told: dict[str, Any]) -> Cell:
+    """PRIVATE: each row's cell of the column's table."""
+    if isinstance(column, CategoryColumn | OrdinalColumn):
         size = len(column.values)
+        found = cells.astype(np.int64)
         return np.where(found == MISSING, size + 1, np.where(found < 0, size, found))
     edges = edges_of(told)
-    if isinstance(column, DateColumn):
-        values = days(cells, label) - float((column.lower - _EPOCH).days)
-    else:
-        values = numbers(cells, label)
     bins = len(edges) - 1
-    place = np.searchsorted(edges[1:-1], values, side="right").astype(np.int64)
-    return np.where(np.isnan(values), bins + 1, np.minimum(place, bins - 1))
+    place = np.searchsorted(edges[1:-1], cells, side="right").astype(np.int64)
+    return np.where(np.isnan(cells), bins + 1, np.minimum(place, bins - 1))

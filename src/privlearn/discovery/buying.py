@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from privlearn.data.encode.column_cells import numbers, owners, tally
+from privlearn.data.encode.column_cells import MISSING, distinct, numbers, owners
 from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.encode.packed_cells import PackedCells
 from privlearn.data.schema.draft import Bound, SchemaDraft
 from privlearn.data.schema.public import Value
 from privlearn.data.schema.schema import Purchase, Schema
-from privlearn.data.sources.files import refuse_unclear_persons
-from privlearn.data.sources.table import as_table, column_names
+from privlearn.data.sources.files import open_table
+from privlearn.data.sources.row_source import joined, read_each
+from privlearn.data.sources.table import as_table
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Budget, Charge
@@ -43,8 +46,9 @@ def discover(
 
     Parameters
     ----------
-    table : pandas, polars or pyarrow table, or dict of arrays
-        The private rows; all columns of the draft, its target included, are checked before anything is paid.
+    table : pandas, polars or pyarrow table, dict of arrays, or RowSource
+        The private rows, also as `open_records` makes them of files, however large; all columns of the draft, its
+        target included, are checked before anything is paid.
     draft : SchemaDraft
     epsilon : float
         The price of all bounds and lists together.
@@ -84,10 +88,10 @@ def discover(
             "nothing is marked: write `buy` where a bound or a list is not known, e.g. lower: buy"
         )
     guarantee.relation.check_expected(expected_records)
-    records = _one_row_a_person(_checked(table, draft), draft.stand_in)
+    columns = _Columns(table, draft)
     plan = Discovery.calibrate(
         guarantee,
-        records=guarantee.relation.total(records.num_rows, expected_records),
+        records=guarantee.relation.total(columns.records, expected_records),
         rows_per_person=draft.stand_in.rows_per_person,
         bounds=len(draft.bounds),
         anchors=len(draft.centres) + len({bound.column for bound in draft.bounds}),
@@ -103,7 +107,6 @@ def discover(
         secure=randomness.secure,
         accept_weak_privacy=accept_weak_privacy,
     )
-    columns = _Columns(records, draft)
     bounds, lists = charge.pay_for(lambda: _bought(columns, draft, plan, randomness))
     return draft.complete(bounds, lists, _receipt(draft, plan, randomness))
 
@@ -111,46 +114,77 @@ def discover(
 Bought = tuple[dict[Bound, float], dict[str, list[Value]]]
 
 
-def _checked(table: Any, draft: SchemaDraft) -> pa.Table:
-    """The table, once every row could be encoded: what would stop the training later must not be paid for now."""
-    wanted = draft.stand_in
-    roles = [wanted.target.name if wanted.target else None, wanted.person]
-    rows = as_table(table, [*wanted.columns, *(name for name in roles if name is not None)])
-    refuse_unclear_persons(wanted, column_names(table))
-    encoder = SchemaEncoder(wanted)
-    for _ in encoder.encoded(rows).blocks():
-        pass
-    if wanted.target is not None:
-        encode = encoder.encode_labels if wanted.target.classes else encoder.encode_targets
-        encode(rows.column(wanted.target.name))
-    return rows
-
-
-def _one_row_a_person(rows: pa.Table, schema: Schema) -> pa.Table:
-    """Each person's first row, where a column tells persons apart: a person then counts once."""
-    if schema.person is None:
-        return rows
-    owner = owners(rows.column(schema.person), f"column {schema.person!r}")
-    return rows.take(np.unique(owner, return_index=True)[1])
-
-
 class _Columns(TableOracle):
-    """The marked columns in memory; all of them could be read once there is one of these."""
+    """PRIVATE: the marked columns' cells, read once and packed; a column is unpacked when it is asked for.
 
-    def __init__(self, records: pa.Table, draft: SchemaDraft) -> None:
-        self._numbers = {
-            name: Cells(numbers(records.column(name), f"column {name!r}")) for name, _ in draft.bounds
-        }
-        self._histograms = {
-            name: Histogram(*tally(records.column(name), kind, f"column {name!r}"))
-            for name, kind in draft.lists.items()
-        }
+    Every row could be encoded once there is one of these: what would stop the training later must not be paid for now.
+    """
+
+    def __init__(self, table: Any, draft: SchemaDraft) -> None:
+        self._draft, self._schema = draft, draft.stand_in
+        self._encoder = SchemaEncoder(self._schema)
+        self._cells = PackedCells()
+        self._values: dict[str, dict[Value, int]] = {name: {} for name in draft.lists}
+        persons: list[Any] = []
+        roles = (self._schema.target.name if self._schema.target else None, self._schema.person)
+        wanted = [*self._schema.columns, *(name for name in roles if name is not None)]
+        for read in read_each(
+            open_table(table, self._schema, wanted), lambda block: self._read(as_table(block, wanted))
+        ):
+            persons.append(read)
+        self._first = None if self._schema.person is None else _first_rows(persons, self._schema.person)
+
+    @property
+    def records(self) -> int:
+        """Number of rows, or of persons."""
+        return len(self._cells) if self._first is None else int(np.count_nonzero(self._first))
 
     def numbers(self, column: str) -> Cells:
-        return self._numbers[column]
+        return Cells(self._column(column))
 
     def histogram(self, column: str) -> Histogram:
-        return self._histograms[column]
+        places = self._column(column)
+        counts = np.bincount(places[places >= 0], minlength=len(self._values[column]))
+        occurring = [
+            (value, count) for value, count in zip(self._values[column], counts, strict=True) if count
+        ]
+        return Histogram(
+            [value for value, _ in occurring], np.array([count for _, count in occurring], np.int64)
+        )
+
+    def _column(self, name: str) -> Any:
+        """Each record's cell: of a person the first row's, so that a person counts once."""
+        cells = np.concatenate([block[name] for block in self._cells.blocks()])
+        return cells if self._first is None else cells[self._first]
+
+    def _read(self, block: pa.Table) -> Any:
+        """Check and keep some rows; their persons."""
+        self._encoder.cells(block)
+        target, person = self._schema.target, self._schema.person
+        if target is not None:
+            encode = self._encoder.encode_labels if target.classes else self._encoder.encode_targets
+            encode(block.column(target.name))
+        marked: dict[str, Any] = {
+            name: numbers(block.column(name), f"column {name!r}") for name, _ in self._draft.bounds
+        }
+        for name, kind in self._draft.lists.items():
+            marked[name] = self._numbered(name, *distinct(block.column(name), kind, f"column {name!r}"))
+        self._cells.add(marked)
+        return None if person is None else block.column(person)
+
+    def _numbered(self, name: str, values: list[Value], places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A block's places as places among all values that occurred so far."""
+        known = self._values[name]
+        numbers_of = np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
+        return np.where(places >= 0, np.append(numbers_of, MISSING)[places], MISSING)
+
+
+def _first_rows(columns: list[Any], name: str) -> NDArray[np.bool_]:
+    """PRIVATE: whether each row is its person's first."""
+    owner = owners(joined(pa.table({name: column}) for column in columns).column(0), f"column {name!r}")
+    first = np.zeros(len(owner), dtype=bool)
+    first[np.unique(owner, return_index=True)[1]] = True
+    return first
 
 
 def _bought(columns: TableOracle, draft: SchemaDraft, plan: Discovery, randomness: Randomness) -> Bought:

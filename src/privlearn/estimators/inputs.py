@@ -22,9 +22,9 @@ from privlearn.data.encode.resolution import Resolution
 from privlearn.data.schema.columns import Target
 from privlearn.data.schema.public import EXACT
 from privlearn.data.schema.schema import Schema
-from privlearn.data.sources.files import refuse_unclear_persons
-from privlearn.data.sources.row_source import BatchRows, EncodedRows, RowSource, TableRows, joined
-from privlearn.data.sources.table import as_array, as_table, column_names, safely
+from privlearn.data.sources.files import open_table
+from privlearn.data.sources.row_source import EncodedRows, joined, read_each
+from privlearn.data.sources.table import as_array, as_table, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 from privlearn.estimators.goal import ClassGoal, Goal, NumberGoal, TrainingRows
 from privlearn.estimators.learner import Learner
@@ -127,17 +127,20 @@ def read_columns(
 ) -> tuple[NDArray[Any], ReadColumns]:
     """Touch the data, once and block by block: answers and cells, whatever would not fit refused."""
     schema = encoder.schema
-    refuse_unclear_persons(schema, X.schema.names if isinstance(X, pa.RecordBatchReader) else column_names(X))
-    X = BatchRows(X) if isinstance(X, pa.RecordBatchReader) else X
     wanted = [target_of(schema).name] if y is None else []
     persons = [] if schema.person is None else [schema.person]
-    source = X if isinstance(X, RowSource) else TableRows(as_table(X, [*wanted, *persons, *schema.columns]))
-    answers, owner, cells = [], [], PackedCells()
-    for block in source.blocks():
+    answers: list[NDArray[Any]] = []
+    owner: list[Any] = []
+    cells = PackedCells()
+
+    def read(block: Any) -> None:
         table = as_table(block, [*wanted, *persons, *schema.columns])
-        answers += [read_answers(table.column(name)) for name in wanted]
-        owner += [table.column(name) for name in persons]
+        answers.extend(read_answers(table.column(name)) for name in wanted)
+        owner.extend(table.column(name) for name in persons)
         cells.add(encoder.cells(table))
+
+    for _ in read_each(open_table(X, schema, [*wanted, *persons, *schema.columns]), read):
+        pass
     found = read_answers(y) if y is not None else np.concatenate(answers)
     if len(found) != len(cells):
         raise DataError("the table has more or fewer rows than there are labels: give one label for each row")

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.data.encode.column_cells import codes
-from privlearn.data.encode.encoder import SchemaEncoder, from_unit
-from privlearn.data.schema.columns import Target
+from privlearn.data.encode.encoder import weights_of_persons
 from privlearn.data.schema.schema import Schema, with_purchases
 from privlearn.data.sources.files import refuse_unclear_persons
-from privlearn.data.sources.table import as_table, column_names
+from privlearn.data.sources.row_source import RowSource, joined, read_each
+from privlearn.data.sources.table import as_source, as_table, column_names
+from privlearn.errors import InvalidParameter
+from privlearn.evaluation.counted_rows import CountedRows
 from privlearn.evaluation.evaluation import Evaluation
 from privlearn.evaluation.plan import EvaluationPlan, Groups, groups_of, plan_evaluation
-from privlearn.evaluation.subject import Subject, check_outputs, schema_of, subject_of
+from privlearn.evaluation.subject import Subject, schema_of, subject_of
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Budget, Charge
 from privlearn.ledger.composition import Cost
-from privlearn.mechanisms.statistics.counts import count
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.archive import digest_of, json_bytes
 from privlearn.release.counts_file import CountsCertificate
@@ -30,8 +29,6 @@ _NOT_COVERED = (
     " Not covered: the model. A release or session has its own promise, and if it learnt from the same records both "
     "costs add up; a model that learnt from them without privacy may tell what these counts do not."
 )
-
-Cell = NDArray[np.int64]
 
 
 def evaluate(
@@ -60,8 +57,8 @@ def evaluate(
     model : Release, or fitted model of scikit-learn
         ``None`` if ``scores`` are given. A model of scikit-learn, or one with a kernel, is asked about one row at a
         time, so that no score depends on the other rows.
-    table : pandas, polars or pyarrow table, or dict of arrays
-        The private rows, with the schema's target.
+    table : pandas, polars or pyarrow table, dict of arrays, or RowSource
+        The private rows, with the schema's target; also as `open_records` makes them of files, however large.
     epsilon : float
         The price of all of it.
     delta : float, default=0.0
@@ -110,6 +107,8 @@ def evaluate(
     assert schema.target is not None
     subject = subject_of(model, scores, schema.target, score_bound)
     groups = groups_of(schema, by)
+    if scores is not None and not isinstance(scores, str) and isinstance(table, RowSource | Iterator):
+        raise InvalidParameter("the rows come in blocks: give the name of their column of scores")
     counted, weights, persons = read_cells(subject, schema, groups, table)
     plan = plan_evaluation(
         subject, schema, groups, guarantee, guarantee.relation.total(persons, expected_records)
@@ -127,90 +126,38 @@ def evaluate(
     return charge.pay_for(lambda: run_plan(plan, schema, counted, weights, randomness))
 
 
-class Counted:
-    """PRIVATE: what the rows are counted by: labels or targets, scores, and groups; negative where there is none."""
-
-    def __init__(self, target: Target, answers: Any, outputs: Array, groups: list[Cell]) -> None:
-        self.target = target
-        self.answers = answers
-        self.outputs = outputs
-        self.groups = groups
-
-    def cells(self, plan: EvaluationPlan) -> list[Cell]:
-        """In which cell of each table a row is; -1 for none."""
-        if not self.target.classes:
-            main, each = self._residuals(plan)
-        elif len(self.target.classes) == 2:
-            main, each = self._scores(plan)
-        else:
-            main, each = self._classes(plan)
-        size = plan.mechanism.cells[len(main) :]
-        places = [
-            np.where((group < 0) | (each < 0), -1, group * (cells // len(plan.about["by"][name])) + each)
-            for group, name, cells in zip(self.groups, plan.about["by"], size, strict=True)
-        ]
-        return [*main, *places]
-
-    def _scores(self, plan: EvaluationPlan) -> tuple[list[Cell], Cell]:
-        bins = len(plan.edges) - 1
-        said = (self.outputs > plan.about["threshold"]).astype(np.int64)
-        known = self.answers >= 0
-        score = np.where(known, self.answers * bins + binned(self.outputs, plan.edges), -1)
-        return [score], np.where(known, 2 * self.answers + said, -1)
-
-    def _classes(self, plan: EvaluationPlan) -> tuple[list[Cell], Cell]:
-        bins, count_of = len(plan.edges) - 1, self.outputs.shape[1]
-        said, known = np.argmax(self.outputs, axis=1), self.answers >= 0
-        confused = np.where(known, self.answers * count_of + said, -1)
-        curves = [
-            np.where(known, (self.answers == place) * bins + binned(self.outputs[:, place], plan.edges), -1)
-            for place in range(count_of)
-        ]
-        return [confused, *curves], np.where(known, (said != self.answers).astype(np.int64), -1)
-
-    def _residuals(self, plan: EvaluationPlan) -> tuple[list[Cell], Cell]:
-        residual = binned(self.outputs - self.answers, plan.edges)
-        return [residual, binned(self.answers, np.array(plan.about["target_edges"]))], residual
-
-
-def binned(values: Array, edges: Array) -> Cell:
-    """The bin of each number; one on an edge is in the lower bin, one beyond all edges in the last."""
-    return np.searchsorted(edges[1:-1], values, side="left").astype(np.int64)
-
-
 def read_cells(
     subject: Subject, schema: Schema, groups: Groups, table: Any
-) -> tuple[Counted, Array | None, int]:
+) -> tuple[CountedRows, Array | None, int]:
     """PRIVATE: the rows as they will be counted, their weights, and the number of records or persons.
 
     Whatever does not fit is an error now, on the holder's own screen; nothing has been paid.
     """
-    target = schema.target
-    assert target is not None
-    encoder = SchemaEncoder(schema)
-    refuse_unclear_persons(schema, column_names(table))
-    column = as_table(table, [target.name]).column(0)
-    answers: Any
-    if target.classes:
-        answers = encoder.encode_labels(column)
+    counted, owner = CountedRows(subject, schema, groups), []
+
+    def read(block: Any) -> None:
+        counted.add(block)
+        if schema.person is not None:
+            owner.append(as_table(block, [schema.person]))
+
+    # a table stays as it is: a model of scikit-learn is asked about rows of its own kind
+    source = as_source(table) if isinstance(table, RowSource | Iterator) else None
+    refuse_unclear_persons(schema, column_names(table if source is None else source))
+    if source is None:
+        read(table)
     else:
-        assert target.bounds is not None
-        answers = from_unit(encoder.encode_targets(column), target.bounds)
-    outputs = check_outputs(subject.outputs(table), len(answers), target, probable=subject.is_probability)
-    places = [
-        codes(as_table(table, [name]).column(0), values, f"column {name!r}")
-        for name, values in groups.items()
-    ]
-    weights, persons = (None, len(answers)) if schema.person is None else encoder.person_weights(table)
-    return Counted(target, answers, outputs, places), weights, persons
+        for _ in read_each(source, read):
+            pass
+    if schema.person is None:
+        return counted, None, len(counted)
+    return counted, *weights_of_persons(joined(owner).column(0), schema.person)
 
 
 def run_plan(
-    plan: EvaluationPlan, schema: Schema, counted: Counted, weights: Array | None, randomness: Randomness
+    plan: EvaluationPlan, schema: Schema, counted: CountedRows, weights: Array | None, randomness: Randomness
 ) -> Evaluation:
     """Touch the data: count, add the noise that was planned, and write the certificate."""
-    sizes = plan.mechanism.cells
-    exact = [count(cell, size, weights) for cell, size in zip(counted.cells(plan), sizes, strict=True)]
+    exact = counted.tables(plan, weights)
     noisy = plan.mechanism.run(exact, randomness)
     subject = {
         "evaluated": plan.about["of"],

@@ -71,20 +71,20 @@ def codes(column: Any, values: Sequence[Value], label: str) -> NDArray[np.int64]
     return result
 
 
-def tally(column: Any, wanted: type, label: str) -> tuple[list[Value], NDArray[np.int64]]:
-    """The different values of a column of categories, text or whole numbers, and how many cells hold each.
+def distinct(column: Any, wanted: type, label: str) -> tuple[list[Value], NDArray[np.int64]]:
+    """The different values of a column of categories, text or whole numbers, and the place of each cell's among them.
 
-    Not counted: missing cells, and numbers that no list may hold (fractions, 2^53 and beyond).
+    MISSING is the place of missing cells, and of numbers that no list may hold (fractions, 2^53 and beyond).
     """
     column = _plain(column)
     if _is_null(column.type):
-        return [], np.zeros(0, dtype=np.int64)
+        return [], np.full(len(column), MISSING, dtype=np.int64)
     column = _comparable(column, wanted, label)
-    counted = pc.value_counts(_listable(column) if wanted is int else column.drop_null())
-    values = safely(
-        lambda: counted.field("values").to_pylist(), f"{label} holds text that is not UTF-8: convert it"
-    )
-    return values, np.asarray(counted.field("counts").to_numpy(), dtype=np.int64)
+    encoded = pc.dictionary_encode(_listable(column) if wanted is int else column)
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    values = safely(encoded.dictionary.to_pylist, f"{label} holds text that is not UTF-8: convert it")
+    return values, np.asarray(pc.fill_null(encoded.indices, MISSING).to_numpy(), dtype=np.int64)
 
 
 def days(column: Any, label: str) -> NDArray[np.float64]:
@@ -232,10 +232,10 @@ def _floats(column: Any, label: str) -> NDArray[np.float64]:
 
 
 def _listable(column: Any) -> Any:
-    """The whole numbers below 2^53 in magnitude among floats, as integers."""
+    """The whole numbers below 2^53 in magnitude among floats, as integers; null for the others."""
     cells = column.to_numpy()
-    cells = cells[np.abs(cells) < EXACT]  # not NaN
-    return pa.chunked_array([cells[cells == np.rint(cells)].astype(np.int64)])
+    listable = (np.abs(cells) < EXACT) & (cells == np.rint(cells))  # not NaN
+    return pa.array(np.where(listable, cells, 0.0).astype(np.int64), mask=~listable)
 
 
 def _spelled(column: Any, label: str) -> Any:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,10 @@ import pyarrow.parquet as parquet
 
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.csv_files import CsvRows, csv_header, read_csv_as_it_is
-from privlearn.data.sources.row_source import BLOCK, Places, RowSource, TableRows, joined, taken
-from privlearn.data.sources.table import as_table, safely
+from privlearn.data.sources.folders import ENDINGS, check_alike, files_of, partition
+from privlearn.data.sources.row_source import BLOCK, JoinedRows, Places, RowSource, TableRows, joined, taken
+from privlearn.data.sources.steady import SteadyRows
+from privlearn.data.sources.table import as_source, as_table, column_names, safely
 from privlearn.data.sources.wanted import arrow_type, known_columns, wanted_columns
 from privlearn.errors import DataError, SchemaError
 
@@ -54,16 +55,23 @@ def refuse_unclear_persons(schema: Schema, names: Iterable[str]) -> None:
         )
 
 
+def open_table(data: Any, schema: Schema, columns: Sequence[str]) -> RowSource[pa.Table]:
+    """Whatever holds rows to learn from, as a source, once its columns' names leave no doubt what a person is."""
+    rows = as_source(data) if isinstance(data, Iterator) else data
+    refuse_unclear_persons(schema, column_names(rows))
+    return as_source(rows, columns)
+
+
 def _less_like_a_person(name: str) -> bool:
     """Sorts ``patient_nbr`` before ``encounter_id``."""
     return re.search(_ALONE, name.lower()) is None
 
 
-_NO_PARQUET = "{} is not a Parquet file that can be read"
+_NO_PARQUET = "{} is not a Parquet file that can be read: it may be cut off or damaged"
 
 
 def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
-    """Read a .csv, .csv.gz or .parquet file, or a folder of such.
+    """Read a .csv (also .gz, .bz2 or .zst) or .parquet file, or a folder of such.
 
     Parameters
     ----------
@@ -80,15 +88,22 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
 
 
 def open_records(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
-    """The rows to learn from, once their columns' names leave no doubt what a person is; a block at a time."""
-    root = Path(path)
-    for file in _files(root):
-        names = parquet_schema(file).names if is_parquet(file) else csv_header(file, str(file))
-        # refuses a file without names, whose first line no message may quote
-        names = [*names, *partition(file, root)]
-        wanted_columns(names, schema, str(file))
+    """The rows to learn from, once their columns' names leave no doubt what a person is; a block at a time.
+
+    Parameters
+    ----------
+    path : path
+        A file; a folder, with all files in it and below; or a pattern such as ``data/*.parquet``.
+    schema : Schema
+    """
+    root, files = files_of(Path(path))
+    for file in files:
+        names = [*_names(file), *partition(file, root)]
+        wanted_columns(
+            names, schema, str(file)
+        )  # first: what has none of them may have no line of names to show
         refuse_unclear_persons(schema, names)
-    return open_rows(root, schema)
+    return open_rows(path, schema)
 
 
 def read_cells(path: str | Path) -> pa.Table:
@@ -104,9 +119,11 @@ def read_records(path: str | Path, schema: Schema) -> pa.Table:
 
 def open_rows(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
     """The rows of a file, or of all files of a folder in the order of their names, a block in memory at a time."""
-    root = Path(path)
-    parts = [_open_file(file, root, schema) for file in _files(root)]
-    return parts[0] if len(parts) == 1 else JoinedRows(parts)
+    root, files = files_of(Path(path))
+    known = known_columns(schema)
+    check_alike({file: _kinds(file, root, known) for file in files})
+    parts = [(str(file), _open_file(file, root, schema)) for file in files]
+    return parts[0][1] if len(parts) == 1 else JoinedRows(parts)
 
 
 class ParquetRows(RowSource[pa.Table]):
@@ -128,22 +145,6 @@ class ParquetRows(RowSource[pa.Table]):
         batches = file.iter_batches(batch_size=BLOCK, columns=self._columns)
         while (batch := safely(lambda: next(batches, None), self._problem)) is not None:
             yield as_table(batch, self._columns)
-
-    def take(self, places: Places) -> TableRows:
-        return taken(self.blocks(), places)
-
-
-class JoinedRows(RowSource[pa.Table]):
-    """The rows of several sources, one after the other."""
-
-    def __init__(self, parts: list[RowSource[pa.Table]]) -> None:
-        self._parts = parts
-
-    def __len__(self) -> int:
-        return sum(map(len, self._parts))
-
-    def blocks(self) -> Iterator[pa.Table]:
-        return chain.from_iterable(part.blocks() for part in self._parts)
 
     def take(self, places: Places) -> TableRows:
         return taken(self.blocks(), places)
@@ -182,27 +183,21 @@ def _open_file(file: Path, root: Path, schema: Schema) -> RowSource[pa.Table]:
     rows: RowSource[pa.Table]
     rows = ParquetRows(file, schema) if is_parquet(file) else CsvRows(file, str(file), schema)
     common = partition(file, root)
-    return PartitionRows(rows, common, schema) if common else rows
+    return SteadyRows(PartitionRows(rows, common, schema) if common else rows, file)
 
 
-def partition(file: Path, root: Path) -> dict[str, str]:
-    """What the folders between a root and a file say of all its rows."""
-    folders = file.relative_to(root).parts[:-1] if root != file else ()
-    return dict(part.split("=", 1) for part in folders if "=" in part)
+def _names(file: Path) -> list[str]:
+    return list(parquet_schema(file).names) if is_parquet(file) else csv_header(file, str(file))
 
 
-def _files(path: Path) -> list[Path]:
-    """The file, or all files of a folder that do not begin with a dot or an underscore, in the order of their names."""
-    if not path.is_dir():
-        return [existing(path)]
-    found = sorted(file for file in path.rglob("*") if file.is_file() and file.name[0] not in "._")
-    if not found:
-        raise DataError(
-            f"{path} is a folder without a table: it needs files that end in .csv, .csv.gz or .parquet"
-        )
-    for file in found:
-        is_parquet(file)  # refuses other names
-    return found
+def _kinds(file: Path, root: Path, known: list[str]) -> dict[str, Any]:
+    """The columns of a file that a schema speaks of, with their types where the file states them."""
+    if is_parquet(file):
+        found = {field.name: field.type for field in parquet_schema(file)}
+    else:
+        found = dict.fromkeys(csv_header(file, str(file)))
+    found |= dict.fromkeys(partition(file, root))
+    return {name: kind for name, kind in found.items() if name in known}
 
 
 def existing(path: str | Path) -> Path:
@@ -226,9 +221,9 @@ def is_parquet(path: Path) -> bool:
     name = path.name.lower()
     if name.endswith(".parquet"):
         return True
-    if name.endswith((".csv", ".csv.gz")):
+    if name.endswith(ENDINGS):
         return False
-    raise DataError(f"{path}: the name of a table must end in .csv, .csv.gz or .parquet")
+    raise DataError(f"{path}: the name of a table must end in .csv, .csv.gz, .csv.bz2, .csv.zst or .parquet")
 
 
 def _read_parquet(path: Path) -> pa.Table:

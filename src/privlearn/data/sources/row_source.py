@@ -6,7 +6,7 @@ Whoever goes through the blocks needs memory for one of them, wherever the rows 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Generic, TypeVar, cast
 
@@ -18,6 +18,7 @@ from scipy import sparse
 from privlearn.errors import DataError
 
 Block = TypeVar("Block")
+Result = TypeVar("Result")
 Matrix = NDArray[np.float64] | sparse.csr_array
 Places = NDArray[np.int64]
 
@@ -57,24 +58,97 @@ class TableRows(RowSource[pa.Table]):
 
 
 class BatchRows(RowSource[pa.Table]):
-    """Record batches that come one after the other and only once, whoever makes them."""
+    """Tables that come one after the other and only once, whoever makes them.
 
-    def __init__(self, batches: pa.RecordBatchReader) -> None:
-        self._batches: pa.RecordBatchReader | None = batches
+    Parameters
+    ----------
+    tables : iterator of pyarrow.Table
+    """
+
+    def __init__(self, tables: Iterator[pa.Table]) -> None:
+        self._first = next(tables, None)  # its columns are looked at before a row is read
+        self._rest: Iterator[pa.Table] | None = tables
 
     def __len__(self) -> int:
         raise DataError("how many record batches will come is not known: read them into a table first")
 
+    @property
+    def column_names(self) -> list[str]:
+        return [] if self._first is None else list(self._first.column_names)
+
     def blocks(self) -> Iterator[pa.Table]:
-        if self._batches is None:
+        if self._rest is None:
             raise DataError("these record batches have been read: make a reader of them again")
-        batches, self._batches = self._batches, None
-        yield batches.schema.empty_table()
-        for batch in batches:
-            yield pa.Table.from_batches([batch])
+        if self._first is None:
+            raise DataError("there are no record batches: give at least one, which may be empty")
+        first, rest = self._first, self._rest
+        self._first = self._rest = None
+        return chain([first], rest)
 
     def take(self, places: Places) -> TableRows:
         return taken(self.blocks(), places)
+
+
+class JoinedRows(RowSource[pa.Table]):
+    """The rows of several sources, one after the other; each has a name for messages."""
+
+    def __init__(self, parts: Sequence[tuple[str, RowSource[pa.Table]]]) -> None:
+        self._parts = parts
+        self.reading = ""
+
+    def __len__(self) -> int:
+        return sum(len(part) for _, part in self._parts)
+
+    def blocks(self) -> Iterator[pa.Table]:
+        for name, part in self._parts:
+            self.reading = name
+            yield from part.blocks()
+
+    def take(self, places: Places) -> TableRows:
+        return taken(self.blocks(), places)
+
+
+class ChosenRows(RowSource[pa.Table]):
+    """Some rows of a source, in its order.
+
+    Parameters
+    ----------
+    source : RowSource
+    chosen : array of bool
+        Whether a row is one of them, for each row of the source.
+    """
+
+    def __init__(self, source: RowSource[pa.Table], chosen: NDArray[np.bool_]) -> None:
+        self._source, self._chosen = source, chosen
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._chosen))
+
+    def blocks(self) -> Iterator[pa.Table]:
+        start = 0
+        for block in self._source.blocks():
+            yield block.filter(pa.array(self._chosen[start : start + block.num_rows]))
+            start += block.num_rows
+        if start != len(self._chosen):
+            raise DataError("the source's blocks have another number of rows than it says")
+
+    def take(self, places: Places) -> TableRows:
+        return taken(self.blocks(), places)
+
+
+def read_each(source: RowSource[Block], read: Callable[[Block], Result]) -> Iterator[Result]:
+    """What is read of each block; if one of several files does not fit, with its name."""
+    for block in source.blocks():
+        try:
+            found = read(block)
+        except DataError as error:
+            if not isinstance(source, JoinedRows):
+                raise
+            problem = f"{source.reading}: {error}"
+        else:
+            yield found
+            continue
+        raise DataError(problem)
 
 
 def joined(blocks: Iterable[pa.Table]) -> pa.Table:

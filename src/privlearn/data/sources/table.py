@@ -7,8 +7,9 @@ import decimal
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from privlearn.data.sources.row_source import RowSource
+from privlearn.data.sources.row_source import BatchRows, RowSource, TableRows
 from privlearn.errors import DataError
 
 Result = TypeVar("Result")
@@ -155,8 +156,28 @@ def as_table(data: Any, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def column_names(data: Any) -> list[str]:
-    """The names of a table's columns; an array has none. Those of a source were looked at when it was opened."""
+    """The names of a table's columns; an array has none. Those of files were looked at when they were opened."""
+    if isinstance(data, TableRows):
+        return list(data.table.column_names)
+    if isinstance(data, BatchRows):
+        return data.column_names
     return [] if isinstance(data, np.ndarray | RowSource) else _columns_of(data)[0]
+
+
+def as_source(data: Any, columns: Sequence[str] | None = None) -> RowSource[pa.Table]:
+    """A source as it is, tables that an iterator hands out (a `pyarrow.RecordBatchReader`), or one table in memory.
+
+    ``columns`` are the ones to keep of a table in memory; whoever reads blocks asks again.
+    """
+    if isinstance(data, RowSource):
+        return data
+    if isinstance(
+        data, pa.RecordBatchReader
+    ):  # is an iterator, too, but knows its columns before its first batch
+        return BatchRows(chain([data.schema.empty_table()], map(as_table, data)))
+    if isinstance(data, Iterator):
+        return BatchRows(map(as_table, data))
+    return TableRows(as_table(data, columns))
 
 
 def as_array(values: Any, label: str) -> Any:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from pydantic import Field, JsonValue
 
 from privlearn.description.description import Description
-from privlearn.description.measuring import read_places, read_rows, run_plan
+from privlearn.description.measuring import read_cells, run_plan
 from privlearn.description.page import page_part
 from privlearn.description.plan import plan_description
 from privlearn.mechanisms.statistics.counts import NoisyCounts
@@ -46,12 +46,11 @@ class Describe(JobKind[DescribeFields, NoisyCounts]):
 
     def run(self, asked: Asked[DescribeFields], plan: NoisyCounts, rows: pa.Table, job_id: str) -> Result:
         schema, correlated = asked.offered.schema, asked.fields.correlations
-        read, weights, persons = read_rows(rows, schema)
+        cells, weights, persons = read_cells(rows, schema)
         records = asked.guarantee.relation.total(persons, asked.offered.settings.expected_records)
         planned = plan_description(schema, asked.guarantee, records, correlations=correlated)
         check_same(planned.mechanism, plan)
-        places = read_places(planned, schema, read)
-        found = run_plan(planned, schema, places, weights, SecureRandomness())
+        found = run_plan(planned, schema, cells, weights, SecureRandomness())
         return Result(found.certificate.to_dict(), found.to_bytes(), BYTES)
 
     def page_part(self, result: ResultInfo, content: bytes) -> Markup:
