@@ -37,7 +37,7 @@ MUTANTS = [
     Mutant("describe: products beyond 1", COUNTED, "sizes = np.abs(products) if", "sizes = 2.0 * np.abs(products) if", DESCRIBED),
     Mutant("describe: a person of many rows weighs many", COUNTED, "np.abs(products) * weights", "np.abs(products)", DESCRIBED),
     Mutant("describe: a row counts twice", COUNTED, "return count((products < 0).astype(np.int64), 2, sizes)", "return count((products < 0).astype(np.int64), 2, sizes) + count((products > 0).astype(np.int64), 2, sizes)", DESCRIBED),
-    Mutant("describe: missing cells are forgotten", COUNTED, "np.where(np.isnan(values), bins + 1,", "np.where(np.isnan(values), -1,", DESCRIBED),
+    Mutant("describe: missing cells are forgotten", COUNTED, "np.where(np.isnan(cells), bins + 1,", "np.where(np.isnan(cells), -1,", DESCRIBED),
     Mutant("describe: half of the price", COUNTED, "cost=Cost(guarantee, plan.mechanism.renyi)", "cost=Cost(Guarantee(guarantee.epsilon / 2, guarantee.delta, guarantee.neighbours))", DESCRIBED),
     Mutant("describe: an invalid correlation matrix", TOLD, "np.maximum(values, 0.0)", "values", DESCRIBED),
     Mutant("describe: intervals of half the noise", TOLD, "return reach * mechanism.scales[place]", "return reach * mechanism.scales[place] / 2.0", DESCRIBED),

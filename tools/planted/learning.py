@@ -45,7 +45,7 @@ MUTANTS = [
     Mutant("cell by cell: type of a column found by all of its cells", "data/sources/table.py", "        if not _is_uniform(values):\n            return mixed(values)\n", "", ROWS),
     Mutant("cell by cell: listed integers that floats cannot tell apart", "data/schema/public.py", "abs(value) >= EXACT", "abs(value) >= 2**64", ROWS),
     Mutant("cell by cell: decimals rounded by their column's scale", "data/encode/column_cells.py", "    if pa.types.is_decimal(column.type):\n        column = column.cast(pa.string())\n", "", ROWS),
-    Mutant("cell by cell: integers counted beyond floats", "data/encode/column_cells.py", "cells[np.abs(cells) < EXACT]", "cells[np.abs(cells) < 2.0**62]", (*ROWS, "discovery/test_discover.py")),
+    Mutant("cell by cell: integers counted beyond floats", "data/encode/column_cells.py", "(np.abs(cells) < EXACT) & (cells == np.rint(cells))", "(np.abs(cells) < 2.0**62) & (cells == np.rint(cells))", (*ROWS, "discovery/test_discover.py")),
     Mutant("cell by cell: persons that floats cannot tell apart", "data/encode/column_cells.py", "(np.abs(values[given]) < EXACT) & (values[given]", "(values[given]", ROWS),
     Mutant("cell by cell: persons told apart by spelling", "data/encode/column_cells.py", 'pc.replace_substring_regex(spellings, _SPELLED_WHOLE, r"\\1\\2")', "spellings", ROWS),
     Mutant("cell by cell: unreadable cells count as missing", "data/sources/table.py", "(*kinds, MISSING_CELL)", "(*kinds, MISSING_CELL, UNREADABLE)", ROWS),

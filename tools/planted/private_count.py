@@ -22,7 +22,7 @@ MUTANTS = [
     Mutant("add_remove: the solver divides by n", ORACLE, "            rows.total,\n            rows.weights,\n", "            max(rows.features.shape[0], 1),\n            rows.weights,\n", COUNTS),
     Mutant("add_remove: n in a search's certificate", METHODS, "len(last) if expected is None else expected", "len(last)", COUNTS),
     Mutant("add_remove: equal parts of the table", METHODS, "split, expected = scatter_places, ", "split, expected = split_places, ", COUNTS),
-    Mutant("add_remove: n in a receipt", "discovery/buying.py", "records=guarantee.relation.total(records.num_rows, expected_records)", "records=records.num_rows", COUNTS),
+    Mutant("add_remove: n in a receipt", "discovery/buying.py", "records=guarantee.relation.total(columns.records, expected_records)", "records=columns.records", COUNTS),
     Mutant("add_remove: an empty table is refused", "estimators/inputs.py", "    found = read_answers(y) if", "    if len(cells) == 0:\n        raise DataError('no rows')\n    found = read_answers(y) if", COUNTS),
     Mutant("add_remove: a large table is refused", "mechanisms/task.py", "return self if mass <= self.mass_bound else", "return self if True else", COUNTS),
     Mutant("add_remove: rounding of n records at most", "mechanisms/task.py", "self.weight_bound * self.relation.largest_table", "self.weight_bound", COUNTS),
