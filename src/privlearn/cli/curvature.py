@@ -56,7 +56,8 @@ def curvature(
         --ledger budgets.db --out income.curvature
       privlearn inspect income.privlearn --intervals income.curvature
     """
-    from privlearn.data.sources.files import read_records
+    from privlearn.data.sources.files import open_records
+    from privlearn.data.sources.passes import watch_passes
     from privlearn.explain.buying import curvature as buy
     from privlearn.release.artifact import Release
     from privlearn.release.model import base_of
@@ -71,9 +72,8 @@ def curvature(
         )
     whose = part_of(table, part, schema)
     budget = open_ledger(ledger, dataset, schema.name, out=out, note=note, part=whose)
-    with LateProgress(f"reading {table}") as progress:
-        rows = read_records(table, schema)
-        progress.describe("summing")
+    with LateProgress(f"reading {table}") as progress, watch_passes(progress.tell("summing")):
+        rows = open_records(table, schema)
         bought = buy(
             release,
             rows,

@@ -65,7 +65,8 @@ def describe(
         --delta 1e-6 --ledger budgets.db --out census.description --page census.html
     """
     from privlearn.data.schema.schema import Schema
-    from privlearn.data.sources.files import read_records
+    from privlearn.data.sources.files import open_records
+    from privlearn.data.sources.passes import watch_passes
     from privlearn.description import describe as measure
     from privlearn.description.page import write_page
     from privlearn.release.files import write_atomically
@@ -76,9 +77,8 @@ def describe(
     key = None if sign is None else read_private_key(sign)
     whose = part_of(table, part, described)
     budget = open_ledger(ledger, dataset, described.name, out=out, note=note, part=whose)
-    with LateProgress(f"reading {table}") as progress:
-        rows = read_records(table, described)
-        progress.describe("counting")
+    with LateProgress(f"reading {table}") as progress, watch_passes(progress.tell("counting")):
+        rows = open_records(table, described)
         found = measure(
             rows,
             described,

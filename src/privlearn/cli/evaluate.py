@@ -86,7 +86,8 @@ def evaluate(
         --ledger budgets.db --out income.evaluation --page income.html
     """
     from privlearn.data.schema.schema import Schema
-    from privlearn.data.sources.files import read_records
+    from privlearn.data.sources.files import open_records
+    from privlearn.data.sources.passes import watch_passes
     from privlearn.evaluation import evaluate as measure
     from privlearn.evaluation.page import write_page
     from privlearn.evaluation.subject import schema_of
@@ -101,9 +102,8 @@ def evaluate(
     budget = open_ledger(
         ledger, dataset, described.name, out=out, note=note, part=part_of(table, part, described)
     )
-    with LateProgress(f"reading {table}") as progress:
-        rows = read_records(table, described)
-        progress.describe("evaluating")
+    with LateProgress(f"reading {table}") as progress, watch_passes(progress.tell("evaluating")):
+        rows = open_records(table, described)
         found = measure(
             release,
             rows,

@@ -32,7 +32,12 @@ NUMBER: dict[str, Any] = {"parser": plain_number, "metavar": "FLOAT"}
 """Of the options that say what is paid."""
 
 TableFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="The table: .csv, .csv.gz or .parquet.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="The table: .csv (.gz, .bz2, .zst), .parquet, a folder of such, or a quoted 'data/*.parquet'.",
+        show_default=False,
+    ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A release file.", show_default=False)]
 CertifiedFile = Annotated[

@@ -37,6 +37,7 @@ def predict(
       privlearn predict income.privlearn new.csv --out predictions.csv
     """
     from privlearn.data.sources.files import open_rows
+    from privlearn.data.sources.passes import watch_passes
     from privlearn.release.artifact import Release
     from privlearn.release.files import write_atomically
     from privlearn.release.model import RegressionModel
@@ -46,17 +47,17 @@ def predict(
     released = Release.load(model).model
     if probabilities and isinstance(released, RegressionModel):
         raise InvalidParameter("a regression predicts numbers: leave out --probabilities")
-    with LateProgress(f"reading {table}") as progress:
+    with LateProgress(f"reading {table}") as progress, watch_passes(progress.tell("predicting")) as passes:
         rows = open_rows(table, _features_only(released))
-        pieces = _predicted(released, rows, probabilities, progress)
+        pieces = _predicted(released, rows, probabilities)
         if out is None:
             for piece in pieces:
                 sys.stdout.buffer.write(piece)
             sys.stdout.flush()
         else:
-            write_atomically(out, b"".join(pieces))
+            write_atomically(out, pieces)
     if out is not None:
-        typer.echo(f"Wrote {out}: {len(rows)} predictions.")
+        typer.echo(f"Wrote {out}: {passes.rows} predictions.")
 
 
 def _features_only(model: Model) -> Any:
@@ -72,15 +73,17 @@ def _features_only(model: Model) -> Any:
     return schema.model_copy(update={"target": None, "person": None})
 
 
-def _predicted(
-    model: Any, rows: RowSource[Any], probabilities: bool, progress: LateProgress
-) -> Iterator[bytes]:
+def _predicted(model: Any, rows: RowSource[Any], probabilities: bool) -> Iterator[bytes]:
     """CSV text, block by block: the encoded rows need far more memory than the table."""
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
-    done = 0
-    for block in rows.blocks():
+    from privlearn.data.sources.row_source import read_each
+
+    header = True
+
+    def written(block: Any) -> bytes:
+        nonlocal header
         columns = {"prediction": model.predict(block)}
         if probabilities:
             chances = model.predict_proba(block).T
@@ -88,7 +91,8 @@ def _predicted(
                 f"probability_{label}": chance for label, chance in zip(model.classes, chances, strict=True)
             }
         text = io.BytesIO()
-        arrow_csv.write_csv(pa.table(columns), text, arrow_csv.WriteOptions(include_header=done == 0))
-        done += block.num_rows
-        progress.describe(f"predicting: row {done} of {len(rows)}")
-        yield text.getvalue()
+        arrow_csv.write_csv(pa.table(columns), text, arrow_csv.WriteOptions(include_header=header))
+        header = False
+        return text.getvalue()
+
+    return read_each(rows, written)

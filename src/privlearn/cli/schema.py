@@ -94,7 +94,8 @@ def discover(
     """
     from privlearn.data.schema.draft import SchemaDraft
     from privlearn.data.schema.schema import is_yaml
-    from privlearn.data.sources.files import read_records
+    from privlearn.data.sources.files import open_records
+    from privlearn.data.sources.passes import watch_passes
     from privlearn.discovery import discover as buy
     from privlearn.relation import relation_named
 
@@ -103,9 +104,8 @@ def discover(
     check_writable(out, force)
     draft = SchemaDraft.load(schema)
     budget = open_ledger(ledger, dataset, draft.stand_in.name, out=out, note=note)
-    with LateProgress(f"reading {table}") as progress:
-        rows = read_records(table, draft.stand_in)
-        progress.describe("buying")
+    with LateProgress(f"reading {table}") as progress, watch_passes(progress.tell("buying")):
+        rows = open_records(table, draft.stand_in)
         bought = buy(
             rows,
             draft,

@@ -38,7 +38,7 @@ def compare(
         --epsilons 0.1,1,10 --out compare.html
     """
     from privlearn.data.schema.schema import Schema
-    from privlearn.data.sources.files import read_table
+    from privlearn.data.sources.files import open_rows
     from privlearn.release.files import write_atomically
     from privlearn.study.comparison import compare_mechanisms, fits_needed
     from privlearn.study.comparison_page import write_page
@@ -53,7 +53,7 @@ def compare(
     description = Schema.load(schema)
     with LateProgress("comparing", total=fits_needed(levels, seeds)) as progress:
         comparison = compare_mechanisms(
-            read_table(table, description),
+            open_rows(table, description),
             description,
             levels,
             delta=delta,

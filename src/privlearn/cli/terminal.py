@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
@@ -101,6 +101,10 @@ class LateProgress:
 
     def describe(self, description: str) -> None:
         self._bar.update(self._task, description=description)
+
+    def tell(self, doing: str) -> Callable[[object], None]:
+        """For `watch_passes`: shows what is done, and how far it is."""
+        return lambda passes: self.describe(f"{doing}: {passes}")
 
     def advance(self, steps: int = 1) -> None:
         self._bar.advance(self._task, steps)

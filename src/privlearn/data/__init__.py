@@ -15,6 +15,7 @@ from privlearn.data.schema.columns import (
 from privlearn.data.schema.draft import SchemaDraft
 from privlearn.data.schema.schema import Purchase, Schema
 from privlearn.data.sources.files import open_records, read_table, write_table
+from privlearn.data.sources.passes import watch_passes
 from privlearn.data.sources.table import as_table
 from privlearn.moved import say_moved
 
@@ -35,6 +36,7 @@ __all__ = [
     "open_records",
     "read_table",
     "split",
+    "watch_passes",
     "write_table",
 ]
 

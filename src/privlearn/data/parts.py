@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from privlearn.data.encode.column_cells import people
 from privlearn.data.schema.schema import Schema, content_digest
 from privlearn.data.sources.files import refuse_unclear_persons
+from privlearn.data.sources.row_source import ChosenRows, RowSource, TableRows, joined, read_each
 from privlearn.data.sources.table import as_table
 from privlearn.errors import DataError, InvalidParameter, SchemaError, shown
 from privlearn.randomness import SecureRandomness
@@ -113,7 +113,7 @@ class Split:
         tested = round(self.test * count)
         if not 0 < tested < count:
             raise DataError(f"{count} records cannot be split at {self.test:g}: each part needs at least one")
-        hashes = np.array([self._hash(place.to_bytes(8)) for place in range(count)], dtype=np.uint64)
+        hashes = np.fromiter((self._hash(place.to_bytes(8)) for place in range(count)), np.uint64, count)
         found = np.zeros(count, dtype=bool)
         found[np.argsort(hashes, kind="stable")[:tested]] = True
         return found
@@ -188,10 +188,13 @@ def explain_refusal(by: str, relation: Relation, person: str | None) -> str | No
 
 @dataclass(frozen=True, eq=False)
 class SplitTable:
-    """PRIVATE: the rows of both parts, in their old order; and, public, how they were split."""
+    """PRIVATE: the rows of both parts, in their old order; and, public, how they were split.
 
-    train: pa.Table
-    test: pa.Table
+    They are tables, or sources where a source was split.
+    """
+
+    train: Any
+    test: Any
     split: Split
 
 
@@ -208,8 +211,8 @@ def split(
 
     Parameters
     ----------
-    table : DataFrame, pyarrow.Table or mapping
-        All its columns are kept.
+    table : DataFrame, pyarrow.Table, mapping or RowSource
+        All its columns are kept. A source is read once now, and once more whenever one of its parts is.
     schema : Schema
         Says what a person is.
     test : float, default=0.2
@@ -230,8 +233,8 @@ def split(
     >>> len(parts.train), len(parts.test), dict(parts.split.counts)
     (80, 20, {'train': 80, 'test': 20})
     """
-    rows = as_table(table)
-    refuse_unclear_persons(schema, rows.column_names)
+    rows = table if isinstance(table, RowSource) else TableRows(as_table(table))
+    refuse_unclear_persons(schema, next(rows.blocks()).column_names)
     relation = relation_named(neighbours)
     if schema.rows_per_person > 1:
         raise SchemaError(
@@ -247,28 +250,29 @@ def split(
         "neighbours": neighbours,
     }
     plan = Split(**facts, counts=None)
-    owner, names = _people(rows, schema)
+    owner, names = (None, range(len(rows))) if schema.person is None else _people(rows, schema.person)
     if plan.by == "position":
         drawn = plan if seed else dataclasses.replace(plan, seed=_drawn())
         of_person = drawn.tested_places(len(names))
     else:
-        of_person = np.array([plan.is_tested(name) for name in names], dtype=bool)
+        of_person = np.fromiter((plan.is_tested(str(name)) for name in names), bool, len(names))
     counts = None
     if relation.count_is_public:
         tested = int(np.count_nonzero(of_person))
         counts = {"train": len(names) - tested, "test": tested}
-    in_test = of_person[owner]
-    return SplitTable(
-        rows.filter(pa.array(~in_test)), rows.filter(pa.array(in_test)), Split(**facts, counts=counts)
-    )
+    in_test = of_person if owner is None else of_person[owner]
+    train, test_part = ChosenRows(rows, ~in_test), ChosenRows(rows, in_test)
+    made = Split(**facts, counts=counts)
+    if isinstance(table, RowSource):
+        return SplitTable(train, test_part, made)
+    return SplitTable(joined(train.blocks()), joined(test_part.blocks()), made)
 
 
 def _drawn() -> str:
     return f"{SecureRandomness().bits(128):032x}"
 
 
-def _people(rows: pa.Table, schema: Schema) -> tuple[NDArray[np.int64], list[Any]]:
-    """PRIVATE: each row's person, numbered by their first row, and each person's identifier, or place."""
-    if schema.person is None:
-        return np.arange(rows.num_rows), list(range(rows.num_rows))
-    return people(as_table(rows, [schema.person]).column(0), f"column {schema.person!r}")
+def _people(rows: RowSource[Any], person: str) -> tuple[NDArray[np.int64], list[str]]:
+    """PRIVATE: each row's person, numbered by their first row, and each person's identifier."""
+    column = joined(read_each(rows, lambda block: as_table(block, [person]))).column(0)
+    return people(column, f"column {person!r}")

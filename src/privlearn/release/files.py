@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 
 from privlearn.errors import ReleaseError
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
     """Write beside the target, flush to disk, then rename over it: a crash leaves the old file or the new one."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("xb") as file:
-            file.write(content)
+            for piece in (content,) if isinstance(content, bytes) else content:
+                file.write(piece)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -9,11 +9,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from privlearn.arrays import Array
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.row_source import ChosenRows, RowSource
+from privlearn.data.sources.table import as_source
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators.linear import PrivateLogisticRegression
 from privlearn.estimators.svc import PrivateSVC
@@ -94,7 +97,8 @@ def compare_mechanisms(
     advance: Callable[[], None],
 ) -> Comparison:
     """Train every method at every epsilon on random splits, 80 % for training and 20 % for the test."""
-    splits = list(_splits(table, schema, seeds))
+    rows = as_source(table)
+    splits = list(_splits(rows, schema, seeds))
     errors: dict[str, dict[str, Array]] = {model: {} for model in MODELS}
     refused: dict[str, str] = {}
     with threadpool_limits(limits=1):  # each fit is too short to be shared out among cores
@@ -108,9 +112,7 @@ def compare_mechanisms(
             else:
                 errors[model][method.name] = np.array(curve)
     majority = np.array([split.majority_error() for split in splits])
-    return Comparison(
-        schema.name, table.num_rows, tuple(epsilons), delta, seeds, errors, plain, majority, refused
-    )
+    return Comparison(schema.name, len(rows), tuple(epsilons), delta, seeds, errors, plain, majority, refused)
 
 
 def error_rate(schema: Schema, truth: Any, predicted: Any) -> float:
@@ -126,29 +128,39 @@ class _Split:
     schema: Schema
     target: str
     seed: int
-    training: Any
-    test: Any
+    training: RowSource[Any]
+    test: RowSource[Any]
 
     def error(self, model: str, **settings: Any) -> float:
         estimator = MODELS[model](schema=self.schema, random_state=self.seed, **settings).fit(self.training)
-        return error_rate(self.schema, self.test[self.target], estimator.predict(self.test))
+        wrong = sum(
+            block.num_rows * error_rate(self.schema, block[self.target], estimator.predict(block))
+            for block in self.test.blocks()
+            if block.num_rows
+        )
+        return float(wrong / len(self.test))
 
     def majority_error(self) -> float:
-        encoder = SchemaEncoder(self.schema)
-        labels = encoder.encode_labels(self.training[self.target])
+        labels, tested = self._labels(self.training), self._labels(self.test)
         most_frequent = np.bincount(labels[labels >= 0]).argmax()
-        return float(np.mean(encoder.encode_labels(self.test[self.target]) != most_frequent))
+        return float(np.mean(tested != most_frequent))
+
+    def _labels(self, rows: RowSource[Any]) -> NDArray[np.int64]:
+        encode = SchemaEncoder(self.schema).encode_labels
+        return np.concatenate([encode(block[self.target]) for block in rows.blocks()])
 
 
-def _splits(table: Any, schema: Schema, seeds: int) -> Iterator[_Split]:
+def _splits(rows: RowSource[Any], schema: Schema, seeds: int) -> Iterator[_Split]:
     if schema.target is None:
         raise InvalidParameter("the schema has no target: add `target:` with its name and classes")
-    if table.num_rows < _FEWEST_ROWS:
+    count = len(rows)
+    if count < _FEWEST_ROWS:
         raise DataError(f"a comparison needs at least {_FEWEST_ROWS} rows: a fifth is kept for the test")
     for seed in range(seeds):
-        order = np.random.default_rng(seed).permutation(table.num_rows)
-        test, training = np.split(order, [table.num_rows // _TEST_SHARE])
-        yield _Split(schema, schema.target.name, seed, table.take(training), table.take(test))
+        tested = np.zeros(count, dtype=bool)
+        tested[np.random.default_rng(seed).permutation(count)[: count // _TEST_SHARE]] = True
+        training, test = ChosenRows(rows, ~tested), ChosenRows(rows, tested)
+        yield _Split(schema, schema.target.name, seed, training, test)
 
 
 def _errors(splits: Sequence[_Split], model: str, advance: Callable[[], None], **settings: Any) -> Array:

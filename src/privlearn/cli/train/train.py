@@ -186,7 +186,8 @@ def train(
         --epsilon 1 --delta 1e-6 --out income.privlearn
     """
     from privlearn.data.schema.draft import SchemaDraft
-    from privlearn.data.sources.files import open_records, read_records
+    from privlearn.data.sources.files import open_records
+    from privlearn.data.sources.passes import watch_passes
     from privlearn.estimators.by_name import make_estimator
     from privlearn.guarantee import Guarantee
     from privlearn.release.verification import read_private_key
@@ -220,11 +221,11 @@ def train(
     }
     kernel_settings = {"kernel": kernel, "gamma": number_or_word(gamma), "degree": degree, "coef0": coef0}
     kernel_settings["public_points"] = _public_rows(public_points, description)
-    with LateProgress(f"reading {table}") as progress:
+    with LateProgress(f"reading {table}") as progress, watch_passes(progress.tell("training")):
         settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
         estimator = make_estimator(model, settings | kernel_settings, probability=probability)
         check_search(estimator, grid, search_method)
-        rows: Any = (open_records if draft.is_complete else read_records)(table, description)
+        rows = open_records(table, description)
         learner = as_search(estimator, grid, search_method, public_validation, description)
         if not draft.is_complete:
             progress.describe("buying")

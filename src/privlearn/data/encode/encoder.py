@@ -18,8 +18,8 @@ from privlearn.data.encode.resolution import Resolution
 from privlearn.data.encode.resolved_rows import ResolvedRows, number_of_rows
 from privlearn.data.schema.columns import Target
 from privlearn.data.schema.schema import Schema
-from privlearn.data.sources.row_source import EncodedRows, Matrix, RowSource, TableRows
-from privlearn.data.sources.table import as_array, as_table
+from privlearn.data.sources.row_source import EncodedRows, Matrix, joined
+from privlearn.data.sources.table import as_array, as_source, as_table
 from privlearn.errors import ON_DROPPING, DataError, SchemaError
 
 Bounds = tuple[float, float]
@@ -127,7 +127,7 @@ class SchemaEncoder:
 
     def encoded(self, data: Any) -> EncodedRows:
         """The same, block by block and only when asked for."""
-        source = data if isinstance(data, RowSource) else TableRows(as_table(data, list(self.schema.columns)))
+        source = as_source(data, list(self.schema.columns))
         return EncodedRows(
             source, lambda block: self.expand(self.cells(block)), self.dimension, self.is_sparse
         )
@@ -207,10 +207,12 @@ class SchemaEncoder:
 
     def person_weights(self, data: Any) -> tuple[NDArray[np.float64], int]:
         """Weight of each row and the number of persons; without a person column every row is a person."""
-        if self.schema.person is None:
-            count = as_table(data, list(self.schema.columns)).num_rows
+        name = self.schema.person
+        if name is None:
+            count = sum(block.num_rows for block in as_source(data, list(self.schema.columns)).blocks())
             return np.ones(count), count
-        return weights_of_persons(as_table(data, [self.schema.person]).column(0), self.schema.person)
+        persons = joined(as_table(block, [name]) for block in as_source(data, [name]).blocks())
+        return weights_of_persons(persons.column(0), name)
 
 
 def weights_of_persons(column: Any, name: str) -> tuple[NDArray[np.float64], int]:

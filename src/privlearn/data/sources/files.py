@@ -106,12 +106,6 @@ def open_records(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
     return open_rows(path, schema)
 
 
-def read_cells(path: str | Path) -> pa.Table:
-    """A file with every cell as it stands there: those of a CSV file as text, "007" and "NA" too."""
-    path = existing(path)
-    return _read_parquet(path) if is_parquet(path) else read_csv_as_it_is(path, as_text=True)
-
-
 def read_records(path: str | Path, schema: Schema) -> pa.Table:
     """The same, all at once."""
     return joined(open_records(path, schema).blocks())

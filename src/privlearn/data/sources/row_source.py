@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privlearn.data.sources.passes import watched
 from privlearn.errors import DataError
 
 Block = TypeVar("Block")
@@ -138,7 +139,7 @@ class ChosenRows(RowSource[pa.Table]):
 
 def read_each(source: RowSource[Block], read: Callable[[Block], Result]) -> Iterator[Result]:
     """What is read of each block; if one of several files does not fit, with its name."""
-    for block in source.blocks():
+    for block in watched(source.blocks()):
         try:
             found = read(block)
         except DataError as error:
@@ -218,7 +219,7 @@ class EncodedRows(RowSource[Matrix]):
         return len(self), self._dimension
 
     def blocks(self) -> Iterator[Matrix]:
-        return map(self._encode, self._source.blocks())
+        return watched(map(self._encode, self._source.blocks()), len(self))
 
     def take(self, places: Places) -> EncodedRows:
         return EncodedRows(self._source.take(places), self._encode, self._dimension, self.is_sparse)
