@@ -56,7 +56,8 @@ def test_many_cells_go_to_a_file_without_a_name(tmp_path: Path, monkeypatch: pyt
     words: list[Any] = [
         sparse.random_array((100, 7), density=0.2, random_state=random, format="csr") for _ in range(6)
     ]
-    cells = PackedCells(str(tmp_path))
+    with packed_cells.spill_to(tmp_path):
+        cells = PackedCells()
     for block, found in zip(blocks, words, strict=True):
         cells.add({"column": block, "words": found})
     assert list(tmp_path.iterdir()) == []

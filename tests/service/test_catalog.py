@@ -14,12 +14,13 @@ import pytest
 
 from privlearn.data import Schema, SchemaEncoder, write_table
 from privlearn.data.schema.columns import Target
+from privlearn.data.sources.row_source import joined
 from privlearn.errors import DataError, InvalidParameter, PrivlearnError, SchemaError
 from privlearn.planning.stand_in import synthetic_table
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import Catalog
 from privlearn.service.holder.settings import Owner
-from privlearn.service.holder.sources import read_query
+from privlearn.service.holder.sources import open_query
 from privlearn.service.jobs.recipes import Recipe, default_recipes, estimator, kernel_learner
 from privlearn.service.refusals import Forbidden, NotFound
 from privlearn.service.store.store import open_store
@@ -57,6 +58,10 @@ _CREATE = (
 )
 
 
+def _read_query(address: str, query: str, schema: Schema) -> pa.Table:
+    return joined(open_query(address, query, schema).blocks())
+
+
 def _sqlite(folder: Path, rows: dict[str, Any] = ROWS) -> str:
     path = folder / "rows.db"
     with closing(sqlite3.connect(path)) as connection:
@@ -90,25 +95,25 @@ def _same_encoding(found: pa.Table) -> None:
 
 
 def test_a_query_gives_what_a_file_gives(database: str) -> None:
-    found = read_query(database, "SELECT * FROM rows ORDER BY patient, age", KINDS)
+    found = _read_query(database, "SELECT * FROM rows ORDER BY patient, age", KINDS)
     assert found.column_names == ["age", "ward", "smokes", "note", "outcome", "patient"]
     _same_encoding(found)
 
 
 def test_signs_of_the_query_are_its_own(database: str) -> None:
-    found = read_query(database, "SELECT * FROM rows WHERE note LIKE '%50 % : b%'", KINDS)
+    found = _read_query(database, "SELECT * FROM rows WHERE note LIKE '%50 % : b%'", KINDS)
     assert found["patient"].to_pylist() == ["12"]
 
 
 def test_rows_come_in_pieces(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privlearn.service.holder.sources._PIECE", 3)
-    found = read_query(database, "SELECT * FROM rows ORDER BY patient, age", KINDS)
+    found = _read_query(database, "SELECT * FROM rows ORDER BY patient, age", KINDS)
     assert found["ward"].num_chunks == 2
     _same_encoding(found)
 
 
 def test_no_rows_still_have_their_types(database: str) -> None:
-    found = read_query(database, "SELECT * FROM rows WHERE patient < 0", KINDS)
+    found = _read_query(database, "SELECT * FROM rows WHERE patient < 0", KINDS)
     assert (found.num_rows, found.schema.field("age").type) == (0, pa.float64())
 
 
@@ -128,22 +133,22 @@ def test_no_rows_still_have_their_types(database: str) -> None:
 )
 def test_what_a_query_does_wrong_is_said_without_cells(database: str, query: str) -> None:
     with pytest.raises(DataError) as refused:
-        read_query(database, query, KINDS)
+        _read_query(database, query, KINDS)
     chain: BaseException | None = refused.value
     while chain is not None:
         assert CANARY not in str(chain)
         chain = chain.__context__
-    assert read_query(database, "SELECT * FROM rows", KINDS).num_rows == 4
+    assert _read_query(database, "SELECT * FROM rows", KINDS).num_rows == 4
 
 
 def test_a_driver_that_is_not_installed() -> None:
     with pytest.raises(DataError, match="no driver"):
-        read_query("nosuchdatabase://host/db", "SELECT 1", KINDS)
+        _read_query("nosuchdatabase://host/db", "SELECT 1", KINDS)
 
 
 def test_a_database_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="did not answer"):
-        read_query(f"sqlite:///{tmp_path}/nowhere.db", "SELECT 1", KINDS)
+        _read_query(f"sqlite:///{tmp_path}/nowhere.db", "SELECT 1", KINDS)
     assert not (tmp_path / "nowhere.db").exists()
 
 

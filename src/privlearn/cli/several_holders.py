@@ -65,7 +65,7 @@ def party(
       privlearn budget create census --ledger north.ledger --epsilon 2 --delta 1e-5
       privlearn party north.toml --data north.csv
     """
-    from privlearn.data.sources.files import read_records
+    from privlearn.data.sources.files import open_records
     from privlearn.ledger.composition import Cost
     from privlearn.multiparty.flower.run import take_part
     from privlearn.multiparty.run.identity import Identity
@@ -81,7 +81,7 @@ def party(
     ledger = open_ledger(mine.ledger, mine.dataset, plan.table_schema.name)
     assert ledger is not None
     check_room(ledger, plan.guarantee)
-    rows = Party.from_table(plan, mine.name, read_records(data, plan.table_schema))
+    rows = Party.from_table(plan, mine.name, open_records(data, plan.table_schema))
     purpose = f"party {mine.name} of the plan {plan.digest[:16]}"
     run = PartyRun(
         plan,
@@ -194,7 +194,7 @@ def simulate(
     Example:
       privlearn simulate plan.toml north.csv south.csv west.csv
     """
-    from privlearn.data.sources.files import read_records
+    from privlearn.data.sources.files import open_records
     from privlearn.multiparty.run.plan import MultipartyPlan
     from privlearn.multiparty.run.simulation import simulate as rehearse
 
@@ -204,7 +204,7 @@ def simulate(
     if len(tables) != len(agreed.parties):
         raise InvalidParameter(f"bring a table for each of {', '.join(agreed.parties)}, in this order")
     rows = {
-        name: read_records(table, agreed.table_schema)
+        name: open_records(table, agreed.table_schema)
         for name, table in zip(agreed.parties, tables, strict=True)
     }
     release = rehearse(agreed, rows, say)

@@ -27,11 +27,14 @@ def explain_errors() -> Iterator[None]:
     try:
         yield
     except InvalidParameter as error:
-        complain(str(error))
+        complain(_with_notes(str(error), error))
         raise SystemExit(2) from None
     except PrivlearnError as error:
-        complain(str(error))
+        complain(_with_notes(str(error), error))
         raise SystemExit(1) from None
+    except KeyboardInterrupt as stop:
+        complain(_with_notes("stopped", stop))
+        raise SystemExit(130) from None
     except OSError as error:
         complain(f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}")
         raise SystemExit(1) from None
@@ -41,6 +44,11 @@ def explain_errors() -> Iterator[None]:
     except Exception as error:
         _report_defect(error)
         raise SystemExit(1) from None
+
+
+def _with_notes(message: str, error: BaseException) -> str:
+    """With what was charged, if anything was."""
+    return ". ".join([message, *getattr(error, "__notes__", ())])
 
 
 def say(message: str) -> None:

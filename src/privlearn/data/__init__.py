@@ -2,6 +2,7 @@
 
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.encode.packed_cells import spill_to
 from privlearn.data.encode.resolution import Resolution
 from privlearn.data.parts import split
 from privlearn.data.schema.columns import (
@@ -35,6 +36,7 @@ __all__ = [
     "as_table",
     "open_records",
     "read_table",
+    "spill_to",
     "split",
     "watch_passes",
     "write_table",

@@ -13,10 +13,10 @@ from privlearn.arrays import Array
 from privlearn.data.encode.column_cells import MISSING, codes, days, numbers
 from privlearn.data.encode.encoder import weights_of_persons
 from privlearn.data.encode.packed_cells import PackedCells
-from privlearn.data.encode.resolved_rows import number_of_rows
 from privlearn.data.schema.columns import CategoryColumn, DateColumn, OrdinalColumn
 from privlearn.data.schema.schema import Schema, with_purchases
 from privlearn.data.sources.files import open_table
+from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.row_source import joined, read_each
 from privlearn.data.sources.table import as_table
 from privlearn.description.description import Description

@@ -126,12 +126,16 @@ class _Softmax:
         margins = np.empty((self.rows.count, self._shape[0]))
         values = [ridge_value(self.regularization, self.linear, coefficients)]
 
+        def work(rows: slice, block: Any) -> tuple[float, Array]:
+            margins[rows] = row_products(block, matrix.T)
+            losses, residuals = self._losses(margins[rows], rows)
+            value = float(self.scales[rows] @ losses)
+            return value, (block.T @ (self.scales[rows, np.newaxis] * residuals)).T
+
         def gradients() -> Iterator[Array]:
-            for rows, block in self.rows:
-                margins[rows] = row_products(block, matrix.T)
-                losses, residuals = self._losses(margins[rows], rows)
-                values.append(float(self.scales[rows] @ losses))
-                yield (block.T @ (self.scales[rows, np.newaxis] * residuals)).T
+            for value, gradient in self.rows.mapped(work):
+                values.append(value)
+                yield gradient
 
         gradient = pairwise_sum(gradients(), self._shape).ravel()
         gradient += self.regularization * coefficients + self.linear
@@ -165,11 +169,16 @@ class _Softmax:
     def hessian_product(self, curvatures: NDArray[Any], vector: Array) -> Array:
         matrix = vector.reshape(self._shape)
         product = self.regularization * matrix
-        for rows, block in self.rows:
+
+        def work(rows: slice, block: Any) -> Array:
             probabilities = curvatures[rows]
             moved = probabilities * (block @ matrix.T)
             moved -= probabilities * np.sum(moved, axis=1, keepdims=True)
-            product += (block.T @ (self.scales[rows, np.newaxis] * moved)).T
+            turned: Array = (block.T @ (self.scales[rows, np.newaxis] * moved)).T
+            return turned
+
+        for part in self.rows.mapped(work):
+            product += part
         return product.ravel()
 
     def preconditioner(self, curvatures: NDArray[Any]) -> Callable[[Array], Array]:

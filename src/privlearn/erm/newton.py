@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -52,23 +52,12 @@ class ConjugateGradients:
             curvatures = self._objective.curvatures_between(self._jumped_from, point)
         if self._precondition is None:
             self._precondition = self._objective.preconditioner(curvatures)
-        precondition = self._precondition
-        direction = np.zeros_like(point.gradient)
-        residual = -point.gradient
-        scaled = precondition(residual)
-        search, energy = scaled.copy(), float(residual @ scaled)
-        target = self._precision * point.norm
-        for _ in range(MAX_PRODUCTS):
-            product = self._objective.hessian_product(curvatures, search)
-            length = energy / float(search @ product)
-            direction += length * search
-            residual -= length * product
-            if float(np.linalg.norm(residual)) <= target:
-                break
-            scaled = precondition(residual)
-            energy, previous = float(residual @ scaled), energy
-            search = scaled + (energy / previous) * search
-        return direction
+        return conjugate_gradients(
+            lambda search: self._objective.hessian_product(curvatures, search),
+            self._precondition,
+            -point.gradient,
+            self._precision * point.norm,
+        )
 
     def learn(self, before: Point, after: Point) -> None:
         """Ask for more precise directions as the steps become good, and for ever after a poor one.
@@ -82,6 +71,44 @@ class ConjugateGradients:
             self._precondition = None  # curvatures have changed
             self._loosest = max(0.5 * self._loosest, MOST_PRECISE)
         self._precision = min(self._loosest, max(TIGHTEST, left))
+
+
+def conjugate_gradients(
+    product_with: Callable[[Array], Array],
+    precondition: Callable[[Array], Array],
+    wanted: Array,
+    residual_norm: float,
+) -> Array:
+    """A vector whose product is near what is wanted, up to a residual of that norm."""
+    found = np.zeros_like(wanted)
+    residual = wanted.copy()
+    scaled = precondition(residual)
+    search, energy = scaled.copy(), float(residual @ scaled)
+    for _ in range(MAX_PRODUCTS):
+        if float(np.linalg.norm(residual)) <= residual_norm:
+            break
+        product = product_with(search)
+        length = energy / float(search @ product)
+        found += length * search
+        residual -= length * product
+        scaled = precondition(residual)
+        energy, previous = float(residual @ scaled), energy
+        search = scaled + (energy / previous) * search
+    return found
+
+
+def two_loops(
+    pairs: Sequence[tuple[Array, Array]], inverse: Callable[[Array], Array], gradient: Array
+) -> Array:
+    """L-BFGS around an approximate inverse of the Hessian: steps, and the changes of the gradient that they made."""
+    vector, shares = gradient.copy(), []
+    for step, change in reversed(pairs):
+        shares.append(float(step @ vector) / float(step @ change))
+        vector -= shares[-1] * change
+    vector = inverse(vector)
+    for (step, change), share in zip(pairs, reversed(shares), strict=True):
+        vector += (share - float(change @ vector) / float(step @ change)) * step
+    return vector
 
 
 SINGLE_PRECISION_LIMIT = 1e-6  # relative size of Lambda below which single precision would drown it
@@ -134,15 +161,9 @@ class FactorisedHessian:
         return self._objective.rows.gram(curvatures, kind)
 
     def _apply_inverse(self, gradient: Array) -> Array:
-        """Two-loop recursion of L-BFGS around the factorised Hessian."""
-        vector, shares = gradient.copy(), []
-        for step, change in reversed(self._pairs):
-            shares.append(float(step @ vector) / float(step @ change))
-            vector -= shares[-1] * change
-        vector = linalg.cho_solve(self._factor, vector, check_finite=False)
-        for (step, change), share in zip(self._pairs, reversed(shares), strict=True):
-            vector += (share - float(change @ vector) / float(step @ change)) * step
-        return vector
+        return two_loops(
+            self._pairs, lambda vector: linalg.cho_solve(self._factor, vector, check_finite=False), gradient
+        )
 
 
 WORTHWHILE = 0.5  # renumbering copies the column indices: only if this share of the columns or less is in use

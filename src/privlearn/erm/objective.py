@@ -68,13 +68,17 @@ class Objective:
         )  # for directions and step lengths, which may be inexact
         values = []
 
+        def work(rows: slice, block: Any) -> tuple[float, Array]:
+            signs, scales = self.signs[rows], self.scales[rows]
+            inside = signs * row_products(block, coefficients) - self.offsets[rows]
+            margins[rows] = inside
+            value = float(scales @ self.loss.value(inside))
+            return value, block.T @ (signs * scales * self.loss.derivative(inside))
+
         def gradients() -> Iterator[Array]:
-            for rows, block in self.rows:
-                signs, scales = self.signs[rows], self.scales[rows]
-                inside = signs * row_products(block, coefficients) - self.offsets[rows]
-                margins[rows] = inside
-                values.append(float(scales @ self.loss.value(inside)))
-                yield block.T @ (signs * scales * self.loss.derivative(inside))
+            for value, gradient in self.rows.mapped(work):
+                values.append(value)
+                yield gradient
 
         gradient = pairwise_sum(gradients(), self.rows.dimension)
         gradient += self.regularization * coefficients + self.linear
@@ -113,8 +117,8 @@ class Objective:
 
     def hessian_product(self, curvatures: NDArray[Any], vector: Array) -> Array:
         product = self.regularization * vector
-        for rows, block in self.rows:
-            product += block.T @ (curvatures[rows] * (block @ vector))
+        for part in self.rows.mapped(lambda rows, block: block.T @ (curvatures[rows] * (block @ vector))):
+            product += part
         return product
 
     def preconditioner(self, curvatures: NDArray[Any]) -> Callable[[Array], Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from privlearn.erm.certifiable import DENSE_BLOCK, MOST_LEVELS, PIECE, SPARSE_BL
 from privlearn.erm.losses import Loss
 from privlearn.errors import InvalidParameter, check_positive
 
+Result = TypeVar("Result")
 Features = Any
 """A dense float64 or float32 array, a scipy CSR matrix or array of those, or `EncodedRows`, which come in blocks."""
 
@@ -155,7 +156,10 @@ class Rows:
         self._blocks = (
             None if in_blocks or not self.is_sparse else list(self._pieces(slice(0, self.count), features))
         )
-        self._check_norms(norm_bound)
+        self._longest = (norm_bound * (1.0 + NORM_SLACK)) ** 2
+        self._is_checked = False
+        for _ in () if in_blocks else self.mapped(lambda rows, block: None):
+            pass  # nothing is begun that cannot be ended; rows in blocks are checked in their first pass
 
     def __iter__(self) -> Iterator[tuple[slice, Any]]:
         if self._blocks is not None:
@@ -163,6 +167,28 @@ class Rows:
             return
         for rows, block in row_blocks(self._features):
             yield from self._pieces(rows, block)
+
+    def mapped(self, work: Callable[[slice, Any], Result]) -> Iterator[Result]:
+        """What ``work`` makes of each block, in order; of rows that are expanded in each pass, on several cores."""
+        if isinstance(self._features, EncodedRows):
+            for made in self._features.mapped(
+                lambda rows, block: self._made(work, self._pieces(rows, block))
+            ):
+                yield from made
+        else:
+            for part in self:
+                yield from self._made(work, iter([part]))
+        self._is_checked = True
+
+    def _made(
+        self, work: Callable[[slice, Any], Result], pieces: Iterator[tuple[slice, Any]]
+    ) -> list[Result]:
+        made = []
+        for rows, block in pieces:
+            if not self._is_checked:
+                self._check_norms(block)
+            made.append(work(rows, block))
+        return made
 
     def _pieces(self, rows: slice, block: Any) -> Iterator[tuple[slice, Any]]:
         """A block in parts that are small enough for the chain, as float64."""
@@ -201,15 +227,11 @@ class Rows:
         dense = chosen * roots[:, np.newaxis]
         return np.asarray(dense.T @ dense)
 
-    def _check_norms(self, norm_bound: float) -> None:
-        limit = (norm_bound * (1.0 + NORM_SLACK)) ** 2
-        for _, block in self:
-            squares = row_squares(block)
-            if not np.all(squares <= limit):  # also catches NaN
-                raise InvalidParameter(
-                    f"features have rows that are not finite or longer than norm_bound = {norm_bound:g}: "
-                    "clip the rows first"
-                )
+    def _check_norms(self, block: Any) -> None:
+        if not np.all(row_squares(block) <= self._longest):  # also catches NaN
+            raise InvalidParameter(
+                "features have rows that are not finite or longer than norm_bound: clip the rows first"
+            )
 
 
 def every(features: Features, stride: int) -> Any:

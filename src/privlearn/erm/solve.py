@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from privlearn.arrays import Array
 from privlearn.data.sources.row_source import in_memory
 from privlearn.erm.certifiable import GAP_TOLERANCE
 from privlearn.erm.descent import Directions, descend, not_certified
@@ -21,12 +20,13 @@ from privlearn.erm.newton import (
 )
 from privlearn.erm.objective import Objective
 from privlearn.erm.problem import Problem, Progress, Solution, every
+from privlearn.erm.sampled import SampledHessian
 from privlearn.errors import SolverError, check_positive
 
 FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjugate gradients
 SPARSE_LIMIT = 256  # the same for sparse rows, which such a matrix makes no use of
 STRIDE = 8  # the warm start reads one row in so many,
-MOST_ROWS = 1 << 18  # and no more than about so many
+MOST_ROWS = 1 << 17  # and no more than about so many
 FEWEST_ROWS, ROWS_PER_COLUMN = 500, 10  # with fewer rows a warm start would say too little
 
 
@@ -52,7 +52,7 @@ def minimise(
         return minimise_hinge(replace(problem, features=in_memory(problem.features)), gap, progress)
     used = used_columns(problem)
     if used is None:
-        return _descend_from(_warm_start(problem), problem, tolerance, progress)
+        return _descend(problem, tolerance, progress)
     # the empty columns' share of the certificate is so small that half the tolerance's square is ample for it
     found = minimise(restrict(problem, used), tolerance=tolerance * math.sqrt(0.5), progress=progress)
     whole = extend(problem, used, found)
@@ -61,21 +61,34 @@ def minimise(
     return whole
 
 
-def _descend_from(start: Array, problem: Problem, tolerance: float, progress: Progress | None) -> Solution:
+def _descend(problem: Problem, tolerance: float, progress: Progress | None = None) -> Solution:
+    """From the minimiser over some of the rows; where there are many columns, with directions from these, too."""
+    part = _sample(problem)
+    start = np.zeros(problem.features.shape[1])
+    if part is not None:
+        try:
+            start = _descend(part, _precision(part)).coefficients
+        except SolverError:  # nobody promised this tolerance: it only saves time
+            part = None
     objective = Objective(problem)
-    factorised = objective.rows.dimension <= (SPARSE_LIMIT if objective.rows.is_sparse else FACTORISED_LIMIT)
-    directions: Directions = FactorisedHessian(objective) if factorised else ConjugateGradients(objective)
+    directions: Directions
+    if objective.rows.dimension <= (SPARSE_LIMIT if objective.rows.is_sparse else FACTORISED_LIMIT):
+        directions = FactorisedHessian(objective)
+    elif part is None or not objective.rows.is_sparse:
+        directions = ConjugateGradients(objective)
+    else:
+        directions = SampledHessian(Objective(part), start, lambda: ConjugateGradients(objective))
     return descend(objective, directions, start, tolerance, progress)
 
 
-def _warm_start(problem: Problem) -> Array:
-    """Minimiser over some of the rows, as precise as they deserve; zero if they are too few."""
+def _sample(problem: Problem) -> Problem | None:
+    """The problem of every so many-th row, in memory; None if that would say too little."""
     rows, dimension = problem.features.shape
     stride = max(STRIDE, rows // MOST_ROWS)
     kept = -(-rows // stride)
     if kept < max(FEWEST_ROWS, ROWS_PER_COLUMN * min(dimension, FACTORISED_LIMIT)):
-        return np.zeros(dimension)
-    part = replace(
+        return None
+    return replace(
         problem,
         features=every(problem.features, stride),
         signs=problem.signs[::stride],
@@ -83,8 +96,8 @@ def _warm_start(problem: Problem) -> Array:
         offsets=None if problem.offsets is None else problem.offsets[::stride],
         total=max(1, round(problem.total * kept / rows)),
     )
-    try:
-        precision = 0.1 * problem.norm_bound / math.sqrt(kept)
-        return _descend_from(_warm_start(part), part, precision, None).coefficients
-    except SolverError:  # nobody promised this tolerance: it only saves time
-        return np.zeros(dimension)
+
+
+def _precision(part: Problem) -> float:
+    """As precise as a sample deserves."""
+    return 0.1 * part.norm_bound / math.sqrt(part.features.shape[0])

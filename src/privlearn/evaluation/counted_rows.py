@@ -11,9 +11,9 @@ from privlearn.arrays import Array
 from privlearn.data.encode.column_cells import codes
 from privlearn.data.encode.encoder import SchemaEncoder, from_unit
 from privlearn.data.encode.packed_cells import PackedCells
-from privlearn.data.encode.resolved_rows import number_of_rows
 from privlearn.data.schema.columns import Target
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.table import as_table
 from privlearn.evaluation.plan import EvaluationPlan, Groups
 from privlearn.evaluation.subject import Subject, check_outputs

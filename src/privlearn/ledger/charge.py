@@ -158,7 +158,11 @@ class Charge:
         if self.ledger is None:
             return compute()
         with self.ledger.reserve(self.cost, self.purpose, self.schema_digest) as reservation:
-            result = compute()
+            try:
+                result = compute()
+            except BaseException as error:  # also whoever interrupts it
+                error.add_note(f"Its cost, {self.cost.guarantee}, was charged before and stands")
+                raise
             reservation.commit()
         return result
 

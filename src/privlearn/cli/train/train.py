@@ -169,6 +169,14 @@ def train(
     sign: Annotated[
         Path | None, typer.Option(metavar="KEY.pem", help="Sign with this Ed25519 key.", show_default=False)
     ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where the cells of a large table go while it is learnt from, in a nameless file.",
+            show_default="the one for temporary files",
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="For tests only: the release says 'not private'.", show_default=False)
     ] = None,
@@ -185,6 +193,7 @@ def train(
       privlearn train census.csv --schema census.schema.yaml \\
         --epsilon 1 --delta 1e-6 --out income.privlearn
     """
+    from privlearn.data.encode.packed_cells import spill_to
     from privlearn.data.schema.draft import SchemaDraft
     from privlearn.data.sources.files import open_records
     from privlearn.data.sources.passes import watch_passes
@@ -221,7 +230,11 @@ def train(
     }
     kernel_settings = {"kernel": kernel, "gamma": number_or_word(gamma), "degree": degree, "coef0": coef0}
     kernel_settings["public_points"] = _public_rows(public_points, description)
-    with LateProgress(f"reading {table}") as progress, watch_passes(progress.tell("training")):
+    with (
+        LateProgress(f"reading {table}") as progress,
+        watch_passes(progress.tell("training")),
+        spill_to(cache),
+    ):
         settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
         estimator = make_estimator(model, settings | kernel_settings, probability=probability)
         check_search(estimator, grid, search_method)

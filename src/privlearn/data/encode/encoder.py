@@ -15,9 +15,10 @@ from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, numbers, owners
 from privlearn.data.encode.column_features import DenseGroup, Group, group_of
 from privlearn.data.encode.resolution import Resolution
-from privlearn.data.encode.resolved_rows import ResolvedRows, number_of_rows
+from privlearn.data.encode.resolved_rows import ResolvedRows
 from privlearn.data.schema.columns import Target
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.row_source import EncodedRows, Matrix, joined
 from privlearn.data.sources.table import as_array, as_source, as_table
 from privlearn.errors import ON_DROPPING, DataError, SchemaError

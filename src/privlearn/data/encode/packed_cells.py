@@ -9,15 +9,20 @@ from __future__ import annotations
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.row_source import Places, RowSource
-from privlearn.errors import DataError
+from privlearn.errors import DataError, InvalidParameter
 
+BLOCK = 1 << 14  # rows
 KEPT_IN_MEMORY = 1 << 28  # bytes of packed cells; more go to a file
 MOST_DISTINCT = 1 << 12  # values of a block that are worth a list of their own
 
@@ -25,30 +30,45 @@ Cells = Mapping[str, Any]
 """A block: an array of one number per row, or a CSR array, for each column."""
 
 
+_folder: ContextVar[str | None] = ContextVar("folder", default=None)
+
+
+@contextmanager
+def spill_to(folder: str | Path | None) -> Iterator[None]:
+    """Inside the ``with`` block, cells beyond `KEPT_IN_MEMORY` go to nameless files in this folder."""
+    if folder is not None and not Path(folder).is_dir():
+        raise InvalidParameter(f"{folder} is not a folder: make it first, where there is room")
+    token = _folder.set(None if folder is None else str(folder))
+    try:
+        yield
+    finally:
+        _folder.reset(token)
+
+
 class PackedCells(RowSource[Cells]):
     """PRIVATE: blocks of cells, as they are added.
 
-    Parameters
-    ----------
-    folder : str, optional
-        Where the file goes, if there must be one. It has no name there: nobody else can open it, and the system removes
-        it when this object, or the process, ends.
+    Where they are many they go to a file in the folder of `spill_to`, or the one for temporary files. It has no name
+    there: nobody else can open it, and the system removes it when this object, or the process, ends.
     """
 
-    def __init__(self, folder: str | None = None) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
+        self._folder = _folder.get()
         self._blocks: list[_Block] = []
         self._kept = 0
         self._file: IO[bytes] | None = None
 
     def add(self, cells: Cells) -> None:
-        """The next block."""
-        arrays = {name: _packed(column) for name, column in cells.items()}
-        block = _Block(int(next(iter(cells.values())).shape[0]), arrays)
-        self._kept += block.size
-        if self._kept > KEPT_IN_MEMORY:
-            block = self._written(block)
-        self._blocks.append(block)
+        """The next rows; many are kept as several blocks, whose vectors need less memory."""
+        rows = number_of_rows(cells)
+        for start in range(0, max(rows, 1), BLOCK):
+            part = {name: column[start : start + BLOCK] for name, column in cells.items()}
+            arrays = {name: _packed(column) for name, column in part.items()}
+            block = _Block(number_of_rows(part), arrays)
+            self._kept += block.size
+            if self._kept > KEPT_IN_MEMORY:
+                block = self._written(block)
+            self._blocks.append(block)
 
     def __len__(self) -> int:
         return sum(block.rows for block in self._blocks)
@@ -68,7 +88,7 @@ class PackedCells(RowSource[Cells]):
                 parts.append({name: column[inside] for name, column in cells.items()})
             start += block.rows
         back = np.argsort(order)
-        taken = PackedCells(self._folder)
+        taken = PackedCells()
         taken.add({name: _stacked([part[name] for part in parts])[back] for name in parts[0]})
         return taken
 
@@ -84,10 +104,14 @@ class PackedCells(RowSource[Cells]):
             self._file.flush()
         except OSError as error:
             message = error.strerror
+            with suppress(OSError):  # what is still to be written has no room either
+                if self._file is not None:
+                    self._file.close()
         else:
             return block.at(place)
         raise DataError(
-            f"the cells could not be kept in a file: {message}. Name a folder with more room in TMPDIR"
+            f"the cells could not be kept in a file: {message}. Name a folder with more room: --cache FOLDER, in "
+            "Python `with privlearn.data.spill_to(folder)`"
         )
 
     def _read(self, block: _Block) -> Cells:

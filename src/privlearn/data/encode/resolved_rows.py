@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.arrays import Array, rescale_dense, rescale_sparse, row_squares, square_sums
+from privlearn.arrays import Array, margin, rescale_sparse, row_squares
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_features import TextGroup
 from privlearn.data.encode.positions import Ordered
@@ -18,8 +18,10 @@ from privlearn.data.encode.resolution import Resolution
 from privlearn.data.encode.slots import Cells, Cut, Piece, coarse_pieces
 from privlearn.data.schema.columns import CategoryColumn, TextColumn
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.passes import number_of_rows
 
-FILLED = 8192  # rows at a time; measured best of 1024 to 16384 for seven columns
+FILLED = 2048  # rows at a time
+PAD = 24  # so that slots are not a power of two apart, which caches cannot keep together
 
 
 class ResolvedRows:
@@ -97,15 +99,17 @@ class ResolvedRows:
         else:
             beside = np.full(count, float(self._fit_intercept))
         scale = np.empty(count)
-        for rows in blocks(count, FILLED):
-            part = {name: column.part(rows) for name, column in listed.items()}
-            scale[rows] = self._fill(part, beside[rows], places[rows], values[rows])
-        if not self._texts:
-            rescale_dense(values, self.dimension)
-        shape = (count, self.dimension)
-        encoded = sparse.csr_array(
-            (values.ravel(), places.ravel(), np.arange(count + 1) * self.slots), shape=shape
+        place, value = (
+            np.empty((self.slots, FILLED + PAD), dtype=np.int32),
+            np.empty((self.slots, FILLED + PAD)),
         )
+        for rows in blocks(count, FILLED):  # slot by slot in the cache, then turned
+            part = {name: column.part(rows) for name, column in listed.items()}
+            size = rows.stop - rows.start
+            scale[rows] = self._fill(part, beside[rows], place[:, :size], value[:, :size])
+            places[rows], values[rows] = place[:, :size].T, value[:, :size].T
+        shape = (count, self.dimension)
+        encoded = sparse.csr_array((values.ravel(), places.ravel(), self._row_starts(count)), shape=shape)
         if self._texts:
             words.data *= np.repeat(scale, np.diff(words.indptr))
             encoded = sparse.csr_array(encoded + words)
@@ -115,22 +119,44 @@ class ResolvedRows:
     def _fill(
         self, cells: Mapping[str, Cells], beside: Array, places: NDArray[np.int32], values: Array
     ) -> Array:
-        """Write the slots of some rows; return the factor that gives the coarse part, and what is beside, its share."""
-        slot = 0
+        """Write the slots of some rows; return the factor of what is beside the coarse part, which shares its norm.
+
+        The bits of a row depend on its own cells: fine slots of which no cell is missing take a shorter way to the
+        same numbers.
+        """
+        slot, squares = 0, beside.copy()
         for piece, start in zip(self._coarse, self._starts, strict=False):
             for place, value in piece.slots(cells):
-                places[:, slot], values[:, slot] = start + place, value
+                np.add(place, start, out=places[slot], casting="same_kind")
+                values[slot] = value
+                squares += values[slot] ** 2
                 slot += 1
-        squares = square_sums(values[:, :slot]) + beside
+        coarse = slot
         scale = np.sqrt(self.shares[-1] / np.where(squares > 0.0, squares, 1.0))
-        values[:, :slot] *= scale[:, np.newaxis]
+        whole = squares * scale**2
+        absent: dict[int, NDArray[np.bool_]] = {}
         for (piece, weight), start in zip(self._weighted, self._starts[len(self._coarse) :], strict=False):
-            ((place, value),) = piece.slots(cells)
-            places[:, slot], values[:, slot] = start + place, weight * value
+            ((place, filled),) = piece.slots(cells)
+            np.add(place, start, out=places[slot], casting="same_kind")
+            if not filled.all():
+                absent[slot] = ~filled
+            whole += weight**2 if slot not in absent else np.where(filled, weight**2, 0.0)
             slot += 1
+        factor = margin(self.dimension) / np.sqrt(np.where(whole > 0.0, whole, 1.0))
+        scale *= factor
+        values[:coarse] *= scale
+        for slot, (_, weight) in enumerate(self._weighted, start=coarse):
+            np.multiply(factor, weight, out=values[slot])
+            if slot in absent:
+                values[slot, absent[slot]] = 0.0
         if self._fit_intercept:
-            places[:, slot], values[:, slot] = self.dimension - 1, scale
+            places[-1], values[-1] = self.dimension - 1, scale
         return scale
+
+    def _row_starts(self, count: int) -> NDArray[Any]:
+        """Where rows begin, in the type of the places if it can be: others would be made of both."""
+        kind = np.int32 if (count + 1) * self.slots < 2**31 else np.int64
+        return np.arange(0, (count + 1) * self.slots, self.slots, dtype=kind)
 
     def _words(self, cells: Mapping[str, Any], count: int) -> sparse.csr_array:
         """The text columns' words, at their place among the features."""
@@ -147,8 +173,3 @@ def cells_of(column: NDArray[Any]) -> Cells:
     """What a column's cells say, and which of them say anything."""
     present = column >= 0  # NaN is not, and neither is the place of what is not listed
     return Cells(np.where(present, column, 0), present)
-
-
-def number_of_rows(cells: Mapping[str, Any]) -> int:
-    """Of a block of cells."""
-    return int(next(iter(cells.values())).shape[0])

@@ -156,15 +156,15 @@ class Cut(Piece):
         (first, size), *others = self._sizes.items()
         places, filled = cells[first].bins(size), cells[first].present
         for name, size in others:
-            places = places * size + cells[name].bins(size)
+            places = places * np.int32(size) + cells[name].bins(size)
             filled = filled & cells[name].present
         return [(places, filled)]
 
 
 def _bin_of(values: NDArray[Any], size: int) -> Places:
     if values.dtype.kind == "i":
-        return np.asarray(values, dtype=np.int64)
-    return np.minimum((values * size).astype(np.int64), size - 1)
+        return values.astype(np.int32)
+    return np.minimum((values * size).astype(np.int32), np.int32(size - 1))
 
 
 def coarse_pieces(name: str, column: Ordered | CategoryColumn) -> list[Piece]:

@@ -5,7 +5,7 @@ What is told follows from the rows (how many passes a solver needs, above all): 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -74,4 +74,10 @@ def watched(blocks: Iterator[Any], total: int | None = None) -> Iterator[Any]:
     passes.begin(total)
     for block in blocks:
         yield block
-        passes.advance(block.shape[0])
+        passes.advance(number_of_rows(block))
+
+
+def number_of_rows(block: Any) -> int:
+    """Of a table, a matrix, or a block of cells by column."""
+    first = next(iter(block.values())) if isinstance(block, Mapping) else block
+    return int(first.shape[0])

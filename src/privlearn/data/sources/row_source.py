@@ -15,7 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.data.sources.passes import watched
+from privlearn.data.sources.parallel import in_order
+from privlearn.data.sources.passes import number_of_rows, watched
 from privlearn.errors import DataError
 
 Block = TypeVar("Block")
@@ -221,6 +222,18 @@ class EncodedRows(RowSource[Matrix]):
     def blocks(self) -> Iterator[Matrix]:
         return watched(map(self._encode, self._source.blocks()), len(self))
 
+    def mapped(self, work: Callable[[slice, Matrix], Result]) -> Iterator[Result]:
+        """What ``work`` makes of each block and its place among all rows, in order; on several cores."""
+
+        def placed() -> Iterator[tuple[slice, Any]]:
+            start = 0
+            for block in watched(self._source.blocks(), len(self)):
+                rows = slice(start, start + number_of_rows(block))
+                yield rows, block
+                start = rows.stop
+
+        return in_order(lambda part: work(part[0], self._encode(part[1])), placed())
+
     def take(self, places: Places) -> EncodedRows:
         return EncodedRows(self._source.take(places), self._encode, self._dimension, self.is_sparse)
 
@@ -236,8 +249,7 @@ class EncodedRows(RowSource[Matrix]):
         if first.shape[0] == len(self):
             return cast(Matrix, first)
         if sparse.issparse(first):
-            parts: Any = [first, *blocks]
-            return sparse.csr_array(sparse.vstack(parts, format="csr"))
+            return stacked(chain([first], blocks), self._dimension)
         whole, start = np.empty(self.shape), 0
         for block in chain([first], blocks):
             if start + len(block) > len(whole):
@@ -247,6 +259,24 @@ class EncodedRows(RowSource[Matrix]):
         if start != len(whole) or next(blocks, None) is not None:
             raise DataError("the source's blocks have another number of rows than it says")
         return whole
+
+
+def stacked(blocks: Iterable[Any], dimension: int) -> sparse.csr_array:
+    """One CSR array of the rows of several, whose parts are let go of as they are taken over."""
+    data, indices, lengths = [], [], []
+    for block in blocks:
+        data.append(block.data)
+        indices.append(block.indices)
+        lengths.append(np.diff(block.indptr))
+        del block
+    starts = np.concatenate([[0], *lengths]).cumsum()
+    if starts[-1] < 2**31:
+        starts = starts.astype(np.int32)
+    values = np.concatenate(data)
+    del data
+    places = np.concatenate(indices)
+    del indices
+    return sparse.csr_array((values, places, starts), shape=(len(starts) - 1, dimension))
 
 
 def in_memory(rows: Any) -> Any:

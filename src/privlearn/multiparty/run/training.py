@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.data.sources.row_source import in_memory
+from privlearn.data.sources.row_source import EncodedRows
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators.inputs import read_table
 from privlearn.estimators.memory_oracle import MemoryOracle
@@ -61,9 +61,12 @@ class Party:
                 f"the plan declares {declared} records of {name!r}, and the table has another number: "
                 "agree on a new plan, or bring the declared records"
             )
-        features = plan.features.transform(in_memory(rows.features))
+        task, transform = plan.mechanism.task, plan.features.transform
+        if isinstance(rows.features, EncodedRows):
+            features: Any = rows.features.lifted(transform, task.dimension)
+        else:
+            features = transform(rows.features)
         lifted = dataclasses.replace(rows, features=features, total=declared)
-        task = plan.mechanism.task
         return cls(task, MemoryOracle(lifted, task), plan.weight(name))
 
     @property

@@ -10,9 +10,11 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.encode.encoder import SchemaEncoder, weights_of_persons
 from privlearn.data.schema.schema import Schema, bought_beside, with_purchases
-from privlearn.data.sources.files import read_records
+from privlearn.data.sources.files import open_records
+from privlearn.data.sources.row_source import RowSource, TableRows, joined, read_each
+from privlearn.data.sources.table import as_table
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee, weakness
 from privlearn.ledger.composition import exact
@@ -22,7 +24,7 @@ from privlearn.planning.stand_in import synthetic_table
 from privlearn.release.meaning import Meaning, meaning_of
 from privlearn.service.access.keys import HOLDER, Caller
 from privlearn.service.holder.settings import DataSet, Owner
-from privlearn.service.holder.sources import read_query
+from privlearn.service.holder.sources import open_query
 from privlearn.service.jobs.recipes import Recipe, default_recipes, estimator
 from privlearn.service.refusals import Forbidden, NotFound
 
@@ -50,7 +52,6 @@ def check_room(offered: OfferedDataSet, caller: Caller, wanted: Guarantee) -> No
 
 
 TRIAL_ROWS = 2000
-_PIECE = 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +91,16 @@ class OfferedDataSet:
         expected = "" if self.settings.guarantee.relation.count_is_public else "expected "
         return f"{self.records:,} {expected}records"
 
-    def read_rows(self) -> pa.Table:
-        """PRIVATE: the rows, with the types that the schema states."""
+    def open_rows(self) -> RowSource[pa.Table]:
+        """PRIVATE: the rows, with the types that the schema states, a block at a time."""
         settings = self.settings
         if settings.table is not None:
-            return read_records(settings.table, self.schema)
-        return read_query(str(settings.database), str(settings.query), self.schema)
+            return open_records(settings.table, self.schema)
+        return open_query(str(settings.database), str(settings.query), self.schema)
+
+    def read_rows(self) -> pa.Table:
+        """PRIVATE: the same, all at once."""
+        return joined(self.open_rows().blocks())
 
     def synthetic(self, rows: int, seed: int = 0) -> pa.Table:
         """Made-up rows with a target, from the schema alone."""
@@ -139,23 +144,29 @@ class OfferedDataSet:
 
     def _read_and_check(self) -> int:
         """Encode all rows once: they must fit the schema. What is wrong with them names columns, never cells."""
-        rows, encoder = self.read_rows(), SchemaEncoder(self.schema)
-        target = self.schema.target
-        if target is None or target.name not in rows.column_names:
-            raise DataError("the rows have no target column: add it to the table and to the schema")
-        for start in range(0, max(rows.num_rows, 1), _PIECE):
-            piece = rows.slice(start, _PIECE)
-            encoder.encode(piece, may_be_empty=True)
+        encoder, target, person = SchemaEncoder(self.schema), self.schema.target, self.schema.person
+        persons: list[pa.Table] = []
+
+        def read(block: pa.Table) -> int:
+            if target is None or target.name not in block.column_names:
+                raise DataError("the rows have no target column: add it to the table and to the schema")
+            encoder.cells(block)
             read_answers = encoder.encode_labels if target.classes else encoder.encode_targets
-            read_answers(piece.column(target.name))
-        return encoder.person_weights(rows)[1]
+            read_answers(block.column(target.name))
+            persons.extend(as_table(block, [name]) for name in (person,) if name is not None)
+            return int(block.num_rows)
+
+        records = sum(read_each(self.open_rows(), read))
+        if person is None:
+            return records
+        return weights_of_persons(joined(persons).column(0), person)[1]
 
 
 class MadeUpDataSet(OfferedDataSet):
     """One about nobody: reading it costs nothing."""
 
-    def read_rows(self) -> pa.Table:
-        return self.synthetic(TRIAL_ROWS)
+    def open_rows(self) -> RowSource[pa.Table]:
+        return TableRows(self.synthetic(TRIAL_ROWS))
 
 
 class Catalog:

@@ -117,7 +117,7 @@ class DataSet(PublicModel):
     Parameters
     ----------
     table : path
-        A .csv, .csv.gz or .parquet file; or ``database`` and ``query`` instead.
+        A file, or a folder of files, as `open_records` reads them; or ``database`` and ``query`` instead.
     database, query : str
         An address as SQLAlchemy takes it, without a password, and one SELECT.
     schema : path

@@ -3,7 +3,7 @@ is never repeated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
@@ -14,6 +14,7 @@ from sqlalchemy.pool import NullPool
 
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import refuse_unclear_persons
+from privlearn.data.sources.row_source import BatchRows, RowSource
 from privlearn.data.sources.table import as_table, safely
 from privlearn.data.sources.wanted import arrow_type, wanted_columns
 from privlearn.errors import DataError, PrivlearnError
@@ -37,8 +38,10 @@ def check_address(text: str) -> str:
     return text
 
 
-def read_query(address: str, query: str, schema: Schema) -> pa.Table:
-    """The rows of a query, in pieces, with the types that the schema states.
+def open_query(address: str, query: str, schema: Schema) -> RowSource[pa.Table]:
+    """The rows of a query, with the types that the schema states: through a cursor, so many at a time, and once.
+
+    One statement in one transaction: all rows are of the same moment, however long the reading takes.
 
     Parameters
     ----------
@@ -48,8 +51,13 @@ def read_query(address: str, query: str, schema: Schema) -> pa.Table:
         One SELECT; its columns that the schema does not name are dropped.
     schema : Schema
     """
+    return BatchRows(_tables(address, query, schema))
+
+
+def _tables(address: str, query: str, schema: Schema) -> Iterator[pa.Table]:
     try:
-        return _answer(_engine(address), query, schema)
+        yield from _answer(_engine(address), query, schema)
+        return
     except (PrivlearnError, MemoryError):
         raise
     except Exception as error:
@@ -61,23 +69,24 @@ def read_query(address: str, query: str, schema: Schema) -> pa.Table:
     )
 
 
-def _answer(engine: Engine, query: str, schema: Schema) -> pa.Table:
+def _answer(engine: Engine, query: str, schema: Schema) -> Iterator[pa.Table]:
     options = {"stream_results": True, "no_parameters": True}  # a % or : in the query is the query's own
     with (
         engine.connect() as connection,
         closing(connection.execution_options(**options).exec_driver_sql(query)) as result,
     ):
-        return _as_table(result, schema)
+        yield from _pieces(result, schema)
 
 
-def _as_table(result: CursorResult[Any], schema: Schema) -> pa.Table:
+def _pieces(result: CursorResult[Any], schema: Schema) -> Iterator[pa.Table]:
     names = [str(name) for name in result.keys()]  # noqa: SIM118 - a result is no mapping
     wanted = wanted_columns(names, schema, "the query's result")
     refuse_unclear_persons(schema, names)
     as_table(pa.table([[]] * len(names), names=names), wanted)  # refuses repeated names
     fields = [(names.index(name), pa.field(name, arrow_type(schema, name))) for name in wanted]
-    pieces = [_piece(rows, fields) for rows in result.partitions(_PIECE)]
-    return pa.Table.from_batches(pieces, pa.schema([field for _, field in fields]))
+    yield pa.schema([field for _, field in fields]).empty_table()
+    for rows in result.partitions(_PIECE):
+        yield pa.Table.from_batches([_piece(rows, fields)])
 
 
 def _engine(address: str) -> Engine:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import pyarrow as pa
 from markupsafe import Markup
 from pydantic import Field, JsonValue
 
@@ -33,6 +32,7 @@ class Describe(JobKind[DescribeFields, NoisyCounts]):
     """What one looks at first, by noisy counts."""
 
     name: ClassVar[str] = "describe"
+    reads_blocks: ClassVar[bool] = True
     title: ClassVar[str] = "a description"
     about: ClassVar[str] = "A description: counts, histograms, quantiles, missing shares and correlations."
     fields = DescribeFields
@@ -44,7 +44,7 @@ class Describe(JobKind[DescribeFields, NoisyCounts]):
             offered.schema, asked.guarantee, offered.records, correlations=correlated
         ).mechanism
 
-    def run(self, asked: Asked[DescribeFields], plan: NoisyCounts, rows: pa.Table, job_id: str) -> Result:
+    def run(self, asked: Asked[DescribeFields], plan: NoisyCounts, rows: Any, job_id: str) -> Result:
         schema, correlated = asked.offered.schema, asked.fields.correlations
         cells, weights, persons = read_cells(rows, schema)
         records = asked.guarantee.relation.total(persons, asked.offered.settings.expected_records)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import pyarrow as pa
 from markupsafe import Markup
 from pydantic import Field, JsonValue
 
@@ -39,6 +38,7 @@ class Evaluate(JobKind[EvaluateFields, NoisyCounts]):
     """How good a release is, by noisy counts of its scores."""
 
     name: ClassVar[str] = "evaluate"
+    reads_blocks: ClassVar[bool] = True
     title: ClassVar[str] = "an evaluation"
     about: ClassVar[str] = "An evaluation: accuracy, curves and groups of a release, with intervals."
     fields = EvaluateFields
@@ -54,7 +54,7 @@ class Evaluate(JobKind[EvaluateFields, NoisyCounts]):
             _subject(asked), schema, groups, asked.guarantee, asked.offered.records
         ).mechanism
 
-    def run(self, asked: Asked[EvaluateFields], plan: NoisyCounts, rows: pa.Table, job_id: str) -> Result:
+    def run(self, asked: Asked[EvaluateFields], plan: NoisyCounts, rows: Any, job_id: str) -> Result:
         offered, schema = asked.offered, asked.offered.schema
         subject, groups = _subject(asked), groups_of(schema, asked.fields.by)
         counted, weights, persons = read_cells(subject, schema, groups, rows)

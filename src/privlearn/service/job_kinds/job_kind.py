@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-import pyarrow as pa
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
@@ -125,14 +124,17 @@ class JobKind(ABC, Generic[Fields, Planned]):
     fields: type[Fields]
     example: ClassVar[Mapping[str, JsonValue]] = {}
     takes_points: ClassVar[bool] = False
+    reads_blocks: ClassVar[bool] = False
 
     @abstractmethod
     def plan(self, asked: Asked[Fields]) -> Planned:
         """Public: what will run, calibrated to the promise; raises what can be refused."""
 
     @abstractmethod
-    def run(self, asked: Asked[Fields], plan: Planned, rows: pa.Table, job_id: str) -> Result:
+    def run(self, asked: Asked[Fields], plan: Planned, rows: Any, job_id: str) -> Result:
         """Touch the data: make the result with the plan that is paid for, and no other.
+
+        ``rows`` are a table, or for a kind that ``reads_blocks`` a source that may be read once.
 
         What it raises is in the holder's log; the analyst reads one sentence. After a `StoreUnusable` the job is
         tried again, so it must not follow from the rows.

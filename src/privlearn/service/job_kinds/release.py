@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-import pyarrow as pa
 from pydantic import Field
 
 from privlearn.service.job_kinds.job_kind import Asked, Plan, Result, register_job_kind
@@ -23,11 +22,12 @@ class GiveOutRelease(TrainingKind[ReleaseFields]):
     """The model leaves."""
 
     name: ClassVar[str] = "release"
+    reads_blocks: ClassVar[bool] = True
     title: ClassVar[str] = "a release"
     about: ClassVar[str] = "A release: a model file with a certificate, to use anywhere."
     fields = ReleaseFields
 
-    def run(self, asked: Asked[ReleaseFields], plan: Plan, rows: pa.Table, job_id: str) -> Result:
+    def run(self, asked: Asked[ReleaseFields], plan: Plan, rows: Any, job_id: str) -> Result:
         release = trained(asked, plan, rows)
         return Result(release.certificate.to_dict(), release.to_bytes(), BYTES)
 
