@@ -23,7 +23,7 @@ from privlearn.data.sources.row_source import Places, RowSource
 from privlearn.errors import DataError, InvalidParameter
 
 BLOCK = 1 << 14  # rows
-KEPT_IN_MEMORY = 1 << 28  # bytes of packed cells; more go to a file
+KEPT_IN_MEMORY = 1 << 27  # bytes of packed cells; more go to a file
 MOST_DISTINCT = 1 << 12  # values of a block that are worth a list of their own
 
 Cells = Mapping[str, Any]

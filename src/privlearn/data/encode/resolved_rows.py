@@ -155,18 +155,8 @@ class ResolvedRows:
 
     def _row_starts(self, count: int) -> NDArray[Any]:
         """Where rows begin, in the type of the places if it can be: others would be made of both."""
-        kind = np.int32 if (count + 1) * self.slots < 2**31 else np.int64
-        return np.arange(0, (count + 1) * self.slots, self.slots, dtype=kind)
-
-    def _words(self, cells: Mapping[str, Any], count: int) -> sparse.csr_array:
-        """The text columns' words, at their place among the features."""
-        shape = (count, self.dimension)
-        words, start = sparse.csr_array(shape), int(self._starts[-1])
-        for group in self._texts:
-            found = cells[group.name]
-            words = words + sparse.csr_array((found.data, found.indices + start, found.indptr), shape=shape)
-            start += group.width
-        return words
+        starts = np.arange(count + 1) * self.slots
+        return starts.astype(np.int32) if starts[-1] < 2**31 else starts
 
 
 def cells_of(column: NDArray[Any]) -> Cells:
