@@ -158,6 +158,16 @@ class ResolvedRows:
         starts = np.arange(count + 1) * self.slots
         return starts.astype(np.int32) if starts[-1] < 2**31 else starts
 
+    def _words(self, cells: Mapping[str, Any], count: int) -> sparse.csr_array:
+        """The text columns' words, at their place among the features."""
+        shape = (count, self.dimension)
+        words, start = sparse.csr_array(shape), int(self._starts[-1])
+        for group in self._texts:
+            found = cells[group.name]
+            words = words + sparse.csr_array((found.data, found.indices + start, found.indptr), shape=shape)
+            start += group.width
+        return words
+
 
 def cells_of(column: NDArray[Any]) -> Cells:
     """What a column's cells say, and which of them say anything."""
