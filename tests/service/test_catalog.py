@@ -108,7 +108,7 @@ def test_signs_of_the_query_are_its_own(database: str) -> None:
 def test_rows_come_in_pieces(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privlearn.service.holder.sources._PIECE", 3)
     found = _read_query(database, "SELECT * FROM rows ORDER BY patient, age", KINDS)
-    assert found["ward"].num_chunks == 2
+    assert found["ward"].num_chunks == 3  # the first is empty, and says what the types are
     _same_encoding(found)
 
 
@@ -185,12 +185,9 @@ def test_persons_are_counted_in_databases(tmp_path: Path) -> None:
         ("patient", [1, 2, None, 3], "column 'patient'"),
     ],
 )
-@pytest.mark.parametrize("late", [False, True], ids=["whole", "in pieces"])
 def test_rows_that_do_not_fit_are_refused_at_the_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str, cells: list[Any], told: str, late: bool
+    tmp_path: Path, column: str, cells: list[Any], told: str
 ) -> None:
-    if late:
-        monkeypatch.setattr("privlearn.service.holder.datasets._PIECE", 1)
     write_table(pa.table(ROWS | {column: cells}), tmp_path / "rows.csv")
     with pytest.raises(PrivlearnError) as refused:
         _catalog_of(tmp_path, 'table = "rows.csv"').check()

@@ -17,6 +17,8 @@ from privlearn.erm.objective import Objective, Point
 
 PRECISION = 0.03  # relative residual of a direction: well below what the sample itself errs by
 
+MOST_POOR = 4  # steps in a row, each of which has taught where the sample errs, before others take over
+
 
 class SampledHessian:
     """Quasi-Newton directions (see `descent.Directions`), and others once these are poor.
@@ -38,6 +40,7 @@ class SampledHessian:
         self._pairs: list[tuple[Array, Array]] = []
         self._otherwise = otherwise
         self._instead: Directions | None = None
+        self._poor = 0
 
     def propose(self, point: Point) -> Array:
         if self._instead is not None:
@@ -49,10 +52,11 @@ class SampledHessian:
             self._instead.learn(before, after)
             return
         step, change = after.coefficients - before.coefficients, after.gradient - before.gradient
-        if after.norm > POOR * before.norm or not float(step @ change) > 0:
-            self._instead = self._otherwise()
-        else:
+        if float(step @ change) > 0:
             self._pairs.append((step, change))
+        self._poor = self._poor + 1 if after.norm > POOR * before.norm else 0
+        if self._poor == MOST_POOR:
+            self._instead = self._otherwise()
 
     def _solve(self, vector: Array) -> Array:
         return conjugate_gradients(
