@@ -340,6 +340,8 @@ MUTANTS = [
     Mutant("rounding of sums for free", SUMMED, "2.0 * SUM_ROUNDING * task.total", "0.0 * SUM_ROUNDING * task.total", PARTIES),
     Mutant("rounding to the grid for free", SUMMED, "math.sqrt(length) * 2.0**-SHARE_GRID_BITS", "0.0", PARTIES),
     Mutant("off-diagonal moments counted once", SUMMED, "np.where(rows == columns, 1.0, math.sqrt(2.0)))\n\n\ndef unpacked", "1.0)\n\n\ndef unpacked", PARTIES),
+    Mutant("all classes share one class's moments", DESCENT, "scores = gradient.reshape(-1, task.features)", "scores = gradient.reshape(-1, task.features).mean(axis=0, keepdims=True)", ("multiparty/test_softmax_and_numbers.py",)),
+    Mutant("numbers without their targets", "estimators/memory_oracle.py", "margins if offsets is None else margins - offsets", "margins", ("multiparty/test_softmax_and_numbers.py",)),
     Mutant("momentum dropped", DESCENT, "ahead = here + momentum * (here - before)", "ahead = here", PARTIES),
     Mutant("steps without the curvature's noise bound", DESCENT, "np.maximum(values + most, 0.0)", "np.maximum(values, 0.0)", PARTIES),
     Mutant("uniform mean counts all records", AGGREGATION, 'count = task.total if calibration == "weighted" else parties * smallest_party', "count = task.total", PARTIES),

@@ -90,6 +90,19 @@ def minimise_multinomial(
     return Solution(coefficients, found.gradient_norm, found.distance, found.iterations)
 
 
+def multinomial_gradient(
+    rows: Rows, labels: NDArray[np.integer[Any]], weights: Array, coefficients: Array
+) -> Array:
+    """The sum over the rows of the weighted losses' gradients at ``coefficients`` of shape (classes, d)."""
+
+    def gradients() -> Iterator[Array]:
+        for places, block in rows:
+            _, residuals = _losses(row_products(block, coefficients.T), labels[places])
+            yield (block.T @ (weights[places, np.newaxis] * residuals)).T
+
+    return pairwise_sum(gradients(), coefficients.shape)
+
+
 class _Softmax:
     """Value, gradient, Hessian products and rounding bound (docs/theory/solver.md, "Multinomial")."""
 
@@ -129,21 +142,13 @@ class _Softmax:
         def gradients() -> Iterator[Array]:
             for rows, block in self.rows:
                 margins[rows] = row_products(block, matrix.T)
-                losses, residuals = self._losses(margins[rows], rows)
+                losses, residuals = _losses(margins[rows], self.labels[rows])
                 values.append(float(self.scales[rows] @ losses))
                 yield (block.T @ (self.scales[rows, np.newaxis] * residuals)).T
 
         gradient = pairwise_sum(gradients(), self._shape).ravel()
         gradient += self.regularization * coefficients + self.linear
         return Point(coefficients, margins, sum(values), gradient, float(np.linalg.norm(gradient)))
-
-    def _losses(self, margins: Array, rows: slice) -> tuple[Array, Array]:
-        """Loss and its gradient in the margins, for each row."""
-        probabilities, logarithms = _softmax(margins)
-        own = (np.arange(len(margins)), self.labels[rows])
-        losses = logarithms - margins[own]
-        probabilities[own] -= 1.0
-        return losses, probabilities
 
     def slope(self, one: Point, other: Point, length: float) -> tuple[float, float]:
         """First and second derivative of the data's part of the value, so far on the line from one point to another."""
@@ -213,6 +218,15 @@ class _Softmax:
     def rounding(self, point: Point) -> float:
         """Upper bound on |computed gradient - exact gradient|."""
         return self._rounding.bound(float(np.linalg.norm(point.coefficients)))
+
+
+def _losses(margins: Array, labels: NDArray[np.integer[Any]]) -> tuple[Array, Array]:
+    """Loss and its gradient in the margins, for each row."""
+    probabilities, logarithms = _softmax(margins)
+    own = (np.arange(len(margins)), labels)
+    losses = logarithms - margins[own]
+    probabilities[own] -= 1.0
+    return losses, probabilities
 
 
 def _softmax(margins: Array) -> tuple[Array, Array]:

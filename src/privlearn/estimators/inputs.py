@@ -84,6 +84,15 @@ def read_table(
     return read.rows(goal, resolve)
 
 
+def read_number_table(
+    schema: Schema, X: Any, y: Any, fit_intercept: bool, resolve: Resolve = lambda schema, persons: None
+) -> TrainingRows:
+    """The same under a schema whose target is a number."""
+    encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
+    targets, read = read_columns(encoder, X, y, encoder.encode_targets)
+    return read.rows(NumberGoal(targets, cast(Bounds, target_of(schema).bounds)), resolve)
+
+
 def target_of(schema: Schema) -> Target:
     if schema.target is None:
         raise InvalidParameter("the schema has no target: add `target:` with its name and classes")
@@ -272,10 +281,7 @@ class NumberLearner(Learner):
             self._check_arrays(X, y, private)
             goal = self._read_targets(X, y, private)
             return self._encode_arrays(X, goal, len(goal.targets))
-        encoder = SchemaEncoder(self.schema, fit_intercept=self.fit_intercept)
-        targets, read = read_columns(encoder, X, y, encoder.encode_targets)
-        goal = NumberGoal(targets, cast(Bounds, target_of(self.schema).bounds))
-        return read.rows(goal, self.resolution)
+        return read_number_table(self.schema, X, y, self.fit_intercept, self.resolution)
 
     def _read_targets(self, X: Any, y: Any, private: bool) -> NumberGoal:
         """Numbers scaled from their bounds to [-1, 1]."""

@@ -14,7 +14,7 @@ from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.centred import distances
 from privlearn.data.sources.row_source import row_blocks
 from privlearn.erm.losses import Loss
-from privlearn.erm.multinomial import minimise_multinomial
+from privlearn.erm.multinomial import minimise_multinomial, multinomial_gradient
 from privlearn.erm.problem import Problem, Rows
 from privlearn.erm.solve import minimise
 from privlearn.estimators.goal import ClassGoal, Progress, TrainingRows
@@ -61,8 +61,13 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         )
 
     def gradients(self, coefficients: Array) -> Array:
-        problems = zip(self._rows.goal.signs, coefficients, strict=True)
-        return np.array([self._gradient(signs, point) for signs, point in problems])
+        goal = self._rows.goal
+        if self._task.loss.sees == "classes":
+            point = coefficients.reshape(self._task.classes, -1)
+            labels = cast(ClassGoal, goal).labels
+            return multinomial_gradient(self._blocks, labels, self._weights, point)[np.newaxis]
+        problems = zip(goal.signs, goal.offsets, coefficients, strict=True)
+        return np.array([self._gradient(*problem) for problem in problems])
 
     def second_moments(self) -> Array:
         return self._blocks.gram(self._weights)
@@ -134,8 +139,9 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
     def _loss(self) -> Loss:
         return cast(Loss, self._task.loss)
 
-    def _gradient(self, signs: NDArray[np.int8], point: Array) -> Array:
-        slopes = self._loss.derivative(signs * self._blocks.times(point))
+    def _gradient(self, signs: NDArray[np.int8], offsets: Array | None, point: Array) -> Array:
+        margins = signs * self._blocks.times(point)
+        slopes = self._loss.derivative(margins if offsets is None else margins - offsets)
         return self._blocks.transposed_times(signs * self._weights * slopes)
 
     def _minimiser(
