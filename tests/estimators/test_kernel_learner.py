@@ -280,12 +280,47 @@ def test_one_record_moves_each_of_several_functions_by_no_more_than_the_sensitiv
     probes = np.vstack([X[:1], thirds(200, seed=9)[0]])
     for scale in (0.005, 0.3):
         one, two = (
-            learner(**THREE, regularization=scale).fit(X, np.where(np.arange(60) == 0, label, y))
+            learner(**THREE, loss="huber_hinge", regularization=scale).fit(
+                X, np.where(np.arange(60) == 0, label, y)
+            )
             for label in ("in", "out")
         )
         moved = np.abs(one.decision_function(probes) - two.decision_function(probes))
         assert np.max(moved) <= one.facts("replace_one").sensitivity
         assert moved.shape == (201, 3)
+
+
+def test_one_record_moves_the_softmax_by_no_more_than_the_sensitivity_of_all_functions_together() -> None:
+    """sqrt(2) for one function's 1, whatever the number of classes; nearly reached by a lone record."""
+    X, y = thirds(60)
+    X[0] = [0.05, 0.05]
+    probes = np.vstack([X[:1], thirds(200, seed=9)[0]])
+    for scale in (0.005, 0.3):
+        one, two = (
+            learner(**THREE, regularization=scale).fit(X, np.where(np.arange(60) == 0, label, y))
+            for label in ("in", "out")
+        )
+        moved = np.linalg.norm(one.decision_function(probes) - two.decision_function(probes), axis=1)
+        facts = one.facts("replace_one")
+        assert np.max(moved) <= facts.sensitivity
+        assert facts.task.minimiser_sensitivity == pytest.approx(2.0 * math.sqrt(2.0) / (60 * scale))
+        assert (facts.functions, facts.task.problems) == (3, 1)
+
+
+@pytest.mark.parametrize("landmarks", [False, True])
+def test_a_softmax_session_has_probabilities(tmp_path: Path, landmarks: bool) -> None:
+    X, y = thirds(900)
+    promise = Guarantee(8.0, 1e-5)
+    settings: dict[str, Any] = THREE | {"regularization": "auto", "guarantee": promise}
+    if landmarks:
+        settings["public_points"] = thirds(80, seed=8)[0]
+    fitted = learner(**settings).fit(X, y)
+    with InteractivePredictor(fitted, promise, state=tmp_path / "p.session", random_state=0) as session:
+        test, truth = thirds(200, seed=5)
+        found = session.predict_proba(test)
+        assert found.sum(axis=1) == pytest.approx(1.0)
+        assert np.mean(np.array(THREE["classes"])[np.argmax(found, axis=1)] == truth) > 0.6
+        assert np.array_equal(session.predict(test), np.array(THREE["classes"])[np.argmax(found, axis=1)])
 
 
 def test_one_record_can_move_all_functions_at_once() -> None:
@@ -297,6 +332,7 @@ def test_one_record_can_move_all_functions_at_once() -> None:
         "norm_bound": 1.0,
         "regularization": 10.0,
     }
+    settings |= {"loss": "huber_hinge"}
     one, two = (learner(**THREE, **settings).fit(sign * X, ["mid"]) for sign in (1.0, -1.0))
     moved = np.abs(one.decision_function(X) - two.decision_function(X))[0]
     allowed = one.facts("replace_one").sensitivity

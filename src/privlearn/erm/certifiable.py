@@ -89,8 +89,17 @@ class Rounding:
         margin_error = gamma(product_chain(self.dimension) + 2) * (largest + self.largest_offset)
         if not self.classes:
             return self.loss.smoothness * margin_error + self.loss.derivative_rounding
-        margin_error += UNIT_ROUNDOFF * (1.0 + math.sqrt(self.classes)) * largest
-        return self.loss.smoothness * margin_error + gamma(product_chain(self.classes) + 16)
+        return softmax_slope_error(self.classes, margin_error, largest)
+
+
+def softmax_slope_error(classes: int, margin_error: float, largest: float) -> float:
+    """Bound on the error of a row's computed probabilities less its class, in Euclidean norm.
+
+    Its margins, of norm at most ``largest``, are off by ``margin_error`` in that norm; probabilities move by at most
+    half as much.
+    """
+    margin_error += UNIT_ROUNDOFF * (1.0 + math.sqrt(classes)) * largest
+    return 0.5 * margin_error + gamma(product_chain(classes) + 16)
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ class _Softmax:
     def slope(self, one: Point, other: Point, length: float) -> tuple[float, float]:
         """First and second derivative of the data's part of the value, so far on the line from one point to another."""
         change = other.margins - one.margins
-        probabilities, _ = _softmax(one.margins + length * change)
+        probabilities, _ = softmax(one.margins + length * change)
         mean = np.einsum("ik,ik->i", probabilities, change)
         square = np.einsum("ik,ik->i", probabilities, change**2)
         own = change[np.arange(len(change)), self.labels]
@@ -161,7 +161,7 @@ class _Softmax:
 
     def curvatures(self, point: Point) -> Array:
         """The probabilities (n, K): each row's Hessian in its margins is ``diag(p) - p p'``."""
-        return _softmax(point.margins)[0]
+        return softmax(point.margins)[0]
 
     def curvatures_between(self, one: Point, other: Point) -> Array:
         """The same at ``other``: this loss has no corners."""
@@ -222,14 +222,14 @@ class _Softmax:
 
 def _losses(margins: Array, labels: NDArray[np.integer[Any]]) -> tuple[Array, Array]:
     """Loss and its gradient in the margins, for each row."""
-    probabilities, logarithms = _softmax(margins)
+    probabilities, logarithms = softmax(margins)
     own = (np.arange(len(margins)), labels)
     losses = logarithms - margins[own]
     probabilities[own] -= 1.0
     return losses, probabilities
 
 
-def _softmax(margins: Array) -> tuple[Array, Array]:
+def softmax(margins: Array) -> tuple[Array, Array]:
     """Probabilities (n, K) and the logarithm of each row's sum of exponentials."""
     largest = np.max(margins, axis=1, keepdims=True)
     powers = np.exp(margins - largest)

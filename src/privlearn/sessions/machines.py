@@ -80,7 +80,7 @@ class FunctionSession:
         self._learner = learner
         self._randomness = randomness
         self._points = points_for(learner.keeps_objects)
-        self._functions = mechanism.facts.task.problems
+        self._functions = mechanism.facts.functions
         self._paths = GaussianPaths(self._functions)
 
     def recall(self, record: Record) -> None:

@@ -142,7 +142,8 @@ class FunctionRelease(SessionMechanism):
     together (epsilon, delta)-private with delta(epsilon) = HS(epsilon, sqrt(K (D^2 + T (2 r)^2 / jitter)) /
     noise_scale), HS the hockey-stick divergence of two normals at that distance. The noise in an answer does not grow
     with T: T stands only beside the rounding error r, of the order of 1e-10. The same point is looked up, never drawn
-    again. K is 1 for two classes and for a number, and the number of classes otherwise.
+    again. K is 1 for two classes and for a number. Several classes, each against the rest, have K functions. The
+    functions of the softmax loss move by at most D together, so that K D^2 becomes D^2, with L = sqrt(2) in D.
 
     The argument, also for what is computed in integers and in floating point: docs/theory/function-release.md.
     """
@@ -160,7 +161,7 @@ class FunctionRelease(SessionMechanism):
     )
 
     def __post_init__(self) -> None:
-        if self.facts.task.problems > MOST_PATHS:
+        if self.facts.functions > MOST_PATHS:
             raise InvalidParameter(
                 f"function release answers for at most {MOST_PATHS} classes: join rare ones"
             )
@@ -205,7 +206,7 @@ class FunctionRelease(SessionMechanism):
     def constants(self) -> dict[str, Any]:
         """Every number the theorem speaks of, for the certificate."""
         return self.facts.constants() | {
-            "functions": self.facts.task.problems,
+            "functions": self.facts.functions,
             "points": CAPACITY,
             "factor_jitter": FACTOR_JITTER,
             "value_jitter": VALUE_JITTER,
@@ -219,10 +220,11 @@ class FunctionRelease(SessionMechanism):
 
 def _grid_ratio(facts: KernelTask) -> float:
     """What rounding the values to the noise's grid adds to the ratio."""
-    return 2.0**-PATH_BITS * math.sqrt(facts.task.problems * CAPACITY / VALUE_JITTER)
+    return 2.0**-PATH_BITS * math.sqrt(facts.functions * CAPACITY / VALUE_JITTER)
 
 
 def _distance(facts: KernelTask) -> float:
     """How far one person moves all answers together, in the norm of the noise's law at scale 1."""
-    rounding = 2.0 * facts.evaluation_error * math.sqrt(CAPACITY / VALUE_JITTER)
-    return math.sqrt(facts.task.problems) * math.hypot(facts.sensitivity, rounding)
+    problems, functions = facts.task.problems, facts.functions
+    rounding = 2.0 * facts.evaluation_error * math.sqrt(functions / problems * (CAPACITY / VALUE_JITTER))
+    return math.sqrt(problems) * math.hypot(facts.sensitivity, rounding)
