@@ -36,7 +36,7 @@ format: $(VENV)/ready
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/docs-ready
-	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -q -j auto -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 bench: $(VENV)/ready

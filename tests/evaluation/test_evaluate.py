@@ -447,8 +447,8 @@ def test_a_score_depends_on_its_own_row_to_the_last_bit(learner: Any) -> None:
     assert SCHEMA.target is not None
     subject = subject_of(learner.fit(rows).release_, None, SCHEMA.target, None)
     together = subject.outputs(rows)
-    for count in (1, 3, 7, 501):
-        assert np.array_equal(subject.outputs(rows.slice(0, count)), together[:count])
+    for few in (1, 3, 7, 501):
+        assert np.array_equal(subject.outputs(rows.slice(0, few)), together[:few])
 
 
 def test_scores_that_are_no_probabilities() -> None:
