@@ -12,7 +12,6 @@ from tools.planted.mutant import (
     CALLERS,
     CENTRES,
     CHOICES,
-    COUNTED,
     DEFECTS,
     EXACT,
     HOSTILE,
@@ -22,6 +21,7 @@ from tools.planted.mutant import (
     PATH_LAWS,
     QUESTIONS,
     RELEASE,
+    SCORE_COUNTED,
     SEARCH,
     SESSIONS,
     SHARES,
@@ -115,17 +115,17 @@ def _noise_scales() -> Iterator[Mutant]:
         CENTRES,
     )
     yield from scaled(
-        "noise of the counted scores", SCORES, "add_gaussian(counts, @self.noise_scale@, randomness)", COUNTED
+        "noise of the counted scores", SCORES, "add_gaussian(counts, @self.noise_scale@, randomness)", SCORE_COUNTED
     )
     yield Mutant(
         "a replaced record is counted once",
         SCORES,
         "return relation.counts / self",
         "return 1.0 / self",
-        COUNTED,
+        SCORE_COUNTED,
     )
     yield Mutant(
-        "counted scores are free", TASK, "(self.centring, self.score_counts)", "(self.centring,)", COUNTED
+        "counted scores are free", TASK, "(self.centring, self.score_counts)", "(self.centring,)", SCORE_COUNTED
     )
     yield Mutant(
         "two problems cost as one",
