@@ -115,7 +115,10 @@ def _noise_scales() -> Iterator[Mutant]:
         CENTRES,
     )
     yield from scaled(
-        "noise of the counted scores", SCORES, "add_gaussian(counts, @self.noise_scale@, randomness)", SCORE_COUNTED
+        "noise of the counted scores",
+        SCORES,
+        "add_gaussian(counts, @self.noise_scale@, randomness)",
+        SCORE_COUNTED,
     )
     yield Mutant(
         "a replaced record is counted once",
@@ -125,7 +128,11 @@ def _noise_scales() -> Iterator[Mutant]:
         SCORE_COUNTED,
     )
     yield Mutant(
-        "counted scores are free", TASK, "(self.centring, self.score_counts)", "(self.centring,)", SCORE_COUNTED
+        "counted scores are free",
+        TASK,
+        "(self.centring, self.score_counts)",
+        "(self.centring,)",
+        SCORE_COUNTED,
     )
     yield Mutant(
         "two problems cost as one",
@@ -139,7 +146,7 @@ def _noise_scales() -> Iterator[Mutant]:
         MEMORY,
         "counted = counted * ~goal.ignored[rows]",
         "pass",
-        COUNTED,
+        SCORE_COUNTED,
     )
     yield Mutant("centred rows are too long", CENTRED, "math.sqrt(1.0 - INTERCEPT)", "1.0", CENTRES)
     yield Mutant(
