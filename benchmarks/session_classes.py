@@ -27,9 +27,11 @@ def error(images: Any, digits: Any, split: Any, promise: Guarantee, loss: str | 
         kernel="rbf", gamma=3.0, norm_bound=1.0, classes=list(range(10)), guarantee=promise, loss=loss
     )
     learner.fit(images[learn], digits[learn])
-    with tempfile.TemporaryDirectory() as folder:
-        with InteractivePredictor(learner, promise, state=Path(folder) / "digits.session") as session:
-            return float(np.mean(session.predict(images[ask]) != digits[ask]))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        InteractivePredictor(learner, promise, state=Path(folder) / "digits.session") as session,
+    ):
+        return float(np.mean(session.predict(images[ask]) != digits[ask]))
 
 
 def main() -> None:
