@@ -95,7 +95,7 @@ def _noise_scales() -> Iterator[Mutant]:
     yield from scaled("noise of the counts", CENTRING, "float(count)]), @self.count_noise_scale@", CENTRES)
     yield Mutant("the mean is free", CENTRING, "math.hypot(mean,", "math.hypot(0.0,", CENTRES)
     yield Mutant(
-        "three counts are free", CENTRING, "math.sqrt(_COUNTS) / self.count", "1.0 / self.count", CENTRES
+        "five counts are free", CENTRING, "math.sqrt(_COUNTS) / self.count", "1.0 / self.count", CENTRES
     )
     yield Mutant(
         "a replaced row moves the mean once", CENTRING, "return relation.gradients *", "return 1.0 *", CENTRES

@@ -40,6 +40,7 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         self._rows = rows
         self._task = task
         self._progress = progress
+        self._distances: tuple[Array, Array] | None = None
 
     @property
     def total(self) -> int:
@@ -92,11 +93,16 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         return np.asarray(total / UNIT)
 
     def rows_within(self, centre: Centre) -> int:
-        parts = self._dense_parts()
-        inside = (
-            weights[distances(features, centre.mean) <= centre.radius].sum() for features, weights in parts
-        )
-        return round(float(sum(inside)))
+        weights = self._rows.person_weights
+        inside = self._distances_from(centre.mean) <= centre.radius
+        return round(float(inside.sum() if weights is None else weights[inside].sum()))
+
+    def _distances_from(self, mean: Array) -> Array:
+        """PRIVATE: of all rows; kept, since one mean is asked about with several radii."""
+        if self._distances is None or self._distances[0] is not mean:
+            found = [distances(features, mean) for features, _ in self._dense_parts()]
+            self._distances = mean, np.concatenate([np.zeros(0), *found])
+        return self._distances[1]
 
     def score_counts(self, coefficients: Array, edges: Array) -> NDArray[np.int64]:
         goal = cast(ClassGoal, self._rows.goal)
