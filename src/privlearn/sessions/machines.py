@@ -20,8 +20,8 @@ from privlearn.mechanisms.session.function_release import (
 from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.session.task import KernelTask
 from privlearn.randomness import Randomness
-from privlearn.sessions.durable import Record, Source, numbers_from_bytes, numbers_to_bytes
 from privlearn.sessions.drawn_ahead import DrawnAhead
+from privlearn.sessions.durable import Record, Source, numbers_from_bytes, numbers_to_bytes
 from privlearn.sessions.points import points_for
 
 

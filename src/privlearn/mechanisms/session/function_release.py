@@ -131,7 +131,7 @@ def _integers(scale: float, shape: tuple[int, int], randomness: GaussianIntegers
 
 
 def _substitute(triangle: Array, targets: Array) -> None:
-    """triangle^-1 targets, in place; BLAS takes columns, so that rows need no copy, and is quicker with a single one."""
+    """triangle^-1 targets, in place. BLAS takes columns, so that rows need no copy; it is quicker with a single one."""
     if targets.shape[1] == 1:
         targets[:, 0] = dtrsv(triangle.T, targets[:, 0], trans=1)
     else:
