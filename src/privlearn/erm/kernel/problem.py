@@ -159,6 +159,7 @@ class SignedGram:
         # No entry is larger: a kernel has |k(x, z)| <= max k(x, x), and neither side is off by more than the error.
         self.largest = float(self.diagonal.max()) + 2.0 * gram_error
         self._gram_error = gram_error
+        self._last: tuple[Array, Array] | None = None
 
     def restricted(self, rows: Rows, share: float = 1.0) -> SignedGram:
         """The matrix in those rows and columns, for a problem with that share of the records."""
@@ -176,16 +177,22 @@ class SignedGram:
         return row
 
     def times(self, vector: Array) -> Array:
-        """``Q v``; only the rows of the matrix where ``v`` is not zero are read, if those are few."""
+        """``Q v``. The last product is kept: a proof and the step that follows it ask for the same."""
         signed = self.signs * vector
-        used = np.flatnonzero(signed)
+        if self._last is None or not np.array_equal(self._last[0], signed):
+            self._last = signed, self.signs * self._product(signed) / self.scale
+        return self._last[1].copy()
+
+    def _product(self, vector: Array) -> Array:
+        """Only the rows of the matrix where the vector is not zero are read, if those are few."""
+        used = np.flatnonzero(vector)
         if len(used) > WORTH_CHOOSING * self.count:
-            return self.signs * (self._gram @ signed) / self.scale
+            return self._gram @ vector
         product = np.zeros(self.count)
         for start in range(0, len(used), CHUNK):
             some = used[start : start + CHUNK]
-            product += signed[some] @ self._gram[some]  # rows for columns: the matrix is symmetric
-        return self.signs * product / self.scale
+            product += vector[some] @ self._gram[some]  # rows for columns: the matrix is symmetric
+        return product
 
     def block(self, rows: Rows, kind: type[np.floating[Any]] = np.float64) -> NDArray[Any]:
         """The Gram matrix in those rows and columns, neither signed nor scaled: a fresh array."""
