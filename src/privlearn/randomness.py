@@ -27,14 +27,18 @@ enable_features(
 Integers = NDArray[np.int64]
 
 
-class Randomness(Protocol):
+class GaussianIntegers(Protocol):
+    """A source of Gaussian integers, which is all that a session's path needs."""
+
+    def discrete_gaussian(self, scale: float, size: int) -> Integers:
+        """Independent draws with probability proportional to exp(-k^2 / (2 scale^2)) on the integers."""
+
+
+class Randomness(GaussianIntegers, Protocol):
     """A source of random integers; everything else is built on these in `mechanisms.noise` and `.selection`."""
 
     description: str
     secure: bool
-
-    def discrete_gaussian(self, scale: float, size: int) -> Integers:
-        """Independent draws with probability proportional to exp(-k^2 / (2 scale^2)) on the integers."""
 
     def discrete_laplace(self, scale: float, size: int) -> Integers:
         """Independent draws with probability proportional to exp(-|k| / scale) on the integers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +15,19 @@ from privlearn.data.encode.bounded_arrays import bounded_array
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import in_memory
-from privlearn.erm.kernel.dual import minimise_kernel
-from privlearn.erm.kernel.multinomial import minimise_kernel_multinomial
-from privlearn.erm.kernel.problem import KernelProblem, make_symmetric
 from privlearn.erm.losses import Loss, LossFacts, Multinomial, choose_loss
-from privlearn.errors import InvalidParameter, SessionError, SolverError
+from privlearn.errors import InvalidParameter, SessionError
 from privlearn.estimators.goal import ClassGoal, Goal, TrainingRows
 from privlearn.estimators.inputs import ClassLearner, NumberLearner, TargetBounds, first_rows_of_persons
+from privlearn.estimators.kernel_fit import exact_functions
 from privlearn.estimators.learner import KernelParameters, check_array_shape
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.estimators.session_points import SessionLandmarks, digest_of, read_objects
-from privlearn.estimators.session_task import session_facts, session_gap, session_task, span_facts, span_task
+from privlearn.estimators.session_task import session_facts, session_task, span_facts, span_task
 from privlearn.features.kernel import Kernel, as_matrix
 from privlearn.features.kernels import LinearKernel, VectorKernel
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.session.task import KernelTask, kernel_rounding, refuse_private_count
+from privlearn.mechanisms.session.task import KernelTask, refuse_private_count
 from privlearn.mechanisms.task import Task
 from privlearn.release.model import Encoder, describe_encoding, probabilities_of
 
@@ -331,34 +329,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         if self._landmarks is not None:
             task = span_task(self._task, self._landmarks.dimension)
             return MemoryOracle(self._rows, task).minimise(None, task.regularization)
-        facts, features, goal = self.facts("replace_one"), self._features, self._rows.goal
-        gap = session_gap(facts.task, self.kernel_, self._rows.dimension)
-        self.kernel_.check(features)
-        gram = self.similarity(features, features)
-        if not isinstance(self.kernel_, VectorKernel):
-            gram = gram.copy()  # a function of the user's may want to keep what it returned
-        make_symmetric(gram)
-        problems = (
-            KernelProblem(
-                gram,
-                signs,
-                cast(Loss, facts.task.loss),
-                facts.task.regularization,
-                facts.task.total,
-                row_weights=self._rows.weights,
-                offsets=offsets,
-                gram_error=kernel_rounding(self.kernel_, self._rows.dimension),
-            )
-            for signs, offsets in zip(goal.signs, goal.offsets, strict=True)
-        )
-        if isinstance(goal, ClassGoal) and facts.task.classes:
-            labels, functions = goal.labels, facts.functions
-            dual = minimise_kernel_multinomial(next(problems), labels, functions, gap=gap).dual
-        else:
-            dual = np.array([minimise_kernel(problem, gap=gap).dual for problem in problems])
-        if float(np.max(np.sum(np.abs(dual), axis=1))) > facts.slope_total * (1.0 + 1e-6):
-            raise SolverError("the solver's coefficients exceed their bound: take a stronger regularization")
-        return dual
+        return exact_functions(self._rows, self._features, self.kernel_, self.facts("replace_one"))
 
 
 def _check_count(rows: int) -> None:

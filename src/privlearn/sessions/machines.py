@@ -20,6 +20,7 @@ from privlearn.mechanisms.session.function_release import (
 from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.session.task import KernelTask
 from privlearn.randomness import Randomness
+from privlearn.sessions.drawn_ahead import DrawnAhead
 from privlearn.sessions.durable import Record, Source, numbers_from_bytes, numbers_to_bytes
 from privlearn.sessions.points import points_for
 
@@ -78,7 +79,8 @@ class FunctionSession:
     def __init__(self, mechanism: FunctionRelease, learner: SessionLearner, randomness: Randomness) -> None:
         self._mechanism = mechanism
         self._learner = learner
-        self._randomness = randomness
+        # not of a seeded source: what is drawn from it is replayed in its order
+        self._randomness = DrawnAhead(randomness) if randomness.secure else randomness
         self._points = points_for(learner.keeps_objects)
         self._functions = mechanism.facts.functions
         self._paths = GaussianPaths(self._functions)

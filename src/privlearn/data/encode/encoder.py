@@ -14,6 +14,7 @@ from privlearn.arrays import Array, rescale_dense, rescale_sparse
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, numbers, owners
 from privlearn.data.encode.column_features import DenseGroup, Group, group_of
+from privlearn.data.encode.plain_cells import single_row
 from privlearn.data.encode.resolution import Resolution
 from privlearn.data.encode.resolved_rows import ResolvedRows, number_of_rows
 from privlearn.data.schema.columns import Target
@@ -115,6 +116,9 @@ class SchemaEncoder:
         -------
         array of shape (n, dimension), or CSR array if the schema has text columns or there is a resolution
         """
+        row = single_row(data, list(self.schema.columns))
+        if row is not None:
+            return self.expand({group.name: group.cell(row[group.name]) for group in self._groups})
         rows = self.encoded(data)
         if len(rows) == 0 and not may_be_empty:
             raise DataError("the table has no rows: give at least one")

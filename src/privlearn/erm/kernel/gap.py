@@ -42,14 +42,15 @@ class WeightedLoss:
         return WeightedLoss(self.loss, self.weights[rows], self.offsets[rows])
 
 
-def gradient_gap(gram: SignedGram, losses: WeightedLoss, total: float, alpha: Array, goal: float) -> float:
-    """``|grad J|_H^2 / (2 Lambda)``, for losses with bounded curvature.
+def gradient_gap(
+    gram: SignedGram, losses: WeightedLoss, total: float, alpha: Array, margins: Array, goal: float
+) -> float:
+    """``|grad J|_H^2 / (2 Lambda)``, for losses with bounded curvature; ``margins`` are ``gram.times(alpha)``.
 
     If it is the margins' rounding that keeps the bound above ``goal``, they are summed again in extended
     precision.
     """
-    margins, error = gram.times(alpha), gram.margin_error(alpha)
-    computed, rounding = _gradient(gram, losses, alpha, margins, error)
+    computed, rounding = _gradient(gram, losses, alpha, margins, gram.margin_error(alpha))
     if _gap(computed + rounding, total) > goal and rounding > computed:
         margins, error = gram.extended_margins(np.arange(gram.count), alpha)
         computed, rounding = _gradient(gram, losses, alpha, margins, error)
