@@ -19,7 +19,7 @@ from privlearn.data import Schema
 from privlearn.data.datasets import census_schema
 from privlearn.erm import HuberHinge, minimise_kernel
 from privlearn.errors import DataError, InvalidParameter, SessionError
-from privlearn.estimators import kernel_learner
+from privlearn.estimators import kernel_fit
 from privlearn.estimators.kernel_learner import KernelLearner
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.features.kernel import KERNEL_ROUNDING
@@ -145,7 +145,7 @@ def test_a_learner_that_only_read_is_solved_after_the_charge(
         seen.append(ledger.statement().reserved.epsilon)
         return solve(*given, **settings)
 
-    monkeypatch.setattr(kernel_learner, "minimise_kernel", solve_and_look)
+    monkeypatch.setattr(kernel_fit, "minimise_kernel", solve_and_look)
     read = learner().read(X, y)
     InteractivePredictor(read, promise, state=tmp_path / "new.session", ledger=ledger).close()
     assert seen == [4.0]
@@ -156,7 +156,7 @@ def test_a_learner_that_only_read_is_solved_after_the_charge(
 def test_a_regularization_that_some_table_cannot_stand_is_refused_before_it_is_solved(
     regularization: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_learner, "minimise_kernel", _unwanted)
+    monkeypatch.setattr(kernel_fit, "minimise_kernel", _unwanted)
     X, y = ring(60)
     twins = np.repeat(X[:30], 2, axis=0)
     for rows in (X, twins):
@@ -187,7 +187,7 @@ def test_a_learner_that_only_read_goes_on_with_a_session(
     fitted = learner().fit(X, y)
     with InteractivePredictor(fitted, promise, state=path, random_state=0) as session:
         session.predict(test)
-    monkeypatch.setattr(kernel_learner, "minimise_kernel", _unwanted)
+    monkeypatch.setattr(kernel_fit, "minimise_kernel", _unwanted)
     read = learner().read(X, y)
     for private in (read.function_bytes, lambda: read.decision_function(test)):
         with pytest.raises(SessionError, match="not been fitted"):
