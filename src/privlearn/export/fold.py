@@ -6,7 +6,6 @@ encoder's own functions, so that no other program's logarithm can put a cell int
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import math
 from collections.abc import Iterator, Sequence
@@ -47,7 +46,6 @@ from privlearn.release.archive import json_bytes
 from privlearn.release.artifact import Release
 from privlearn.release.model import LinearModel, Model, RegressionModel, base_of
 
-EPOCH = datetime.date(1970, 1, 1)
 Listed = CategoryColumn | OrdinalColumn
 
 
@@ -192,14 +190,21 @@ class _Left:
 
 
 def _input(name: str, column: Any) -> NumberInput | ListInput:
+    told: dict[str, Any] = {"description": None, "unit": None} | column.model_dump(include={"description", "unit"})
     match column:
         case NumberColumn():
-            settings = column.model_dump(include={"type", "lower", "upper", "scale", "period", "missing"})
-            return NumberInput(name=name, **settings)
+            settings = {"scale": column.scale, "period": column.period}
+            lower, upper = column.lower, column.upper
         case DateColumn():
-            lower, upper = ((end - EPOCH).days for end in (column.lower, column.upper))
-            return NumberInput(type="date", name=name, lower=lower, upper=upper, missing=column.missing)
-    return ListInput(name=name, values=column.values, missing=column.missing, unknown=column.unknown)
+            settings = {}
+            lower, upper = ends_of(column)
+        case _:
+            return ListInput(
+                name=name, values=column.values, missing=column.missing, unknown=column.unknown, **told
+            )
+    return NumberInput(
+        type=column.type, name=name, lower=lower, upper=upper, missing=column.missing, **settings, **told
+    )
 
 
 def _coarse(name: str, column: Any, left: _Left, resolution: Resolution | None) -> Table | Curve:

@@ -47,6 +47,8 @@ class NumberInput(Part):
     scale: Literal["linear", "log"] = "linear"
     period: float | None = None
     missing: Rule
+    description: str | None = None
+    unit: str | None = None
 
 
 class ListInput(Part):
@@ -57,6 +59,8 @@ class ListInput(Part):
     values: tuple[Value, ...]
     missing: Rule
     unknown: Rule | Literal["other"]
+    description: str | None = None
+    unit: str | None = None
 
 
 class Table(Part):
