@@ -47,7 +47,9 @@ def expected(release: Release, table: Any) -> tuple[list[Any], Any]:
     predictions = model.predict(table)
     if not hasattr(model, "classes"):
         return [], predictions.reshape(len(predictions), -1)
-    has_none = model.link == "none" and model.log_odds is None and not (model.decision and model.decision.scores)
+    has_none = (
+        model.link == "none" and model.log_odds is None and not (model.decision and model.decision.scores)
+    )
     numbers = model.decision_function(table) if has_none else model.predict_proba(table)
     return predictions.tolist(), numbers.reshape(len(predictions), -1)
 
@@ -76,7 +78,9 @@ def test_python_file(case: str, table: pd.DataFrame) -> None:
     if "prediction" in found[0] and "scores" not in found[0]:
         assert_same(release, table, [], [[row["prediction"]] for row in found])
         return
-    numbers = [list(row["probabilities"].values()) if "probabilities" in row else row["scores"] for row in found]
+    numbers = [
+        list(row["probabilities"].values()) if "probabilities" in row else row["scores"] for row in found
+    ]
     assert_same(release, table, [row["prediction"] for row in found], numbers)
 
 
@@ -86,10 +90,14 @@ def test_plain_arrays(case: str) -> None:
     X = np.random.default_rng(0).normal(0.0, 1.0, (ROWS, 5)) * np.logspace(-3, 3, ROWS)[:, np.newaxis]
     columns = {f"x[{place}]": column for place, column in enumerate(X.T)}
     model = json.loads(export_release(release, "json"))
-    found = [standalone.predict(dict(zip(columns, row.tolist(), strict=True)), model)["prediction"] for row in X]
+    found = [
+        standalone.predict(dict(zip(columns, row.tolist(), strict=True)), model)["prediction"] for row in X
+    ]
     assert_same(release, X, [], found)
     running = onnxruntime.InferenceSession(export_release(release, "onnx"))
-    assert_same(release, X, [], running.run(["prediction"], {n: c[:, np.newaxis] for n, c in columns.items()})[0])
+    assert_same(
+        release, X, [], running.run(["prediction"], {n: c[:, np.newaxis] for n, c in columns.items()})[0]
+    )
     database = duckdb.connect()
     database.register("frame", pd.DataFrame(columns))
     rows = database.execute(export_release(release, "sql", table="frame").decode()).fetchall()
@@ -135,7 +143,9 @@ def compare_sql(release: Release, table: pd.DataFrame, rows: list[Any]) -> None:
 
 
 def numbered_rows(table: pd.DataFrame) -> list[tuple[Any, ...]]:
-    return [(place, *map(plain, row)) for place, row in enumerate(table.astype(object).itertuples(index=False))]
+    return [
+        (place, *map(plain, row)) for place, row in enumerate(table.astype(object).itertuples(index=False))
+    ]
 
 
 _TYPES = "id integer, age {0}, income {0}, hour {0}, grade text, job text, rooms {0}, smoker {1}, seen {2}"

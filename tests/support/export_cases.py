@@ -26,10 +26,11 @@ _PAIRS = [["age", "job"], ["hour", "income"], ["grade", "seen"]]
 def raw_table(rows: int, seed: int = 0) -> pd.DataFrame:
     """Clean but for its numbers, some of which lie beyond the bounds or on a bin's border."""
     random = np.random.default_rng(seed)
+    incomes = np.exp(random.normal(8, 3, rows))
     return pd.DataFrame(
         {
             "age": random.integers(-20, 140, rows).astype(float),
-            "income": np.where(random.random(rows) < 0.2, 2.0 ** random.integers(0, 19, rows) - 1.0, np.exp(random.normal(8, 3, rows))),
+            "income": np.where(random.random(rows) < 0.2, 2.0 ** random.integers(0, 19, rows) - 1.0, incomes),
             "hour": random.uniform(-2, 26, rows).round(1),
             "grade": random.choice(_GRADES, rows).astype(object),
             "job": random.choice(_JOBS, rows).astype(object),
@@ -84,15 +85,22 @@ def exported_releases() -> dict[str, Release]:
     table = raw_table(1500)
     hidden = table.age / 100 + (table.job == "nurse") - 0.7
     ill, kind = np.where(hidden > 0, "yes", "no"), np.digitize(hidden, [-0.3, 0.4]) + 1
+    ill_table, coarse = table.assign(ill=ill), schema_for(ILL)
     settings: dict[str, Any] = {"epsilon": 5.0, "delta": 1e-6, "random_state": 1, "accept_weak_privacy": True}
-    fine, several, amount = schema_for(ILL, _PAIRS, **_FINE), schema_for(KIND, _PAIRS), schema_for(COST, _PAIRS, age=7)
+    fine, several, amount = (
+        schema_for(ILL, _PAIRS, **_FINE),
+        schema_for(KIND, _PAIRS),
+        schema_for(COST, _PAIRS, age=7),
+    )
     return {
-        "two": PrivateLogisticRegression(schema=fine, **settings).fit(table.assign(ill=ill)).release_,
-        "several": PrivateLogisticRegression(schema=several, **settings).fit(table.assign(kind=kind)).release_,
+        "two": PrivateLogisticRegression(schema=fine, **settings).fit(ill_table).release_,
+        "several": PrivateLogisticRegression(schema=several, **settings)
+        .fit(table.assign(kind=kind))
+        .release_,
         "number": PrivateRegressor(schema=amount, **settings).fit(table.assign(cost=hidden)).release_,
-        "centred": PrivateLogisticRegression(schema=schema_for(ILL), centre=True, **settings).fit(table.assign(ill=ill)).release_,
-        "odds": PrivateSVC(schema=schema_for(ILL), probability=True, **settings).fit(table.assign(ill=ill)).release_,
-    }  # fmt: skip
+        "centred": PrivateLogisticRegression(schema=coarse, centre=True, **settings).fit(ill_table).release_,
+        "odds": PrivateSVC(schema=coarse, probability=True, **settings).fit(ill_table).release_,
+    }
 
 
 def with_model(release: Release, model: Model) -> Release:
@@ -118,7 +126,9 @@ def made_up_models() -> dict[str, Model]:
         "decided": LinearModel(centred, weights(1, centred), labels, "logistic", decision=decided),
         "sure": LinearModel(centred, weights(1, centred), labels, "logistic", decision=Decision(1.0)),
         "softmax of two": LinearModel(centred, weights(2, centred), labels, "softmax"),
-        "one against the rest": LinearModel(unresolved, weights(3, unresolved), np.array([3, 1, 2]), "logistic"),
+        "one against the rest": LinearModel(
+            unresolved, weights(3, unresolved), np.array([3, 1, 2]), "logistic"
+        ),
         "several scores": LinearModel(unresolved, weights(3, unresolved), np.array([3, 1, 2]), "none"),
         "several centred": LinearModel(
             CentredEncoder(unresolved, mean, 0.4), weights(3, unresolved), np.array([3, 1, 2]), "softmax"

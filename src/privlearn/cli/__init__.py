@@ -16,6 +16,7 @@ from privlearn.cli.curvature import curvature
 from privlearn.cli.demo import demo
 from privlearn.cli.describe import describe
 from privlearn.cli.evaluate import evaluate, threshold
+from privlearn.cli.export import export
 from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
 from privlearn.cli.plan import plan
@@ -85,6 +86,7 @@ for command in (
     split,
     train,
     predict,
+    export,
     evaluate,
     threshold,
     curvature,

@@ -12,7 +12,8 @@ from privlearn.study.comparison_page import CSS as PAGE_CSS
 
 _CSS = """
 form { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: .6rem 1.2rem; }
-label { display: block; } label small { color: #444; } input, select { font: inherit; width: 100%; box-sizing: border-box; }
+label { display: block; } label small { color: #444; }
+input, select { font: inherit; width: 100%; box-sizing: border-box; }
 #told { font-size: 1.3rem; font-weight: 600; } .bar { display: inline-block; height: .8rem; }
 .up { background: #0072B2; } .down { background: #D55E00; }
 """
@@ -41,8 +42,8 @@ class HtmlTarget(ExportTarget):
 <div id="result"><ul id="chances"></ul>
 <h2>What adds up to it</h2><p>{_meaning(card)}</p>
 <div class="scroll"><table><tbody id="parts"></tbody></table></div></div>
-<footer><p>What is typed here stays here: the page makes no request. The model's coefficients carry noise, so small parts
-mean little.</p><p>{origin}</p></footer>
+<footer><p>What is typed here stays here: the page makes no request. The model's coefficients carry noise, so
+small parts mean little.</p><p>{origin}</p></footer>
 <script type="application/json" id="model">{model}</script>
 <script>{script}</script>
 </body></html>
@@ -65,11 +66,13 @@ def _field(column: NumberInput | ListInput) -> str:
     told = [part for part in (column.description, column.unit and f"in {column.unit}") if part]
     about = f" <small>{escape(', '.join(told))}</small>" if told else ""
     field = _choices(column) if isinstance(column, ListInput) else _number(column)
-    return f'<label>{name}{about}{field.replace("COLUMN", name)}</label>'
+    return f"<label>{name}{about}{field.replace('COLUMN', name)}</label>"
 
 
 def _choices(column: ListInput) -> str:
-    options = [f'<option value="{place}">{escape(str(value))}</option>' for place, value in enumerate(column.values)]
+    options = [
+        f'<option value="{place}">{escape(str(value))}</option>' for place, value in enumerate(column.values)
+    ]
     if column.unknown == "other":
         options.append(f'<option value="{len(column.values)}">(other)</option>')
     if column.missing == "zero":

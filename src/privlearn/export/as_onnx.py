@@ -84,7 +84,9 @@ class _Graph:
         self.constants.append(self._onnx.numpy_helper.from_array(np.asarray(value, dtype=kind), name))
         return name
 
-    def call(self, operator: str, *operands: Any, to: str | None = None, domain: str = "", **settings: Any) -> str:
+    def call(
+        self, operator: str, *operands: Any, to: str | None = None, domain: str = "", **settings: Any
+    ) -> str:
         """Operands are names, or numbers that become constants."""
         names = [one if isinstance(one, str) else self.constant(one) for one in operands]
         result = to or f"value_{len(self.nodes)}"
@@ -92,7 +94,9 @@ class _Graph:
         return result
 
     def value(self, kind: str, name: str, width: int) -> Any:
-        return self._onnx.helper.make_tensor_value_info(name, getattr(self._onnx.TensorProto, kind), ["rows", width])
+        return self._onnx.helper.make_tensor_value_info(
+            name, getattr(self._onnx.TensorProto, kind), ["rows", width]
+        )
 
     def cast(self, value: str, kind: str) -> str:
         result = f"value_{len(self.nodes)}"
@@ -130,7 +134,9 @@ class _Cell:
         present = graph.call("Equal", column.name, column.name)  # NaN is not
         if column.missing == "refuse":
             self.refused.append(graph.call("Not", present))
-        return graph.call("Where", present, column.name, 0.0 if column.lower is None else column.lower), present
+        return graph.call(
+            "Where", present, column.name, 0.0 if column.lower is None else column.lower
+        ), present
 
     def _read_list(self, graph: _Graph, column: ListInput) -> tuple[str, str]:
         found = self._places(graph, column)
@@ -148,7 +154,11 @@ class _Cell:
         if isinstance(column.values[0], str):
             keys = [*column.values] if "" in column.values else [*column.values, ""]
             places = [*range(len(column.values)), _MISSING][: len(keys)]
-            settings = {"keys_strings": keys, "values_int64s": places, "default_int64": _UNKNOWN}
+            settings: dict[str, Any] = {
+                "keys_strings": keys,
+                "values_int64s": places,
+                "default_int64": _UNKNOWN,
+            }
             return graph.call("LabelEncoder", column.name, domain="ai.onnx.ml", **settings)
         equal = graph.call("Equal", column.name, graph.constant([[float(value) for value in column.values]]))
         numbers = graph.constant([[place + 1 for place in range(len(column.values))]], np.int64)
@@ -167,7 +177,9 @@ def _outputs(graph: _Graph, card: Scorecard) -> list[Any]:
     fine = [_fine(graph, grid, cells) for grid in card.fine]
     square = graph.total([graph.call("Add", zero, card.constant_square), *(square for _, square in coarse)])
     fine_square = graph.total([zero, *(square for _, square in fine)])
-    sums = graph.total([graph.call("Add", zero, graph.constant([card.intercept])), *(scores for scores, _ in coarse)])
+    sums = graph.total(
+        [graph.call("Add", zero, graph.constant([card.intercept])), *(scores for scores, _ in coarse)]
+    )
     beside = graph.total([zero, *(scores for scores, _ in fine)])
     some = graph.call("Greater", square, 0.0)
     root = graph.call("Max", graph.call("Sqrt", graph.call("Where", some, square, 1.0)), card.least)
@@ -211,7 +223,9 @@ def _position(graph: _Graph, cell: _Cell) -> str:
         share = graph.call("Div", above, column.period)
         return graph.call("Where", graph.call("Less", share, 1.0), share, 0.0)
     if column.scale == "log":
-        return graph.call("Div", graph.call("Log", graph.call("Add", above, 1.0)), math.log1p(column.upper - column.lower))
+        return graph.call(
+            "Div", graph.call("Log", graph.call("Add", above, 1.0)), math.log1p(column.upper - column.lower)
+        )
     return graph.call("Div", above, column.upper - column.lower)
 
 
@@ -231,7 +245,9 @@ def _curve(graph: _Graph, piece: Curve, place: str) -> tuple[str, str]:
         along = graph.call("Sub", graph.call("Mul", place, 2.0), 1.0)
         scores.append(graph.call("Mul", along, graph.constant([piece.line])))
         squares.append(graph.call("Mul", along, along))
-    for turn, wave in zip((0.0, math.pi / 2.0), piece.waves, strict=False):  # a cosine is a sine a quarter later
+    for turn, wave in zip(
+        (0.0, math.pi / 2.0), piece.waves, strict=False
+    ):  # a cosine is a sine a quarter later
         angle = graph.call("Add", graph.call("Mul", place, 2.0 * math.pi), turn)
         scores.append(graph.call("Mul", graph.call("Sin", angle), graph.constant([wave])))
     return graph.total(scores), graph.total(squares)
@@ -242,7 +258,9 @@ def _fine(graph: _Graph, grid: Grid, cells: dict[str, _Cell]) -> tuple[str, str]
     for axis in grid.axes:
         found, says = _bin(graph, axis, cells[axis.column]), cells[axis.column].weight
         if place:
-            place = graph.call("Add", graph.call("Mul", place, graph.constant([[axis.size]], np.int64)), found)
+            place = graph.call(
+                "Add", graph.call("Mul", place, graph.constant([[axis.size]], np.int64)), found
+            )
             weight = graph.call("Mul", weight, says)
         else:
             place, weight = found, says
@@ -262,7 +280,9 @@ def _centred(graph: _Graph, card: Scorecard, scores: str, scale: str, square: st
     mean = graph.call("Slice", scores, ends[1], ends[2], ends[3])
     by = graph.call("Mul", scale, card.factor)
     inside = graph.call("Mul", graph.call("Mul", by, by), graph.call("Sub", square, card.constant_square))
-    distance = graph.call("Add", graph.call("Sub", inside, graph.call("Mul", mean, 2.0)), centring.mean_square)
+    distance = graph.call(
+        "Add", graph.call("Sub", inside, graph.call("Mul", mean, 2.0)), centring.mean_square
+    )
     longest = graph.call("Max", graph.call("Sqrt", graph.call("Max", distance, 0.0)), centring.radius)
     moved = graph.call("Sub", own, graph.constant([centring.offsets]))
     return graph.call("Div", graph.call("Mul", moved, centring.stretch), longest)
@@ -289,7 +309,11 @@ def _classes(graph: _Graph, outcome: Classes, scores: str, refused: str) -> list
         chosen = graph.cast(graph.call("Greater", scores, outcome.threshold), "INT64")
     else:
         chosen = graph.call("ArgMax", scores, axis=1, keepdims=1)
-    kinds: dict[type, tuple[Any, str]] = {str: (object, "STRING"), int: (np.int64, "INT64"), bool: (np.bool_, "BOOL")}
+    kinds: dict[type, tuple[Any, str]] = {
+        str: (object, "STRING"),
+        int: (np.int64, "INT64"),
+        bool: (np.bool_, "BOOL"),
+    }
     kind, called = kinds[type(labels[0])]
     shape = graph.constant([-1, 1], np.int64)
     graph.call("Reshape", graph.pick(labels, chosen, kind), shape, to="prediction")

@@ -8,7 +8,7 @@ from privlearn.errors import ReleaseError
 from privlearn.export.scorecard import Scorecard
 from privlearn.export.target import ExportTarget, comment_lines, register_target
 
-_EMPTY = 'MODEL = json.loads("null")\n'
+_EMPTY = 'json.loads("null")'
 
 
 @register_target
@@ -20,6 +20,6 @@ class PythonTarget(ExportTarget):
         source = files("privlearn.export").joinpath("standalone.py").read_text(encoding="utf-8")
         if source.count(_EMPTY) != 1:
             raise ReleaseError("the installed privlearn is damaged: install it again")
-        filled = f"MODEL = json.loads({ascii(card.model_dump_json())})\n"
-        heading = "".join(f"# {line!r}\n".replace("'", "") for line in comment_lines(card))
+        filled = f"json.loads({card.model_dump_json()!a})"
+        heading = "".join(f"# {line}\n" for line in comment_lines(card))
         return (heading + source.replace(_EMPTY, filled)).encode()

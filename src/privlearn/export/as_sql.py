@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from privlearn.data.schema.public import Value
 from privlearn.errors import InvalidParameter
@@ -20,15 +19,25 @@ from privlearn.export.scorecard import (
     Curve,
     Grid,
     ListInput,
-    Map,
     NumberInput,
     Scorecard,
     Slope,
     Table,
 )
+from privlearn.export.sql_expressions import (
+    added,
+    between,
+    days,
+    double,
+    exp,
+    identifier,
+    interpolated,
+    literal,
+    logistic,
+    number,
+    tree,
+)
 from privlearn.export.target import ExportTarget, comment_lines, register_target
-
-_FARTHEST = 700.0  # of an exponent: PostgreSQL refuses exp() of more, and no probability shows the difference
 
 
 @register_target
@@ -56,10 +65,10 @@ class SqlTarget(ExportTarget):
         kept = ", ".join(map(identifier, self.keep or [column.name for column in card.inputs]))
         steps = _Steps(card, kept)
         parts = ",\n".join(
-            f"{name} AS MATERIALIZED (\n  SELECT {columns}\n  FROM {identifier(source) if before is None else before}\n)"
+            f"{name} AS MATERIALIZED (\n  SELECT {columns}\n  FROM {before or identifier(source)}\n)"
             for name, columns, before in steps.written()
         )
-        heading = "".join(f"-- {' '.join(line.split())}\n" for line in comment_lines(card))
+        heading = "".join(f"-- {line}\n" for line in comment_lines(card))
         return f"{heading}WITH {parts}\nSELECT {kept}, {steps.outcome()}\nFROM pl_scores\n".encode()
 
 
@@ -71,16 +80,18 @@ class _Steps:
         self._cell = {column.name: f"pl_c{place}" for place, column in enumerate(card.inputs)}
         self._input = {column.name: column for column in card.inputs}
         self._outputs = range(len(card.intercept))
-        self._bins = {
-            (axis.column, axis.size): axis for grid in card.fine for axis in grid.axes
-        }
+        self._bins = {(axis.column, axis.size): axis for grid in card.fine for axis in grid.axes}
 
     def written(self) -> Iterable[tuple[str, str, str | None]]:
         """Name, columns and source of each step."""
         before = None
         for name in ("pl_cells", "pl_places", "pl_sums", "pl_lengths", "pl_scores"):
             columns = getattr(self, name.removeprefix("pl_"))()
-            yield name, ",\n    ".join([self._kept, *(f"{value} AS {label}" for label, value in columns.items())]), before
+            yield (
+                name,
+                ",\n    ".join([self._kept, *(f"{value} AS {label}" for label, value in columns.items())]),
+                before,
+            )
             before = name
 
     def cells(self) -> dict[str, str]:
@@ -103,7 +114,7 @@ class _Steps:
         thresholds: Sequence[float] = axis.starts
         if isinstance(self._input[axis.column], ListInput):
             thresholds = range(1, len(leaves))
-        return f"CASE WHEN {self._is_there(axis.column)} THEN {_tree(cell, thresholds, leaves)} END"
+        return f"CASE WHEN {self._is_there(axis.column)} THEN {tree(cell, thresholds, leaves)} END"
 
     def _is_there(self, name: str) -> str:
         says = "IS NOT NULL" if isinstance(self._input[name], NumberInput) else ">= 0"
@@ -114,32 +125,35 @@ class _Steps:
         found = {"pl_refused": "pl_refused"}
         for k in self._outputs:
             coarse = [self._coarse(piece, k) for piece in card.coarse]
-            found[f"pl_coarse{k}"] = _double(_sum([_number(card.intercept[k]), *coarse]))
-            found[f"pl_fine{k}"] = _double(_sum([_number(0.0), *(self._fine(grid, k) for grid in card.fine)]))
+            found[f"pl_coarse{k}"] = double(added([number(card.intercept[k]), *coarse]))
+            found[f"pl_fine{k}"] = double(added([number(0.0), *(self._fine(grid, k) for grid in card.fine)]))
         squares = [self._square(piece) for piece in card.coarse]
-        found["pl_square"] = _double(_sum([_number(card.constant_square), *squares]))
-        filled = [f"CASE WHEN {self._filled(grid)} THEN {_number(grid.square)} ELSE {_number(0.0)} END" for grid in card.fine]
-        return found | {"pl_fine_square": _double(_sum([_number(0.0), *filled]))}
+        found["pl_square"] = double(added([number(card.constant_square), *squares]))
+        filled = [
+            f"CASE WHEN {self._filled(grid)} THEN {number(grid.square)} ELSE {number(0.0)} END"
+            for grid in card.fine
+        ]
+        return found | {"pl_fine_square": double(added([number(0.0), *filled]))}
 
     def _coarse(self, piece: Table | Curve | Slope, k: int) -> str:
         cell = self._cell[piece.column]
         if isinstance(piece, Table):
-            value = _tree(cell, range(1, len(piece.scores)), [_number(row[k]) for row in piece.scores])
+            value = tree(cell, range(1, len(piece.scores)), [number(row[k]) for row in piece.scores])
         elif isinstance(piece, Slope):
-            value = f"{cell} * {_number(piece.scores[k])}"
+            value = f"{cell} * {number(piece.scores[k])}"
         else:
-            value = _sum(list(_curve(f"{cell}p", piece, k)))
-        return f"CASE WHEN {self._is_there(piece.column)} THEN {value} ELSE {_number(0.0)} END"
+            value = added(list(_curve(f"{cell}p", piece, k)))
+        return f"CASE WHEN {self._is_there(piece.column)} THEN {value} ELSE {number(0.0)} END"
 
     def _square(self, piece: Table | Curve | Slope) -> str:
         cell = self._cell[piece.column]
         if isinstance(piece, Table):
-            value = _tree(cell, range(1, len(piece.squares)), [_number(square) for square in piece.squares])
+            value = tree(cell, range(1, len(piece.squares)), [number(square) for square in piece.squares])
         elif isinstance(piece, Slope):
-            value = f"{cell} * {cell} * {_number(piece.square)}"
+            value = f"{cell} * {cell} * {number(piece.square)}"
         else:
-            value = _sum(list(_curve_squares(f"{cell}p", piece)))
-        return f"CASE WHEN {self._is_there(piece.column)} THEN {value} ELSE {_number(0.0)} END"
+            value = added(list(_curve_squares(f"{cell}p", piece)))
+        return f"CASE WHEN {self._is_there(piece.column)} THEN {value} ELSE {number(0.0)} END"
 
     def _filled(self, grid: Grid) -> str:
         return " AND ".join(self._is_there(axis.column) for axis in grid.axes)
@@ -148,44 +162,49 @@ class _Steps:
         place = "0"
         for axis in grid.axes:
             place = f"({place} * {axis.size} + {self._cell[axis.column]}b{axis.size})"
-        value = _tree(place, range(1, len(grid.scores)), [_number(row[k]) for row in grid.scores])
-        return f"CASE WHEN {self._filled(grid)} THEN {value} ELSE {_number(0.0)} END"
+        value = tree(place, range(1, len(grid.scores)), [number(row[k]) for row in grid.scores])
+        return f"CASE WHEN {self._filled(grid)} THEN {value} ELSE {number(0.0)} END"
 
     def lengths(self) -> dict[str, str]:
         card = self._card
-        passed = ["pl_refused", "pl_square", *(f"pl_{part}{k}" for k in self._outputs for part in ("coarse", "fine"))]
-        root = f"sqrt({_number(card.share)} / pl_square)"
+        passed = [
+            "pl_refused",
+            "pl_square",
+            *(f"pl_{part}{k}" for k in self._outputs for part in ("coarse", "fine")),
+        ]
+        root = f"sqrt({number(card.share)} / pl_square)"
         if card.least > 0.0:
-            most = _number(math.sqrt(card.share) / card.least)
-            root = f"CASE WHEN pl_square < {_number(card.least**2)} THEN {most} ELSE {root} END"
-        whole = f"{_number(card.share)} + pl_fine_square"
+            most = number(math.sqrt(card.share) / card.least)
+            root = f"CASE WHEN pl_square < {number(card.least**2)} THEN {most} ELSE {root} END"
+        whole = f"{number(card.share)} + pl_fine_square"
         return {label: label for label in passed} | {
-            "pl_scale": _double(f"CASE WHEN pl_square > 0 THEN {root} ELSE {_number(0.0)} END"),
-            "pl_length": _double(
+            "pl_scale": double(f"CASE WHEN pl_square > 0 THEN {root} ELSE {number(0.0)} END"),
+            "pl_length": double(
                 f"CASE WHEN pl_square > 0 THEN sqrt({whole}) WHEN pl_fine_square > 0 THEN sqrt(pl_fine_square) "
-                f"ELSE {_number(1.0)} END"
+                f"ELSE {number(1.0)} END"
             ),
         }
 
     def scores(self) -> dict[str, str]:
         card = self._card
         sums = {
-            k: f"{_number(card.factor)} * (pl_scale * pl_coarse{k} + pl_fine{k}) / pl_length" for k in self._outputs
+            k: f"{number(card.factor)} * (pl_scale * pl_coarse{k} + pl_fine{k}) / pl_length"
+            for k in self._outputs
         }
         centring = card.centring
         scores = [*sums.values()]
         if centring is not None:
             *scores, mean = scores
-            inside = f"{_number(card.factor**2)} * pl_scale * pl_scale * (pl_square - {_number(card.constant_square)})"
-            square = f"{inside} - {_number(2.0)} * {mean} + {_number(centring.mean_square)}"
-            near = f"{square} < {_number(centring.radius**2)}"
-            by = f"CASE WHEN {near} THEN {_number(centring.radius)} ELSE sqrt({square}) END"
+            inside = f"{number(card.factor**2)} * pl_scale * pl_scale * (pl_square - {number(card.constant_square)})"
+            square = f"{inside} - {number(2.0)} * {mean} + {number(centring.mean_square)}"
+            near = f"{square} < {number(centring.radius**2)}"
+            by = f"CASE WHEN {near} THEN {number(centring.radius)} ELSE sqrt({square}) END"
             scores = [
-                f"{_number(centring.stretch)} * ({score} - {_number(offset)}) / ({by})"
+                f"{number(centring.stretch)} * ({score} - {number(offset)}) / ({by})"
                 for score, offset in zip(scores, centring.offsets, strict=True)
             ]
         return {
-            f"pl_score{k}": f"CASE WHEN pl_refused THEN NULL ELSE {score} + {_number(constant)} END"
+            f"pl_score{k}": f"CASE WHEN pl_refused THEN NULL ELSE {score} + {number(constant)} END"
             for k, (score, constant) in enumerate(zip(scores, card.constant, strict=True))
         }
 
@@ -205,7 +224,7 @@ def _cell(column: NumberInput | ListInput) -> str:
         cases = " ".join(f"WHEN {_equals(name, value)} THEN {k}" for k, value in enumerate(column.values))
         other = len(column.values) if column.unknown == "other" else -1
         return f"CASE WHEN {missing} THEN NULL {cases} ELSE {other} END"
-    number = _days(text) if column.type == "date" else f"CAST({name} AS DOUBLE PRECISION)"
+    number = days(text) if column.type == "date" else f"CAST({name} AS DOUBLE PRECISION)"
     return f"CASE WHEN {missing} THEN NULL ELSE {number} END"
 
 
@@ -216,17 +235,6 @@ def _equals(name: str, value: Value) -> str:
     if isinstance(value, int):
         return f"CAST({name} AS DOUBLE PRECISION) = {value}"
     return f"CAST({name} AS TEXT) = {literal(value)}"
-
-
-def _days(text: str) -> str:
-    """Days since 1970-01-01 of 2020-01-31 and what may follow it, by the calendar's rule: functions for it differ."""
-    year, month, day = (
-        f"CAST(substr({text}, {start}, {length}) AS INTEGER)" for start, length in ((1, 4), (6, 2), (9, 2))
-    )
-    years = f"({year} - CASE WHEN {month} <= 2 THEN 1 ELSE 0 END)"
-    months = f"({month} + CASE WHEN {month} <= 2 THEN 9 ELSE -3 END)"
-    leaps = " ".join(f"{sign} floor({years} / {_number(by)})" for sign, by in (("+", 4.0), ("-", 100.0), ("+", 400.0)))
-    return _double(f"365 * {years} {leaps} + floor((153 * {months} + 2) / {_number(5.0)}) + {day} - 719469")
 
 
 def _refused(cell: str, column: NumberInput | ListInput) -> str:
@@ -243,60 +251,59 @@ def _any(conditions: Sequence[str]) -> str:
 def _position(cell: str, column: NumberInput) -> str:
     assert column.lower is not None
     assert column.upper is not None
-    lower, upper = _number(column.lower), _number(column.upper)
+    lower, upper = number(column.lower), number(column.upper)
     above = f"(CASE WHEN {cell} < {lower} THEN {lower} WHEN {cell} > {upper} THEN {upper} ELSE {cell} END - {lower})"
     if column.period is not None:
-        share = f"{above} / {_number(column.period)}"
-        return _double(f"CASE WHEN {share} < 1 THEN {share} ELSE {_number(0.0)} END")
+        share = f"{above} / {number(column.period)}"
+        return double(f"CASE WHEN {share} < 1 THEN {share} ELSE {number(0.0)} END")
     width = f"({upper} - {lower})"
     if column.scale == "log":
-        return _double(f"ln(1 + {above}) / ln(1 + {width})")
-    return _double(f"{above} / {width}")
+        return double(f"ln(1 + {above}) / ln(1 + {width})")
+    return double(f"{above} / {width}")
 
 
 def _curve(place: str, piece: Curve, k: int) -> Iterable[str]:
     if piece.hats:
-        intervals, _, part = _knots(place, piece)
+        along, last = _along(place, piece)
+        heights = [number(knot[k]) for knot in (*piece.hats, piece.hats[0])]
         leaves = [
-            f"((1 - {part(i)}) * {_number(piece.hats[i][k])} + {part(i)} * {_number(piece.hats[(i + 1) % len(piece.hats)][k])})"
-            for i in range(intervals)
+            f"(({i + 1} - {along}) * {heights[i]} + ({along} - {i}) * {heights[i + 1]})"
+            for i in range(last + 1)
         ]
-        yield _tree(f"({place} * {intervals})", range(1, intervals), leaves)
+        yield tree(along, range(1, last + 1), leaves)
     if piece.line:
-        yield f"(2 * {place} - 1) * {_number(piece.line[k])}"
+        yield f"(2 * {place} - 1) * {number(piece.line[k])}"
     if piece.waves:
-        angle = f"{_number(6.283185307179586)} * {place}"
-        yield f"sin({angle}) * {_number(piece.waves[0][k])} + cos({angle}) * {_number(piece.waves[1][k])}"
+        angle = f"{number(2.0 * math.pi)} * {place}"
+        yield f"sin({angle}) * {number(piece.waves[0][k])} + cos({angle}) * {number(piece.waves[1][k])}"
 
 
 def _curve_squares(place: str, piece: Curve) -> Iterable[str]:
-    yield _number(piece.square)
+    yield number(piece.square)
     if piece.hats:
-        _, left, _ = _knots(place, piece)
-        part = f"({place} * {len(piece.hats) - (not piece.cyclic)} - {left})"
+        along, last = _along(place, piece)
+        part = f"({along} - CASE WHEN {along} >= {last} THEN {last} ELSE floor({along}) END)"
         yield f"(1 - {part}) * (1 - {part}) + {part} * {part}"
     if piece.line:
         yield f"(2 * {place} - 1) * (2 * {place} - 1)"
 
 
-def _knots(place: str, piece: Curve) -> tuple[int, str, Any]:
-    """Number of intervals, the knot to the left, and how far a place is beyond knot i."""
+def _along(place: str, piece: Curve) -> tuple[str, int]:
+    """The position counted in knots, and the last knot to the left of any."""
     intervals = len(piece.hats) - (not piece.cyclic)
-    left = f"CASE WHEN {place} * {intervals} >= {intervals - 1} THEN {intervals - 1} ELSE floor({place} * {intervals}) END"
-    return intervals, f"({left})", lambda i: f"({place} * {intervals} - {i})"
+    return f"({place} * {intervals})", intervals - 1
 
 
 def _amounts(outcome: Amounts, scores: Sequence[str]) -> dict[str, str]:
     names = ["prediction"] if len(scores) == 1 else [f"prediction_{k}" for k in range(len(scores))]
     return {
-        name: _between(f"{_number(lower)} + {_number(upper - lower)} * (({_between(score, -1.0, 1.0)}) + 1) / 2", lower, upper)
+        name: between(
+            f"{number(lower)} + {number(upper - lower)} * (({between(score, -1.0, 1.0)}) + 1) / 2",
+            lower,
+            upper,
+        )
         for name, score, (lower, upper) in zip(names, scores, outcome.bounds, strict=True)
     }
-
-
-def _between(value: str, lower: float, upper: float) -> str:
-    low, high = _number(lower), _number(upper)
-    return f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"
 
 
 def _classes(outcome: Classes, scores: Sequence[str]) -> dict[str, str]:
@@ -304,11 +311,14 @@ def _classes(outcome: Classes, scores: Sequence[str]) -> dict[str, str]:
     names = [f"probability_{label}" for label in outcome.labels]
     if len(labels) == 2:
         (score,) = scores
-        chosen = f"WHEN {score} > {_number(outcome.threshold)} THEN {labels[1]} ELSE {labels[0]}"
+        chosen = f"WHEN {score} > {number(outcome.threshold)} THEN {labels[1]} ELSE {labels[0]}"
         likely = _second(outcome, score)
         shares = [] if likely is None else [f"1 - ({likely})", likely]
     else:
-        wins = [" AND ".join(f"{one} >= {other}" for other in scores[k + 1 :]) for k, one in enumerate(scores[:-1])]
+        wins = [
+            " AND ".join(f"{one} >= {other}" for other in scores[k + 1 :])
+            for k, one in enumerate(scores[:-1])
+        ]
         cases = " ".join(f"WHEN {win} THEN {label}" for win, label in zip(wins, labels, strict=False))
         chosen, shares = f"{cases} ELSE {labels[-1]}", _several(outcome, scores)
     found = {"prediction": f"CASE WHEN {scores[0]} IS NULL THEN NULL {chosen} END"}
@@ -322,10 +332,10 @@ def _classes(outcome: Classes, scores: Sequence[str]) -> dict[str, str]:
 def _second(outcome: Classes, score: str) -> str | None:
     """The probability of the second class."""
     if outcome.calibration is not None:
-        return _interpolated(score if outcome.link == "none" else _logistic(score), outcome.calibration)
+        return interpolated(score if outcome.link == "none" else logistic(score), outcome.calibration)
     if outcome.log_odds is not None:
-        return _logistic(f"({_interpolated(score, outcome.log_odds)})")
-    return None if outcome.link == "none" else _logistic(score)
+        return logistic(f"({interpolated(score, outcome.log_odds)})")
+    return None if outcome.link == "none" else logistic(score)
 
 
 def _several(outcome: Classes, scores: Sequence[str]) -> list[str]:
@@ -333,66 +343,6 @@ def _several(outcome: Classes, scores: Sequence[str]) -> list[str]:
         return []
     if outcome.link == "softmax":
         # exp(s - s_k) summed over s is what 1 is divided by: no score need be the largest
-        return [f"1 / ({_sum([_exp(f'({other} - {one})') for other in scores])})" for one in scores]
-    odds = [_logistic(score) for score in scores]
-    return [f"{one} / ({_sum(odds)})" for one in odds]
-
-
-def _logistic(score: str) -> str:
-    return f"(1 / (1 + {_exp(f'(-{score})')}))"
-
-
-def _exp(power: str) -> str:
-    return f"exp({_between(power, -_FARTHEST, _FARTHEST)})"
-
-
-def _interpolated(x: str, corners: Map) -> str:
-    leaves = [_number(corners.y[0])]
-    for (a, b), (c, d) in zip(
-        zip(corners.x, corners.x[1:], strict=False), zip(corners.y, corners.y[1:], strict=False), strict=True
-    ):
-        slope = (d - c) / (b - a) if b > a else 0.0
-        leaves.append(f"{_number(c)} + {_number(slope)} * ({x} - {_number(a)})")
-    return _tree(x, corners.x, [*leaves, _number(corners.y[-1])])
-
-
-def _tree(value: str, thresholds: Sequence[float], leaves: Sequence[str]) -> str:
-    """The leaf after the last threshold at or below the value, by halving."""
-    if len(leaves) == 1:
-        return leaves[0]
-    half = len(leaves) // 2
-    at = thresholds[half - 1]
-    left = _tree(value, thresholds[: half - 1], leaves[:half])
-    right = _tree(value, thresholds[half:], leaves[half:])
-    return f"CASE WHEN {value} < {at if isinstance(at, int) else _number(at)} THEN {left} ELSE {right} END"
-
-
-def _sum(terms: Sequence[str]) -> str:
-    return " + ".join(terms)
-
-
-def _double(value: str) -> str:
-    return f"CAST({value} AS DOUBLE PRECISION)"
-
-
-def _number(value: float) -> str:
-    """With an exponent: without one DuckDB takes it for a decimal."""
-    return f"{value:.17e}" if value >= 0.0 else f"({value:.17e})"
-
-
-def identifier(name: str) -> str:
-    """A name in quotes."""
-    if "\0" in name:
-        raise InvalidParameter("a name with a zero byte cannot be written in SQL")
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(value: Value) -> str:
-    """Text in quotes; numbers and truth values as they are."""
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, int):
-        return str(value)
-    if "\0" in value:
-        raise InvalidParameter("text with a zero byte cannot be written in SQL")
-    return "'" + value.replace("'", "''") + "'"
+        return [f"1 / ({added([exp(f'({other} - {one})') for other in scores])})" for one in scores]
+    odds = [logistic(score) for score in scores]
+    return [f"{one} / ({added(odds)})" for one in odds]

@@ -62,7 +62,11 @@ def scorecard(release: Release) -> Scorecard:
     if isinstance(encoder, CentredEncoder):
         centring, constant, weights = _centring(encoder, weights)
         encoder = encoder.base
-    folded = _fold_arrays(encoder, weights) if isinstance(encoder, ArrayEncoder) else _fold_schema(encoder, weights)
+    folded = (
+        _fold_arrays(encoder, weights)
+        if isinstance(encoder, ArrayEncoder)
+        else _fold_schema(encoder, weights)
+    )
     constant = constant + folded.pop("constant")[: len(constant)]
     return Scorecard(
         about=_about(release), outcome=_outcome(model), centring=centring, constant=_row(constant), **folded
@@ -110,8 +114,9 @@ def _outcome(model: Model) -> Classes | Amounts:
     if isinstance(model, RegressionModel):
         return Amounts(bounds=tuple(map(tuple, np.atleast_2d(model.target_bounds).tolist())))
     labels, decision = model.classes.tolist(), model.decision
+    link: Any = model.link
     if len(labels) > 2:
-        return Classes(labels=labels, link=model.link)
+        return Classes(labels=labels, link=link)
     cut = model.threshold if model.link == "none" else float(logit(model.threshold))
     calibration = None
     if decision is not None and decision.scores:
@@ -190,13 +195,15 @@ class _Left:
 
 
 def _input(name: str, column: Any) -> NumberInput | ListInput:
-    told: dict[str, Any] = {"description": None, "unit": None} | column.model_dump(include={"description", "unit"})
+    told: dict[str, Any] = {"description": None, "unit": None} | column.model_dump(
+        include={"description", "unit"}
+    )
+    settings: dict[str, Any] = {}
     match column:
         case NumberColumn():
             settings = {"scale": column.scale, "period": column.period}
             lower, upper = column.lower, column.upper
         case DateColumn():
-            settings = {}
             lower, upper = ends_of(column)
         case _:
             return ListInput(
@@ -252,7 +259,9 @@ def _places_of_values(column: Any) -> Any:
 
 def _fine(schema: Schema, resolution: Resolution, shares: Sequence[float], left: _Left) -> Iterator[Grid]:
     """Fine bins, then pairs; each kind's share is divided equally."""
-    ordered = {name: column for name, column in schema.columns.items() if not isinstance(column, CategoryColumn)}
+    ordered = {
+        name: column for name, column in schema.columns.items() if not isinstance(column, CategoryColumn)
+    }
     bins = {name: resolution.bins_of(column) for name, column in ordered.items()}  # type: ignore[arg-type]
     single = [{name: size} for name, size in bins.items() if size]
     sizes = {name: resolution.grid_of(column) for name, column in schema.columns.items()}  # type: ignore[arg-type]

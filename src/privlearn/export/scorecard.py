@@ -2,7 +2,8 @@
 
     C_k = intercept_k + what the coarse pieces give to score k        Q = constant_square + what they give to the square
     F_k = what the fine pieces give to score k                        R = what they give to the square
-    scale = sqrt(share) / max(sqrt(Q), least), or 0 where Q is 0      length = sqrt(share [Q > 0] + R), or 1 where it is 0
+    scale = sqrt(share) / max(sqrt(Q), least), or 0 where Q is 0
+    length = sqrt(share [Q > 0] + R), or 1 where that is 0
     score_k = factor (scale C_k + F_k) / length + constant_k
 
 A piece whose column says nothing gives nothing. With ``centring`` there is one more score than the model has, m, which
@@ -21,8 +22,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from privlearn.data.schema.public import Rule, Value
-
-FORMAT = "privlearn scorecard 1"
 
 Numbers = tuple[float, ...]
 
@@ -83,7 +82,7 @@ class Curve(Part):
     type: Literal["curve"] = "curve"
     column: str
     cyclic: bool
-    hats: tuple[Numbers, ...] = Field((), description="One row per knot, one number per score.")
+    hats: Annotated[tuple[Numbers, ...], Field(description="One row per knot, one number per score.")] = ()
     line: Numbers = ()
     waves: tuple[Numbers, ...] = ()
     square: float
@@ -143,7 +142,7 @@ class Classes(Part):
     type: Literal["classes"] = "classes"
     labels: tuple[Value, ...]
     link: Literal["none", "logistic", "softmax"]
-    threshold: float = Field(0.0, description="Of two classes' score.")
+    threshold: Annotated[float, Field(description="Of two classes' score.")] = 0.0
     log_odds: Map | None = None
     calibration: Map | None = None
 
@@ -162,8 +161,10 @@ class Amounts(Part):
 class Scorecard(Part):
     """All that a release predicts with, and where it comes from."""
 
-    format: Literal["privlearn scorecard 1"] = FORMAT
-    about: dict[str, Any] = Field(description="Data set, target, promise, digests of release and certificate.")
+    format: Literal["privlearn scorecard 1"] = "privlearn scorecard 1"
+    about: dict[str, Any] = Field(
+        description="Data set, target, promise, digests of release and certificate."
+    )
     inputs: tuple[Annotated[NumberInput | ListInput, Field(discriminator="type")], ...]
     coarse: tuple[Annotated[Table | Curve | Slope, Field(discriminator="type")], ...]
     fine: tuple[Grid, ...]

@@ -1,4 +1,4 @@
-"""Predict with an exported model. Needs Python 3.9 or newer, and nothing else.
+"""Predict with an exported model. Needs Python 3.10 or newer, and nothing else.
 
     python THIS_FILE new_rows.csv > predictions.csv
     >>> predict({"age": 41, "sex": "female"})
@@ -6,128 +6,119 @@
 A cell is missing if it is None, NaN or an empty text. A row that the model does not accept is a ValueError.
 """
 
+from __future__ import annotations
+
 import bisect
 import csv
 import datetime
 import json
 import math
 import sys
+from typing import Any
 
-MODEL = json.loads("null")
+MODEL: dict[str, Any] = json.loads("null")
 
-EPOCH = datetime.date(1970, 1, 1)
-MISSING, UNKNOWN = "missing", "unknown"
+EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
-def predict(row, model=MODEL):
-    """The prediction for one row, a dict of raw cells; probabilities too if the model has any."""
+def predict(row: dict[str, Any], model: dict[str, Any] = MODEL) -> dict[str, Any]:
+    """The prediction for one row of raw cells; with classes also their scores and, if there are any, probabilities."""
     scores = decision_scores(row, model)
     outcome = model["outcome"]
     if outcome["type"] == "numbers":
-        numbers = [_from_unit(score, bounds) for score, bounds in zip(scores, outcome["bounds"])]
+        numbers = [_from_unit(score, *ends) for score, ends in zip(scores, outcome["bounds"], strict=True)]
         return {"prediction": numbers[0] if len(numbers) == 1 else numbers}
     labels = outcome["labels"]
     chosen = int(scores[0] > outcome["threshold"]) if len(labels) == 2 else scores.index(max(scores))
-    likely = probabilities(scores, outcome)
     found = {"prediction": labels[chosen], "scores": scores}
-    return found if likely is None else {**found, "probabilities": dict(zip(labels, likely))}
+    likely = probabilities(scores, outcome)
+    return found if likely is None else {**found, "probabilities": dict(zip(labels, likely, strict=True))}
 
 
-def decision_scores(row, model=MODEL):
+def decision_scores(row: dict[str, Any], model: dict[str, Any] = MODEL) -> list[float]:
     """What the model adds up: one number for two classes, one per class or per number otherwise."""
-    parts, squares = contributions(row, model)
-    count = len(model["intercept"])
-    coarse = [math.fsum(column) for column in zip(model["intercept"], *parts["coarse"])]
-    fine = [math.fsum(column) for column in zip([0.0] * count, *parts["fine"])]
-    square = model["constant_square"] + math.fsum(squares["coarse"])
-    scale, length = scales(square, math.fsum(squares["fine"]), model)
-    scores = [model["factor"] * (scale * one + other) / length for one, other in zip(coarse, fine)]
-    centring = model["centring"]
-    if centring is not None:
-        *scores, mean = scores
-        inside = (model["factor"] * scale) ** 2 * (square - model["constant_square"])
-        distance = math.sqrt(max(inside - 2.0 * mean + centring["mean_square"], 0.0))
-        stretch = centring["stretch"] / max(distance, centring["radius"])
-        scores = [stretch * (score - offset) for score, offset in zip(scores, centring["offsets"])]
-    return [score + constant for score, constant in zip(scores, model["constant"])]
-
-
-def scales(square, fine_square, model=MODEL):
-    """What the coarse pieces are multiplied by, and the length that all are divided by."""
-    share = model["share"] if square > 0.0 else 0.0
-    scale = math.sqrt(share) / max(math.sqrt(square), model["least"]) if square > 0.0 else 0.0
-    return scale, math.sqrt(share + fine_square) or 1.0
-
-
-def contributions(row, model=MODEL):
-    """What each piece gives to the scores and to the squares, in the order of the model's pieces."""
     inputs = {column["name"]: column for column in model["inputs"]}
     cells = {name: read_cell(row.get(name), column) for name, column in inputs.items()}
-    nothing = [0.0] * len(model["intercept"])
-    parts, squares = {"coarse": [], "fine": []}, {"coarse": [], "fine": []}
+    coarse, square = list(model["intercept"]), model["constant_square"]
     for piece in model["coarse"]:
-        cell, column = cells[piece["column"]], inputs[piece["column"]]
-        scores, square = (nothing, 0.0) if cell is None else _coarse(piece, cell, column)
-        parts["coarse"].append(scores)
-        squares["coarse"].append(square)
+        cell = cells[piece["column"]]
+        if cell is not None:
+            scores, own = _coarse(piece, cell, inputs[piece["column"]])
+            coarse, square = _added(coarse, scores), square + own
+    fine, fine_square = [0.0] * len(coarse), 0.0
     for grid in model["fine"]:
-        place = 0
-        for axis in grid["axes"]:
-            cell = cells[axis["column"]]
-            if cell is None:
-                place = None
-                break
-            step = bisect.bisect_right(axis["starts"], cell) if axis["starts"] or inputs[axis["column"]]["type"] != "list" else cell
-            place = place * axis["size"] + axis["places"][step]
-        parts["fine"].append(nothing if place is None else grid["scores"][place])
-        squares["fine"].append(0.0 if place is None else grid["square"])
-    return parts, squares
+        place = _place(grid["axes"], cells)
+        if place is not None:
+            fine, fine_square = _added(fine, grid["scores"][place]), fine_square + grid["square"]
+
+    share = model["share"] if square > 0.0 else 0.0
+    scale = math.sqrt(share) / max(math.sqrt(square), model["least"]) if square > 0.0 else 0.0
+    length = math.sqrt(share + fine_square) or 1.0
+    scores = [
+        model["factor"] * (scale * one + other) / length for one, other in zip(coarse, fine, strict=True)
+    ]
+    if model["centring"] is not None:
+        inside = (model["factor"] * scale) ** 2 * (square - model["constant_square"])
+        scores = _centred(scores, inside, model["centring"])
+    return _added(scores, model["constant"])
 
 
-def read_cell(cell, column):
+def _centred(scores: list[float], inside: float, centring: dict[str, Any]) -> list[float]:
+    *scores, mean = scores
+    distance = math.sqrt(max(inside - 2.0 * mean + centring["mean_square"], 0.0))
+    stretch = centring["stretch"] / max(distance, centring["radius"])
+    return [stretch * (score - offset) for score, offset in zip(scores, centring["offsets"], strict=True)]
+
+
+def _added(one: list[float], other: list[float]) -> list[float]:
+    return [a + b for a, b in zip(one, other, strict=True)]
+
+
+def read_cell(cell: Any, column: dict[str, Any]) -> Any:
     """A number, or the place of a listed value; None where the column says nothing about the row."""
-    name = column["name"]
-    if cell is None or cell == "" or cell != cell:
-        return _nothing(name, MISSING, column["missing"])
+    name, listed = column["name"], column.get("values", ())
+    if cell is None or cell != cell or (cell == "" and "" not in listed):
+        return _nothing(f"column {name!r} has no cell", column["missing"])
     if column["type"] == "date":
-        return float(_days(cell, name))
+        return _days(cell, name)
     if column["type"] == "number":
         return _number(cell, name)
-    values = column["values"]
-    value = _like(cell, values[0], name)
-    if value in values:
-        return values.index(value)
-    return len(values) if column["unknown"] == "other" else _nothing(name, UNKNOWN, column["unknown"])
+    value = _like(listed[0], cell, name)
+    if value in listed:
+        return listed.index(value)
+    if column["unknown"] == "other":
+        return len(listed)
+    return _nothing(f"column {name!r} has a value that the model does not list", column["unknown"])
 
 
-def _nothing(name, what, rule):
+def _nothing(what: str, rule: str) -> None:
     if rule == "refuse":
-        raise ValueError(f"column {name!r} has a cell that is {what}, which the model does not accept")
+        raise ValueError(f"{what}, and the model does not accept that")
 
 
-def _number(cell, name):
+def _number(cell: Any, name: str) -> float:
     try:
         return float(cell)
     except (TypeError, ValueError):
         raise ValueError(f"column {name!r} holds a cell that is not a number") from None
 
 
-def _like(cell, value, name):
-    """A cell in the type of the listed values; a CSV file has nothing but text."""
-    if isinstance(value, bool):
-        return {"true": True, "1": True, "false": False, "0": False}.get(str(cell).lower(), cell)
-    return _number(cell, name) if isinstance(value, int) else cell
-
-
-def _days(cell, name):
+def _days(cell: Any, name: str) -> float:
     try:
         day = cell if isinstance(cell, datetime.date) else datetime.date.fromisoformat(str(cell)[:10])
     except ValueError:
         raise ValueError(f"column {name!r} holds a cell that is not a date such as 2020-01-31") from None
-    return datetime.date(day.year, day.month, day.day).toordinal() - EPOCH.toordinal()
+    return float(day.toordinal() - EPOCH)
 
 
-def _coarse(piece, cell, column):
+def _like(value: Any, cell: Any, name: str) -> Any:
+    """A cell in the type of the listed values: a CSV file has nothing but text."""
+    if isinstance(value, bool):
+        return {"true": True, "1": True, "false": False, "0": False}.get(str(cell).lower())
+    return _number(cell, name) if isinstance(value, int) else cell
+
+
+def _coarse(piece: dict[str, Any], cell: Any, column: dict[str, Any]) -> tuple[list[float], float]:
     if piece["type"] == "table":
         return piece["scores"][cell], piece["squares"][cell]
     if piece["type"] == "slope":
@@ -135,46 +126,58 @@ def _coarse(piece, cell, column):
     return _curve(piece, position(cell, column))
 
 
-def position(number, column):
+def position(number: float, column: dict[str, Any]) -> float:
     """Where a number lies between the ends of its column, from 0 to 1."""
-    lower, upper, period = column["lower"], column["upper"], column["period"]
+    lower, upper = float(column["lower"]), float(column["upper"])
+    period: float | None = column["period"]
     above = min(max(number, lower), upper) - lower
     if period is not None:
         return above / period if above / period < 1.0 else 0.0
     if column["scale"] == "log":
-        return min(math.log1p(above) / math.log1p(upper - lower), 1.0)
+        return math.log1p(above) / math.log1p(upper - lower)
     return above / (upper - lower)
 
 
-def _curve(piece, place):
-    gives, square = [], piece["square"]
-    hats = piece["hats"]
+def _curve(piece: dict[str, Any], place: float) -> tuple[list[float], float]:
+    square, hats = piece["square"], piece["hats"]
+    given: list[tuple[float, list[float]]] = []
     if hats:
         intervals = len(hats) if piece["cyclic"] else len(hats) - 1
         left = min(int(place * intervals), intervals - 1)
         part = place * intervals - left
-        gives += [(1.0 - part, hats[left]), (part, hats[(left + 1) % len(hats)])]
+        given += [(1.0 - part, hats[left]), (part, hats[(left + 1) % len(hats)])]
         square += (1.0 - part) ** 2 + part**2
     if piece["line"]:
-        gives.append((2.0 * place - 1.0, piece["line"]))
+        given.append((2.0 * place - 1.0, piece["line"]))
         square += (2.0 * place - 1.0) ** 2
     if piece["waves"]:
         angle = 2.0 * math.pi * place
-        gives += [(math.sin(angle), piece["waves"][0]), (math.cos(angle), piece["waves"][1])]
-    return [sum(by * score for by, score in zip([by for by, _ in gives], column)) for column in zip(*(scores for _, scores in gives))], square
+        given += [(math.sin(angle), piece["waves"][0]), (math.cos(angle), piece["waves"][1])]
+    scores = [sum(by * row[k] for by, row in given) for k in range(len(given[0][1]))]
+    return scores, square
 
 
-def probabilities(scores, outcome=None):
+def _place(axes: list[dict[str, Any]], cells: dict[str, Any]) -> int | None:
+    """The cell of a grid; None if one of its columns says nothing."""
+    found = 0
+    for axis in axes:
+        cell = cells[axis["column"]]
+        if cell is None:
+            return None
+        step = cell if isinstance(cell, int) else bisect.bisect_right(axis["starts"], cell)
+        found = found * axis["size"] + axis["places"][step]
+    return found
+
+
+def probabilities(scores: list[float], outcome: dict[str, Any]) -> list[float] | None:
     """Of the classes, in the order of the labels; None if the model has none."""
-    outcome = MODEL["outcome"] if outcome is None else outcome
     if outcome["calibration"] is not None:
         score = scores[0] if outcome["link"] == "none" else logistic(scores[0])
         likely = interpolate(score, outcome["calibration"])
         return [1.0 - likely, likely]
     if outcome["log_odds"] is not None:
-        odds = interpolate(scores[0], outcome["log_odds"])
-        return [logistic(-odds), logistic(odds)]
-    if outcome["link"] == "none":
+        scores = [interpolate(scores[0], outcome["log_odds"])]
+    elif outcome["link"] == "none":
         return None
     if len(scores) == 1:
         return [logistic(-scores[0]), logistic(scores[0])]
@@ -185,11 +188,11 @@ def probabilities(scores, outcome=None):
     return [one / sum(odds) for one in odds]
 
 
-def logistic(score):
-    return 1.0 / (1.0 + math.exp(-score)) if score >= -700.0 else math.exp(score)
+def logistic(score: float) -> float:
+    return 1.0 / (1.0 + math.exp(-score)) if score > -700.0 else math.exp(score)
 
 
-def interpolate(x, corners):
+def interpolate(x: float, corners: dict[str, list[float]]) -> float:
     """The value of a line through corners, constant beyond the outer ones."""
     right = bisect.bisect_right(corners["x"], x)
     if right == 0 or right == len(corners["x"]):
@@ -198,20 +201,21 @@ def interpolate(x, corners):
     return c + (d - c) * (x - a) / (b - a)
 
 
-def _from_unit(score, bounds):
-    lower, upper = bounds
+def _from_unit(score: float, lower: float, upper: float) -> float:
     place = (min(max(score, -1.0), 1.0) + 1.0) / 2.0
     return min(max(lower + (upper - lower) * place, lower), upper)
 
 
-def main(path):
+def main(path: str) -> None:
     """A CSV file in, predictions as CSV out."""
+    writer = None
     with open(path, newline="", encoding="utf-8-sig") as file:
-        writer = None
         for row in csv.DictReader(file):
             found = predict(row)
-            cells = {"prediction": found["prediction"]}
-            cells.update({f"probability_{label}": share for label, share in found.get("probabilities", {}).items()})
+            shares = found.get("probabilities", {}).items()
+            cells = {"prediction": found["prediction"]} | {
+                f"probability_{label}": one for label, one in shares
+            }
             if writer is None:
                 writer = csv.DictWriter(sys.stdout, list(cells), lineterminator="\n")
                 writer.writeheader()

@@ -76,9 +76,12 @@ def comment_lines(card: Scorecard) -> list[str]:
     """Where an export comes from, for its first lines."""
     about = card.about
     promise = about["promise"] if about["private"] else "NOT PRIVATE: nothing is promised"
-    return [
+    lines = [
         f"Model of {about['target'] or 'a target'} in {about['dataset'] or 'plain arrays'}, by {about['made_with']}.",
         f"Promise: {promise}.",
         f"Release SHA-256:     {about['release_sha256']}",
         f"Certificate SHA-256: {about['certificate_sha256']}",
     ]
+    return [
+        " ".join(line.split()) for line in lines
+    ]  # a name may hold a line break, which would end a comment
