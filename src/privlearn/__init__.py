@@ -108,6 +108,7 @@ _PARTS = (
     "evaluation",
     "description",
     "export",
+    "report",
 )
 
 if not TYPE_CHECKING:  # for a type checker the imports above say more

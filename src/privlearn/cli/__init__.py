@@ -21,6 +21,7 @@ from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
+from privlearn.cli.report import report
 from privlearn.cli.schema import discover, schema
 from privlearn.cli.serve import restored, serve, upgrade
 from privlearn.cli.several_holders import coordinate, identity, party, simulate
@@ -87,6 +88,7 @@ for command in (
     train,
     predict,
     export,
+    report,
     evaluate,
     threshold,
     curvature,
