@@ -51,7 +51,7 @@ def report(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Write papers from a release: model card, privacy label, registry entry, evaluator's list, a page for an ethics board.
+    """Write papers from a release: model card, privacy label, registry entry, evaluator's list, a page for a board.
 
     No row is read. What no file says is marked, for the holder to fill in.
 
@@ -66,7 +66,7 @@ def report(
 
     if (ledger is not None) != publish_budget:
         raise InvalidParameter(
-            "a ledger is the holder's: give --ledger and --publish-budget together to state its total and what was spent"
+            "a ledger is the holder's: --ledger and --publish-budget go together, to state its total and what was spent"
         )
     release = Release.load(model)
     found = None if evaluation is None else Evaluation.load(evaluation)

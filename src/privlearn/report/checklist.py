@@ -34,11 +34,11 @@ class Checklist(Paper):
 def _guarantee(facts: Facts) -> dict[str, str]:
     return {
         "What is promised?": facts.promise,
+        **facts.beside,
         "What does it mean for one person?": facts.meaning,
         "What is the unit of privacy?": facts.unit,
         "What are neighbouring data sets?": f"{facts.guarantee.neighbours}: in the other one {facts.other}",
-        "Is the promise strong enough?": facts.certificate.weakness
-        or "epsilon is at most 20 and delta below 1/n",
+        "Is the promise strong enough?": f"{facts.strength}; whether that is enough: {OPEN}",
         "How many releases are there about these people, and what do they promise together?": facts.spent,
     }
 

@@ -23,9 +23,8 @@ class EthicsPage(Paper):
 
 
 def _about(facts: Facts) -> tuple[str, ...]:
-    count = next((fact for name, fact in facts.told.items() if name.endswith(("records", "persons"))), OPEN)
     return (
-        f"From the data set {facts.dataset} ({count}) a formula was learnt that predicts {facts.predicts}.",
+        f"From the data set {facts.dataset} ({facts.counted}) a formula was learnt that predicts {facts.predicts}.",
         f"It uses {len(facts.columns)} columns: {', '.join(facts.columns)}."
         if facts.columns
         else f"It uses {OPEN}.",
@@ -35,8 +34,8 @@ def _about(facts: Facts) -> tuple[str, ...]:
 
 def _what_leaves(facts: Facts) -> tuple[str, ...]:
     return (
-        f"One file with {facts.release.model.coefficients.size:,} numbers, the formula's weights, and a statement of how "
-        "they were made. No record leaves, neither whole nor in part.",
+        f"One file with {facts.release.model.coefficients.size:,} numbers, the formula's weights, and a statement of "
+        "how they were made. No record leaves, neither whole nor in part.",
         "Random noise was added before the numbers left. They are therefore a little wrong on purpose, and nobody, the "
         "institution included, can take the noise out again."
         if facts.certificate.is_private
@@ -45,10 +44,12 @@ def _what_leaves(facts: Facts) -> tuple[str, ...]:
 
 
 def _promise(facts: Facts) -> tuple[str, ...]:
-    weak = facts.certificate.weakness
+    weak, otherwise = facts.certificate.weakness, facts.guarantee.relation.otherwise
+    if not facts.certificate.is_private:
+        return (facts.meaning,)
     return (
-        f"The protected unit is {facts.unit}. Whether somebody took part, and what their record says, makes little "
-        "difference to what is released: this is called differential privacy.",
+        f"Protected is {facts.unit}. What their record says, compared with one that is {otherwise}, can change the "
+        "chance of anything that is released only within a stated limit: this is called differential privacy.",
         facts.meaning,
         f"In symbols: {facts.promise}.",
         *([f"This is a weak promise: {weak}."] if weak else []),
@@ -61,7 +62,7 @@ def _limits(facts: Facts) -> tuple[str, ...]:
         "people who did not take part as well.",
         "It does not protect the records where they are kept, nor against somebody who may read them there.",
         f"Promises add up: every further release about the same people weakens them. All together: {facts.spent}.",
-        "The bounds and lists of values in the schema count as public. They must not have been looked up in the records.",
+        "The bounds and lists of values in the schema count as public: nobody may have looked them up in the records.",
         "Small groups: the noise hides them first, so predictions for them may be worse.",
     )
 

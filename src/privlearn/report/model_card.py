@@ -48,13 +48,15 @@ class ModelCard(Paper):
                 (
                     f"Intended use: {OPEN}",
                     "Out of scope: deciding about people by this number alone; records unlike those of the data set; "
-                    "finding out who was in the data, which the noise prevents.",
+                    "finding out who was in the data.",
                 ),
             ),
             Section("Bias, risks and limitations", _risks(facts)),
             Section("How to get started", verbatim=_START),
             Section("Training data", (f"Data set {facts.dataset}; it is private.",), facts.columns),
-            Section("Training procedure and privacy", (facts.promise, facts.meaning), facts.told),
+            Section(
+                "Training procedure and privacy", (facts.promise, facts.meaning), facts.beside | facts.told
+            ),
             Section("Evaluation", (facts.how_measured,), facts.measured),
             Section("Model card contact", (OPEN,)),
         ]

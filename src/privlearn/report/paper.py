@@ -1,8 +1,9 @@
-"""A paper: sections of sentences and small tables, which Markdown, HTML and JSON write alike; and the list of papers."""
+"""A paper: sections of sentences and small tables, written as Markdown, HTML or JSON; and the list of papers."""
 
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -89,12 +90,13 @@ def write_paper(facts: Facts, name: str, form: str = "md") -> str:
 def _markdown(paper: Paper, facts: Facts) -> str:
     parts = [f"{paper.front_matter(facts)}# {paper.title}"]
     for section in paper.sections(facts):
-        parts += [f"## {section.title}", *map(_one_line, section.sentences)]
+        parts += [f"## {_one_line(section.title)}", *map(_one_line, section.sentences)]
         if section.table:
             rows = [f"| {_one_line(name)} | {_one_line(fact)} |" for name, fact in section.table.items()]
             parts.append("\n".join(["| | |", "|---|---|", *rows]))
         if section.verbatim:
-            parts.append(f"```\n{section.verbatim}\n```")
+            fence = "`" * max(3, 1 + max(map(len, re.findall("`+", section.verbatim)), default=0))
+            parts.append(f"{fence}\n{section.verbatim}\n{fence}")
     return "\n\n".join([*parts, f"_{_origin()}_"]) + "\n"
 
 

@@ -12,26 +12,24 @@ class PrivacyLabel(Paper):
     title = "Privacy label"
 
     def sections(self, facts: Facts) -> list[Section]:
-        guarantee, certificate = facts.guarantee, facts.certificate
         rows = {
             "promise": facts.promise,
-            "epsilon": f"{guarantee.epsilon:g}",
-            "delta": f"{guarantee.delta:g}",
+            **{name: f"{value:g}" for name, value in facts.parameters.items()},
+            **facts.beside,
             "protected": facts.unit,
             "compared with": f"the same data in which {facts.other}",
-            "strength": certificate.weakness
-            or "no reason for concern is known from epsilon, delta and the count",
+            "strength": facts.strength,
             "data": facts.dataset,
             "released": f"coefficients of a model that predicts {facts.predicts}",
             "noise": facts.told["mechanism"],
-            "random bits": certificate.randomness,
+            "random bits": facts.certificate.randomness,
             "checked by": "privlearn verify FILE, by anybody, without the data",
             "all releases together": facts.spent,
         }
         return [
             Section(f"Model of {facts.target} in {facts.dataset}", (facts.meaning,), rows),
             Section(
-                "What it does not cover",
+                "What it covers, and what not",
                 (
                     facts.told["covers"],
                     "What is true of the population, such as that smokers fall ill more often, can be learnt from it, "

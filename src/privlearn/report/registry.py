@@ -61,7 +61,7 @@ class RegistryEntry(Paper):
                 "privacy_loss": {
                     "privacy_unit": "person-level",
                     "privacy_unit_description": facts.unit,
-                    "privacy_parameters": {"epsilon": guarantee.epsilon, "delta": guarantee.delta},
+                    "privacy_parameters": facts.parameters,
                     "privacy_parameters_description": facts.meaning,
                 },
                 "model": {
@@ -108,4 +108,5 @@ def _beforehand(facts: Facts) -> str:
 def _post_processing(facts: Facts) -> str:
     if facts.release.evaluation is None:
         return "none"
-    return f"a threshold or calibration from noisy counts of its scores ({facts.release.evaluation.certificate.guarantee})"
+    cost = facts.release.evaluation.certificate.guarantee
+    return f"a threshold or calibration from noisy counts of its scores, which cost {cost} beside it"
