@@ -37,7 +37,9 @@ def measured() -> Facts:
 
 @pytest.mark.parametrize("name", PAPERS)
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("file", ["logistic", "regression", "search", "bought", "fourier", "parties_descent", "weighted"])
+@pytest.mark.parametrize(
+    "file", ["logistic", "regression", "search", "bought", "fourier", "parties_descent", "weighted"]
+)
 def test_every_paper_of_every_release(name: str, form: str, file: str) -> None:
     text = write_paper(Facts(Release.load(FIRST / f"{file}.privlearn")), name, form)
     assert "None" not in text
