@@ -15,7 +15,7 @@ form { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr
 label { display: block; } label small { color: #444; }
 input, select { font: inherit; width: 100%; box-sizing: border-box; }
 #told { font-size: 1.3rem; font-weight: 600; } .bar { display: inline-block; height: .8rem; }
-.up { background: #0072B2; } .down { background: #D55E00; }
+#parts td:last-child { text-align: left; } .up { background: #0072B2; } .down { background: #D55E00; }
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
