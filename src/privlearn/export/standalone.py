@@ -1,7 +1,7 @@
 """Predict with an exported model. Needs Python 3.10 or newer, and nothing else.
 
     python THIS_FILE new_rows.csv > predictions.csv
-    >>> predict({"age": 41, "sex": "female"})
+    predict({"age": 41, "sex": "female"})                 in Python, where its columns are age and sex
 
 A cell is missing if it is None, NaN or an empty text. A row that the model does not accept is a ValueError.
 """
