@@ -39,7 +39,7 @@ def main(rows: int) -> None:
             "Python file": lambda release: export_runners.run_python(release, table),
             "onnxruntime": lambda release: export_runners.run_onnx(release, table),
         } | {
-            name: lambda release, database=database: export_runners.run_sql(release, database)  # type: ignore[misc]
+            name: lambda release, database=database: export_runners.run_sql(release, database)
             for name, database in databases.items()
         }
         for case, title in RELEASES.items():
