@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from privlearn.estimators import KernelLearner, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
     from privlearn.evaluation import Evaluation, evaluate
     from privlearn.explain import Band, Intervals, curvature, intervals
+    from privlearn.export import export_release
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
     from privlearn.planning import Plan, plan
@@ -82,6 +83,7 @@ __all__ = [
     "describe",
     "discover",
     "evaluate",
+    "export_release",
     "intervals",
     "plan",
     "split",
@@ -105,6 +107,8 @@ _PARTS = (
     "sessions",
     "evaluation",
     "description",
+    "export",
+    "report",
 )
 
 if not TYPE_CHECKING:  # for a type checker the imports above say more

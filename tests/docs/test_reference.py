@@ -49,6 +49,8 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
         "split",
         "train",
         "predict",
+        "export",
+        "report",
         "evaluate",
         "threshold",
         "curvature",

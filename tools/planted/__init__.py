@@ -2,6 +2,7 @@
 
 from tools.planted import (
     evaluation,
+    exporting,
     holders,
     intervals,
     learning,
@@ -21,4 +22,5 @@ MUTANTS: list[Mutant] = [
     *holders.MUTANTS,
     *evaluation.MUTANTS,
     *intervals.MUTANTS,
+    *exporting.MUTANTS,
 ]

@@ -16,10 +16,12 @@ from privlearn.cli.curvature import curvature
 from privlearn.cli.demo import demo
 from privlearn.cli.describe import describe
 from privlearn.cli.evaluate import evaluate, threshold
+from privlearn.cli.export import export
 from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
+from privlearn.cli.report import report
 from privlearn.cli.schema import discover, schema
 from privlearn.cli.serve import restored, serve, upgrade
 from privlearn.cli.several_holders import coordinate, identity, party, simulate
@@ -85,6 +87,8 @@ for command in (
     split,
     train,
     predict,
+    export,
+    report,
     evaluate,
     threshold,
     curvature,

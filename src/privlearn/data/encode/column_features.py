@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.feature_extraction.text import HashingVectorizer
 
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, texts
@@ -193,6 +192,8 @@ class TextGroup(Group):
         self.name = name
         self._column = column
         self.width = column.features
+        from sklearn.feature_extraction.text import HashingVectorizer  # only texts need it
+
         self._hasher = HashingVectorizer(n_features=column.features, norm="l2", alternate_sign=True)
 
     @property
