@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from privlearn.estimators import KernelLearner, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
     from privlearn.evaluation import Evaluation, evaluate
-    from privlearn.explain import Band, Intervals, curvature, intervals
+    from privlearn.explain import Band, Contributions, Effects, Intervals, contributions, curvature, effects, intervals
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
     from privlearn.planning import Plan, plan
@@ -46,9 +46,11 @@ __all__ = [
     "BudgetSplit",
     "Certificate",
     "ClippedSquare",
+    "Contributions",
     "Curvature",
     "DataError",
     "Description",
+    "Effects",
     "Evaluation",
     "Guarantee",
     "Hinge",
@@ -78,9 +80,11 @@ __all__ = [
     "SmoothedHinge",
     "SolverError",
     "VerificationError",
+    "contributions",
     "curvature",
     "describe",
     "discover",
+    "effects",
     "evaluate",
     "intervals",
     "plan",

@@ -28,6 +28,7 @@ WORLDS = 100
 """How often the curvature's own noise is drawn again."""
 
 DRAWS = 100 * WORLDS
+_MOST_DRAWS = 100 * DRAWS
 _AT_ONCE = 256  # functions, for the sake of memory
 
 FARTHEST = 0.5
@@ -93,10 +94,69 @@ class Uncertainty:
         """True if intervals are as wide as any table could need, for want of a curvature."""
         return self._perturbs_objective and self.curvature is None
 
+    @property
+    def covers_sampling(self) -> bool:
+        """True if what is told of the noise holds for sampling as well.
+
+        So it does without a curvature where the loss is a likelihood: gradients then spread as the Hessian says, up to
+        the largest weight, and along an eigenvector of it with eigenvalue h the variance (deviation^2 + weight h) /
+        (ridge + h)^2 is largest at h = 0 if weight ridge <= 2 deviation^2 (docs/theory/intervals.md).
+        """
+        task = self._mechanism.task
+        likelihood = task.loss.link in ("logistic", "softmax") and self.is_bound
+        return self.kind == "confidence" or (
+            likelihood and task.weight_bound * self._ridge <= 2.0 * self._deviation**2
+        )
+
     def half_widths(self, functions: Array, level: float) -> Array:
         """For each row v of ``functions``: v'w lies no farther from what it estimates, with probability ``level``."""
         parts = np.array_split(functions, max(1, math.ceil(len(functions) / _AT_ONCE)))
         return np.concatenate([self._half_widths(part, level) for part in parts])
+
+    def length_quantile(self, functions: Array, level: float) -> float:
+        """The vector of all v'w, one for each row v, is no longer than what it estimates by more, with that probability.
+
+        Its error's law is drawn: noise and sampling have covariances, and noise the law that it has.
+        """
+        noise, sampling = self._covariances(functions, self._curved)
+        total = float(np.trace(noise + sampling))
+        if total == 0.0:
+            return 0.0
+        again = [sum(map(np.trace, self._covariances(functions, world))) for world in self._worlds]
+        ratios = np.array(again or [total]) / total
+        lengths = np.concatenate(
+            [
+                self._error_lengths(functions, noise, sampling, count, seed) / np.sqrt(np.resize(ratios, count))
+                for seed, count in enumerate(_blocks(level))
+            ]
+        )
+        return float(np.quantile(lengths, level))
+
+    def _error_lengths(
+        self, functions: Array, noise: Array, sampling: Array, count: int, seed: int
+    ) -> Array:
+        """Draws of the errors' length."""
+        generator = np.random.default_rng(seed)
+        if self._mechanism.noise == "gaussian" or not self._mechanism.guarantee.is_private:
+            spread = _squares(_root(noise + sampling))
+            return np.asarray(np.sqrt(generator.standard_normal((count, len(spread))) ** 2 @ spread))
+        if self._mechanism.noise == "laplace":
+            errors = _laplace(functions, self._deviation, generator, count)
+        else:
+            root = _root(noise)
+            errors = _isotropic(self._mechanism.task.dimension, len(root), generator, count) @ root
+        root = _root(sampling)
+        errors += generator.standard_normal((count, len(root))) @ root
+        return np.sqrt(_squares(errors))
+
+    def _covariances(self, functions: Array, curved: Curved | None) -> tuple[Array, Array]:
+        """What the noise does to all functions together; and what sampling does, if that is asked for."""
+        moved = functions / self._ridge if curved is None else curved.solve(functions)
+        reach = moved if self._perturbs_objective else functions
+        noise = self._deviation**2 * reach @ reach.T + self._second_deviation**2 * functions @ functions.T
+        if self.kind == "privacy" or curved is None:
+            return noise, np.zeros_like(noise)
+        return noise, moved @ curved.gradients @ moved.T
 
     def _half_widths(self, functions: Array, level: float) -> Array:
         noise, sampling = self._variances(functions, self._curved)
@@ -111,11 +171,8 @@ class Uncertainty:
     def _variances(self, functions: Array, curved: Curved | None) -> tuple[Array, Array]:
         """What the noise does to each function; and what sampling does, if that is asked for."""
         moved = functions / self._ridge if curved is None else curved.solve(functions)
-        mechanism, reach = self._mechanism, moved if self._perturbs_objective else functions
-        noise = self._deviation**2 * _squares(reach)
-        if self._perturbs_objective and mechanism.guarantee.is_private:
-            second = self._coordinate_deviation(mechanism.noise_scales[1])
-            noise += second**2 * _squares(functions)
+        reach = moved if self._perturbs_objective else functions
+        noise = self._deviation**2 * _squares(reach) + self._second_deviation**2 * _squares(functions)
         if self.kind == "privacy" or curved is None:
             return noise, np.zeros(len(functions))
         return noise, np.einsum("ij,ij->i", moved @ curved.gradients, moved)
@@ -143,6 +200,13 @@ class Uncertainty:
     def _deviation(self) -> float:
         """Of one coordinate of the noise, in the sum of gradients or in the minimiser."""
         return self._coordinate_deviation(self._mechanism.noise_scale)
+
+    @property
+    def _second_deviation(self) -> float:
+        """Of the noise that objective perturbation adds for the solver's tolerance; 0 elsewhere."""
+        if not (self._perturbs_objective and self._mechanism.guarantee.is_private):
+            return 0.0
+        return self._coordinate_deviation(self._mechanism.noise_scales[1])
 
     def _coordinate_deviation(self, scale: float) -> float:
         return coordinate_deviation(self._mechanism.noise, scale, self._mechanism.task.dimension)
@@ -232,13 +296,41 @@ def _components(noise: str, functions: Array, generator: np.random.Generator) ->
         return np.asarray(
             generator.gamma(dimension, size=(DRAWS, 1)) * along / np.sqrt(along**2 + across) / unit
         )
+    lengths = np.sqrt(np.maximum(_squares(functions), 1e-300))
+    return _laplace(functions / lengths[:, np.newaxis], 1.0, generator, DRAWS)
+
+
+def _laplace(functions: Array, deviation: float, generator: np.random.Generator, count: int) -> Array:
+    """Draws of functions of independent Laplace coordinates."""
+    dimension = functions.shape[1]
     if dimension > MOST_COEFFICIENTS:
         raise InvalidParameter(
             f"intervals under Laplace noise are known for at most {MOST_COEFFICIENTS} coefficients: train with "
             "noise='norm_gamma', or with delta > 0"
         )
-    lengths = np.sqrt(np.maximum(_squares(functions), 1e-300))
-    return np.asarray(generator.laplace(size=(DRAWS, dimension)) @ (functions.T / lengths) / unit)
+    draws = generator.laplace(scale=deviation * math.sqrt(0.5), size=(count, dimension))
+    return np.asarray(draws @ functions.T)
+
+
+def _isotropic(dimension: int, size: int, generator: np.random.Generator, count: int) -> Array:
+    """Draws of ``size`` coordinates, of all, of CMS11's noise vector, over their deviation."""
+    along = generator.standard_normal((count, size))
+    across = generator.chisquare(dimension - size, count) if dimension > size else 0.0
+    radius = generator.gamma(dimension, size=count) / math.sqrt(dimension + 1.0)
+    return np.asarray(along * (radius / np.sqrt(_squares(along) + across))[:, np.newaxis])
+
+
+def _root(covariance: Array) -> Array:
+    """A matrix R with R'R = covariance, its rows orthogonal; as many as it has directions."""
+    lengths, vectors = np.linalg.eigh(covariance)
+    kept = lengths > 1e-12 * max(float(lengths[-1]), 1e-300)
+    return np.asarray(np.sqrt(lengths[kept])[:, np.newaxis] * vectors[:, kept].T)
+
+
+def _blocks(level: float) -> list[int]:
+    """How many draws there are, a part at a time: some twenty beyond the level."""
+    wanted = math.ceil(20.0 / max(1.0 - level, 20.0 / _MOST_DRAWS) / DRAWS)
+    return [DRAWS] * wanted
 
 
 def _squares(rows: Array) -> Array:
