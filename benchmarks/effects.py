@@ -29,7 +29,9 @@ ENCODINGS: dict[str, dict[str, Any]] = {"default": {}, "linear": {"encoding": "l
 BASES = {"half yes": 0.0, "few yes": -4.0}
 
 
-def importances(fits: int, epsilon: float, rows: int | None = None) -> tuple[list[str], np.ndarray, np.ndarray]:
+def importances(
+    fits: int, epsilon: float, rows: int | None = None
+) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Names of Adult's columns; how important each fit says that they are; and which it shows as above the noise."""
     table, schema = load_adult(), Schema.load(ADULT)
     names = list(schema.columns)
@@ -44,7 +46,9 @@ def importances(fits: int, epsilon: float, rows: int | None = None) -> tuple[lis
 
 def rank_correlation(found: np.ndarray) -> float:
     """Mean over all pairs of fits."""
-    return float(np.mean([stats.spearmanr(one, other).statistic for one, other in itertools.combinations(found, 2)]))
+    return float(
+        np.mean([stats.spearmanr(one, other).statistic for one, other in itertools.combinations(found, 2)])
+    )
 
 
 def idle_schema(encoding: dict[str, Any]) -> Schema:
@@ -75,10 +79,14 @@ def idle_table(records: int, base: float, random: np.random.Generator) -> dict[s
     }
 
 
-def alarms(records: int, base: float, encoding: dict[str, Any], buys: bool, seed: int) -> tuple[bool, bool] | None:
+def alarms(
+    records: int, base: float, encoding: dict[str, Any], buys: bool, seed: int
+) -> tuple[bool, bool] | None:
     """Whether any idle column is shown, and whether the real one is; ``None`` where intervals are refused."""
     table = idle_table(records, base, np.random.default_rng(seed))
-    model = PrivateLogisticRegression(epsilon=1.0, delta=1e-6, schema=idle_schema(encoding), random_state=seed)
+    model = PrivateLogisticRegression(
+        epsilon=1.0, delta=1e-6, schema=idle_schema(encoding), random_state=seed
+    )
     release = model.fit(table).release_
     bought = curvature(release, table, epsilon=1.0, delta=1e-6, random_state=seed) if buys else None
     told = effects(release, bought)
@@ -90,8 +98,8 @@ def show_agreement(fits: int, epsilon: float) -> None:
     order = np.argsort(-found.mean(axis=0))
     for place in order:
         print(
-            f"{names[place]:<16} importance {found[:, place].mean():.3f} +- {found[:, place].std():.3f}, above the noise in "
-            f"{shown[:, place].sum()} of {fits} fits"
+            f"{names[place]:<16} importance {found[:, place].mean():.3f} +- {found[:, place].std():.3f}, "
+            f"above the noise in {shown[:, place].sum()} of {fits} fits"
         )
     print(f"mean rank correlation of all columns: {rank_correlation(found):.3f}")
     print(f"mean rank correlation of the ten most important: {rank_correlation(found[:, order[:10]]):.3f}")
@@ -111,11 +119,17 @@ def show_idle(runs: int, sizes: list[int]) -> None:
         false, real = (sum(pair[place] for pair in told if pair) for place in (0, 1))
         bound = stats.binomtest(false, runs).proportion_ci(0.95, method="exact").high
         bars = "curvature" if buys else "free"
-        print(f"{records:7d}  {label:<8}  {kind:<8}  {bars:<9} {false:3d} of {runs:4d}   {bound:8.1%}   {real / runs:8.0%}", flush=True)
+        print(
+            f"{records:7d}  {label:<8}  {kind:<8}  {bars:<9} {false:3d} of {runs:4d}   {bound:8.1%}   "
+            f"{real / runs:8.0%}",
+            flush=True,
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("part", choices=["agreement", "idle"])
     parser.add_argument("--fits", type=int, default=20)
     parser.add_argument("--epsilon", type=float, default=1.0)

@@ -31,7 +31,16 @@ if TYPE_CHECKING:
     )
     from privlearn.estimators import KernelLearner, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
     from privlearn.evaluation import Evaluation, evaluate
-    from privlearn.explain import Band, Contributions, Effects, Intervals, contributions, curvature, effects, intervals
+    from privlearn.explain import (
+        Band,
+        Contributions,
+        Effects,
+        Intervals,
+        contributions,
+        curvature,
+        effects,
+        intervals,
+    )
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
     from privlearn.planning import Plan, plan

@@ -15,7 +15,7 @@ BUYING = "explain/buying.py"
 FILE = "release/curvature_file.py"
 UNCERTAIN = "explain/uncertainty.py"
 BANDS = "explain/bands.py"
-EFFECTS = "explain/effects.py"
+EFFECTS = "explain/directions.py"
 
 # fmt: off
 MUTANTS = [
@@ -46,7 +46,7 @@ MUTANTS = [
     Mutant("intervals: any curvature will do", UNCERTAIN, "self.curvature.release_sha256 != self.release.digest", "False", HELD),
     Mutant("intervals: other laws taken for normal", UNCERTAIN, 'if self._mechanism.noise == "gaussian" or', "if True or", HELD),
     Mutant("effects: the level is not raised", BANDS, "raised = 1.0 - (1.0 - self.level) / len(values)", "raised = 0.5", HELD),
-    Mutant("effects: other columns' parts count", EFFECTS, "own = (_occurs(rows) & ~_occurs(silent))[features]", "own = _occurs(rows)[features]", HELD),
+    Mutant("effects: other columns' parts count", EFFECTS, "own = np.array([name in columns for columns in encoder.feature_columns])", "own = np.ones(encoder.dimension, bool)", HELD),
     Mutant("effects: each row keeps its own norm", EFFECTS, "return np.where(scaled, usual * undivided, means)", "return means", HELD),
 ]
 # fmt: on

@@ -15,6 +15,7 @@ from privlearn.cli.budget import budget
 from privlearn.cli.curvature import curvature
 from privlearn.cli.demo import demo
 from privlearn.cli.describe import describe
+from privlearn.cli.effects import explain
 from privlearn.cli.evaluate import evaluate, threshold
 from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
@@ -85,6 +86,7 @@ for command in (
     split,
     train,
     predict,
+    explain,
     evaluate,
     threshold,
     curvature,

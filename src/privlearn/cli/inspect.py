@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from privlearn.cli.options import CertifiedFile
+from privlearn.cli.options import CertifiedFile, Force, check_writable
 from privlearn.cli.terminal import listed, output, warn
 
 if TYPE_CHECKING:
@@ -76,9 +76,17 @@ def verify(
 def inspect(
     model: CertifiedFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON.")] = False,
-    largest: Annotated[int, typer.Option(help="How many coefficients to show.", min=0)] = 15,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PAGE.html", help="Write a page: effects of columns as curves.", show_default=False
+        ),
+    ] = None,
+    largest: Annotated[
+        int, typer.Option(help="Show so many of the largest coefficients, noise included.", min=0)
+    ] = 0,
     effects: Annotated[
-        bool, typer.Option("--effects", help="Show effects of columns instead, with privacy intervals.")
+        bool, typer.Option("--effects", help="Show all columns, also those not above the noise.")
     ] = False,
     intervals: Annotated[
         Path | None,
@@ -96,8 +104,9 @@ def inspect(
         ),
     ] = None,
     level: Annotated[float, typer.Option(help="Of intervals.")] = 0.95,
+    force: Force = False,
 ) -> None:
-    """Show what is in a file: of a release its certificate, what it reads and its largest coefficients.
+    """Show what is in a file: of a release its certificate, what it reads and what is above the noise.
 
     Of an evaluation or a description its certificate and what was measured; of a
     curvature or a session its certificate.
@@ -105,7 +114,7 @@ def inspect(
     \b
     Example:
       privlearn inspect income.privlearn
-      privlearn inspect income.privlearn --effects
+      privlearn inspect income.privlearn --out income.html
       privlearn inspect income.privlearn --intervals income.curvature
       privlearn inspect income.privlearn --json
     """
@@ -116,6 +125,8 @@ def inspect(
     from privlearn.release.counts_file import CountsCertificate, CountsFile
     from privlearn.release.verification import verify
 
+    if out is not None:
+        check_writable(out, force)
     certificate = verify(model).certificate
     if as_json:
         typer.echo(json.dumps(certificate.to_dict(), indent=2))
@@ -125,11 +136,15 @@ def inspect(
     if certificate.weakness:
         warn(f"This promise is {certificate.weakness}.")
     if isinstance(certificate, Certificate):
-        _show(Release.load(model).model, 0 if effects or intervals else largest)
-    if effects or intervals:
-        from privlearn.cli.curvature import show_intervals
+        from privlearn.cli.effects import show_effects
 
-        show_intervals(model, intervals, kind, level, largest)
+        release = Release.load(model)
+        _show(release.model, largest)
+        show_effects(release, intervals, kind, level, every=effects or intervals is not None, largest=largest)
+    if out is not None:
+        from privlearn.cli.effects import write_page
+
+        write_page(Release.load(model), intervals, kind, level, out)
     if isinstance(certificate, CountsCertificate):
         counted = CountsFile.load(model).about.get("kind")
         typer.echo(f"\n{(Description if counted == 'description' else Evaluation).load(model)}")

@@ -3,7 +3,7 @@
 from privlearn.explain.bands import Band, Intervals, intervals
 from privlearn.explain.buying import curvature
 from privlearn.explain.column_effects import ColumnEffect, Effects, PairEffect, effects
-from privlearn.explain.contributions import Contributions, contributions
+from privlearn.explain.one_prediction import Contributions, contributions
 
 __all__ = [
     "Band",

@@ -166,7 +166,11 @@ class Intervals:
     def labels(self) -> list[Any]:
         """The classes whose effects are shown one by one; ``None`` where one score says it all."""
         model = self.release.model
-        return model.classes.tolist() if isinstance(model, LinearModel) and len(model.coefficients) > 1 else [None]
+        return (
+            model.classes.tolist()
+            if isinstance(model, LinearModel) and len(model.coefficients) > 1
+            else [None]
+        )
 
     def shows_effect(self, column: str, label: Any = None) -> bool:
         """Whether a column's effect is above the noise: a column without one passes with probability 1 - level at most.

@@ -5,6 +5,7 @@ Public: reads a release and what was bought beside it, no record. The argument: 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,11 +17,13 @@ from privlearn.arrays import Array
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.encode.resolution import Pair
 from privlearn.data.schema.columns import TextColumn
+from privlearn.data.schema.schema import Schema
 from privlearn.explain.bands import Band, Intervals, intervals
 from privlearn.explain.directions import norm_shift, pair_directions, schema_of
+from privlearn.explain.uncertainty import Kind
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
-from privlearn.release.model import RegressionModel
+from privlearn.release.model import FourierEncoder, RegressionModel, feature_columns
 
 _EXTRAPOLATED = 2.0
 """A line through crowded values goes on to the far end: it leaves the curve it follows by up to its range again."""
@@ -40,7 +43,8 @@ class ColumnEffect:
         Root of the mean square of the effect over the values, all classes together, with its error bar. All bars of all
         columns and pairs hold at once with the stated probability.
     misfit : float
-        What a column without effect may show all the same, since rows are divided by their norm.
+        What a column without effect may show all the same, since rows are divided by their norms, and since
+        regularization moves a part of what other columns say into it.
     """
 
     name: str
@@ -52,7 +56,7 @@ class ColumnEffect:
 
     @property
     def above_noise(self) -> bool:
-        """Whether it is an effect: no column without one passes, all columns together, but with probability 1 - level."""
+        """Whether it is an effect; with probability ``level`` no column without one passes, of all together."""
         return self.lower > self.misfit
 
 
@@ -103,22 +107,44 @@ class Effects:
         return _by_importance([self._pair(pair) for pair in self._pairs])
 
     @property
+    def schema(self) -> Schema:
+        return schema_of(self.release.model.encoder)
+
+    @property
     def texts(self) -> list[str]:
         """Columns of text: they have no effect that could be drawn."""
-        schema = schema_of(self.release.model.encoder)
-        return [name for name, column in schema.columns.items() if isinstance(column, TextColumn)]
+        return [name for name, column in self.schema.columns.items() if isinstance(column, TextColumn)]
 
     @property
     def above_noise(self) -> list[ColumnEffect | PairEffect]:
         """What can be told from noise."""
-        return [effect for effect in (*self.columns, *self.pairs) if effect.above_noise]
+        found: list[ColumnEffect | PairEffect] = [*self.columns, *self.pairs]
+        return [effect for effect in found if effect.above_noise]
+
+    @property
+    def summary(self) -> str:
+        """How much was found, in a sentence."""
+        columns = sum(effect.above_noise for effect in self.columns)
+        pairs = sum(effect.above_noise for effect in self.pairs)
+        beside = f", {pairs} of {len(self.pairs)} pairs" if self.pairs else ""
+        return f"Above the noise: {columns} of {len(self.columns)} columns{beside}."
+
+    @property
+    def drowned(self) -> list[str]:
+        """What cannot be told from noise, each with the most that it could be; what has no curve."""
+        columns = [
+            f"{effect.name}: at most {effect.upper:.2f}" for effect in self.columns if not effect.above_noise
+        ]
+        pairs = [effect.upper for effect in self.pairs if not effect.above_noise]
+        counted = [f"{len(pairs)} pairs of columns: at most {max(pairs):.2f} each"] if pairs else []
+        return [*columns, *counted, *(f"{name}: a text, which has no curve" for name in self.texts)]
 
     @property
     def unit(self) -> str:
         """What the score is measured in."""
         model = self.release.model
         if isinstance(model, RegressionModel):
-            target = schema_of(model.encoder).target
+            target = self.schema.target
             return "units of the target" if target is None else target.name
         return "log-odds" if model.link in ("logistic", "softmax") else "score"
 
@@ -134,9 +160,36 @@ class Effects:
             else ""
         )
         return (
-            f"With probability {100 * self.level:g} % all error bars hold at once, and no column or pair without effect is "
-            f"shown as above the noise; they cover {whose}.{wide}"
+            f"With probability {100 * self.level:g} % all error bars hold at once, and no column or pair without "
+            f"effect is shown as above the noise; they cover {whose}.{wide}"
         )
+
+    def __str__(self) -> str:
+        lines = [f"{self.summary} Importance with its error bar, in {self.unit}:"]
+        width = max(map(len, self._names), default=0)
+        for effect in self.columns:
+            if effect.above_noise:
+                lines.append(f"  {effect.name:<{width}} {_bar(effect)}  {_ends(effect)}")
+        lines += [f"  {' x '.join(pair.names)}  {_bar(pair)}" for pair in self.pairs if pair.above_noise]
+        told = "; ".join(self.drowned)
+        return "\n".join([*lines, *([f"Not above the noise: {told}."] if told else []), self.promise])
+
+    def _repr_html_(self) -> str:
+        from privlearn.explain.page import page_part
+
+        return page_part(self)
+
+    def to_html(self) -> str:
+        """A page of its own."""
+        from privlearn.explain.page import write_page
+
+        return write_page(self)
+
+    def plot(self) -> Any:
+        """A matplotlib figure of the importance and of each column that is above the noise."""
+        from privlearn.explain.plot import plot
+
+        return plot(self)
 
     def __iter__(self) -> Iterator[ColumnEffect]:
         return iter(self.columns)
@@ -166,7 +219,8 @@ class Effects:
             label: self.found.linear(self.found.of_class(directions, label), values)
             for label in self.found.labels
         }
-        return ColumnEffect(name, bands, *self._importance(directions), self._misfit(name))
+        misfit = self._norm_misfit(name) + self._leaked(name, directions)
+        return ColumnEffect(name, bands, *self._importance(directions), misfit)
 
     def _pair(self, pair: Pair) -> PairEffect:
         encoder: Any = self.release.model.encoder
@@ -181,19 +235,56 @@ class Effects:
 
     def _importance(self, directions: Array) -> tuple[float, float, float]:
         """Root mean square over values and classes, and its bar: by the triangle inequality, the error's own length."""
-        functions = np.vstack([self.found.of_class(directions, label) for label in self.found.labels])
-        root = np.sqrt(len(functions))
-        effect = float(np.linalg.norm(functions @ self.release.model.coefficients.ravel()) / root)
-        half = self.found.uncertainty.length_quantile(functions, self._each_level) / float(root)
+        functions = self._functions(directions)
+        effect = _root_mean_square(functions @ self.release.model.coefficients.ravel())
+        longest = self.found.uncertainty.length_quantile(functions, self._each_level)
+        half = longest / math.sqrt(len(functions))
         return effect, max(effect - half, 0.0), effect + half
 
-    def _misfit(self, name: str) -> float:
+    def _functions(self, directions: Array) -> Array:
+        """Of all classes, one below the other."""
+        return np.vstack([self.found.of_class(directions, label) for label in self.found.labels])
+
+    def _norm_misfit(self, name: str) -> float:
         """What an idle column's own coefficients may make up for, of what it does to the others through the norm."""
         model = self.release.model
+        if isinstance(model.encoder, FourierEncoder):  # its features are no column's own
+            return 0.0
         shifts = norm_shift(model.encoder, name, model.coefficients) * self.found.unit_width
         if shifts.shape[2] > 1:
             shifts = shifts - shifts.mean(axis=2, keepdims=True)
         return _EXTRAPOLATED * float(np.sqrt(np.mean(shifts**2, axis=(0, 2))).max())
+
+    def _leaked(self, name: str, directions: Array) -> float:
+        """What an idle column's own coefficients have, since regularization shrinks those of the others."""
+        model = self.release.model
+        if self.found.uncertainty.curvature is None:
+            return 0.0
+        others = [name not in columns for columns in feature_columns(model.encoder)]
+        kept = np.where(others, model.coefficients, 0.0).ravel()
+        return _root_mean_square(self.found.uncertainty.leaked(self._functions(directions), kept))
+
+
+def _root_mean_square(values: Array) -> float:
+    return math.sqrt(float(np.mean(values**2)))
+
+
+def _bar(effect: ColumnEffect | PairEffect) -> str:
+    return f"{effect.importance:.2f} [{effect.lower:.2f}, {effect.upper:.2f}]"
+
+
+def _ends(effect: ColumnEffect) -> str:
+    """Where it is lowest and highest; of several classes it is said for each."""
+    return "; ".join(
+        ("" if label is None else f"{label}: ")
+        + " to ".join(_at(band, int(place)) for place in (band.estimate.argmin(), band.estimate.argmax()))
+        for label, band in effect.bands.items()
+    )
+
+
+def _at(band: Band, place: int) -> str:
+    value = band.names[place]
+    return f"{band.estimate[place]:+.2f} at {f'{value:.4g}' if isinstance(value, float) else value}"
 
 
 def _by_importance(found: Sequence[Any]) -> list[Any]:
@@ -201,7 +292,9 @@ def _by_importance(found: Sequence[Any]) -> list[Any]:
     return sorted(found, key=lambda effect: (not effect.above_noise, -effect.importance))
 
 
-def effects(release: Release, curvature: Curvature | None = None, *, level: float = 0.95) -> Effects:
+def effects(
+    release: Release, curvature: Curvature | None = None, *, level: float = 0.95, kind: Kind | None = None
+) -> Effects:
     """What each column does to a released model's score, and which columns are above the noise.
 
     Public: nothing is read but released numbers, so nothing is paid.
@@ -214,17 +307,18 @@ def effects(release: Release, curvature: Curvature | None = None, *, level: floa
         As `privlearn.curvature` bought it for this release: narrower error bars, which cover sampling too.
     level : float, default=0.95
         With which all error bars hold at once.
+    kind : {"privacy", "confidence"}, optional
+        As for `intervals`; by default confidence with a curvature, privacy without.
 
     Examples
     --------
     >>> from privlearn import PrivateLogisticRegression, effects
     >>> from privlearn.data.datasets import census_schema, simulated_census
-    >>> fitted = PrivateLogisticRegression(epsilon=3.0, delta=1e-6, schema=census_schema()).fit(simulated_census(30_000, 0))
-    >>> found = effects(fitted.release_)
-    >>> found["education"].above_noise
-    True
+    >>> model = PrivateLogisticRegression(epsilon=3.0, delta=1e-6, schema=census_schema(), random_state=0)
+    >>> found = effects(model.fit(simulated_census(20_000, 0)).release_)
+    >>> found["hours"].above_noise, found["sex"].above_noise
+    (True, False)
     """
-    return Effects(
-        release,
-        intervals(release, curvature, level=level, kind="privacy" if curvature is None else "confidence"),
-    )
+    schema_of(release.model.encoder)  # refuses plain arrays
+    default: Kind = "privacy" if curvature is None else "confidence"
+    return Effects(release, intervals(release, curvature, level=level, kind=kind or default))

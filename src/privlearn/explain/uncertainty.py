@@ -114,7 +114,7 @@ class Uncertainty:
         return np.concatenate([self._half_widths(part, level) for part in parts])
 
     def length_quantile(self, functions: Array, level: float) -> float:
-        """The vector of all v'w, one for each row v, is no longer than what it estimates by more, with that probability.
+        """How long the vector of all errors is at most, with that probability: of v'w for each row v of ``functions``.
 
         Its error's law is drawn: noise and sampling have covariances, and noise the law that it has.
         """
@@ -126,15 +126,20 @@ class Uncertainty:
         ratios = np.array(again or [total]) / total
         lengths = np.concatenate(
             [
-                self._error_lengths(functions, noise, sampling, count, seed) / np.sqrt(np.resize(ratios, count))
+                self._error_lengths(functions, noise, sampling, count, seed)
+                / np.sqrt(np.resize(ratios, count))
                 for seed, count in enumerate(_blocks(level))
             ]
         )
         return float(np.quantile(lengths, level))
 
-    def _error_lengths(
-        self, functions: Array, noise: Array, sampling: Array, count: int, seed: int
-    ) -> Array:
+    def leaked(self, functions: Array, coefficients: Array) -> Array:
+        """What regularization, shrinking these coefficients, moves into each function; 0 without a curvature."""
+        if self._curved is None:
+            return np.zeros(len(functions))
+        return np.asarray(self._ridge * self._curved.solve(functions) @ coefficients)
+
+    def _error_lengths(self, functions: Array, noise: Array, sampling: Array, count: int, seed: int) -> Array:
         """Draws of the errors' length."""
         generator = np.random.default_rng(seed)
         if self._mechanism.noise == "gaussian" or not self._mechanism.guarantee.is_private:

@@ -108,6 +108,18 @@ class Release(SignedArchive):
         """The same model, saying the second class above a threshold that was chosen from its evaluation."""
         return self.decided_by(Decision(threshold), evaluation)
 
+    def effects(self, curvature: Any = None, *, level: float = 0.95) -> Any:
+        """What each column does to the score, and which are above the noise: see `privlearn.effects`."""
+        import privlearn  # by the front door: what explains a release is built on releases
+
+        return privlearn.effects(self, curvature, level=level)
+
+    def explain(self, X: Any, label: Any = None) -> Any:
+        """What each column adds to the score of each row: see `privlearn.contributions`."""
+        import privlearn
+
+        return privlearn.contributions(self, X, label)
+
     @property
     def undecided(self) -> Release:
         """The release as it was before a threshold or calibration was chosen, unsigned."""

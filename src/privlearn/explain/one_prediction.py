@@ -100,7 +100,7 @@ def contributions(release: Release, X: Any, label: Any = None) -> Contributions:
     weights = against @ model.coefficients
     parts = np.column_stack([(moved * own) @ weights for own in belongs])
     base = float(offset + width * usual @ weights)
-    noise = _noise(release, [np.kron(against, moved * own) for own in belongs])
+    noise = _noise(release, [np.asarray(np.kron(against, moved * own)) for own in belongs])
     shown = [" x ".join(name) or "intercept" for name in names]
     return Contributions(shown, parts, noise, base, base + parts.sum(axis=1), chosen)
 
@@ -116,7 +116,9 @@ def _rows(encoder: Encoder, X: Any) -> Array:
 def _usual_row(encoder: Any) -> Array:
     """Public: the mean of made-up rows of the schema; of plain arrays, a row of zeros."""
     base: Any = base_of(encoder)
-    made_up = stand_in_table(base.schema) if isinstance(base, SchemaEncoder) else np.zeros((1, base.n_features))
+    made_up = (
+        stand_in_table(base.schema) if isinstance(base, SchemaEncoder) else np.zeros((1, base.n_features))
+    )
     return np.asarray(encoder.encode(made_up).mean(axis=0)).ravel()
 
 
