@@ -97,6 +97,7 @@ __all__ = [
     "evaluate",
     "intervals",
     "plan",
+    "refine",
     "split",
     "verify",
 ]

@@ -21,6 +21,7 @@ from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
+from privlearn.cli.refine import refine
 from privlearn.cli.schema import discover, schema
 from privlearn.cli.serve import restored, serve, upgrade
 from privlearn.cli.several_holders import coordinate, identity, party, simulate
@@ -92,6 +93,7 @@ for command in (
     curvature,
     verify,
     inspect,
+    refine,
     audit,
     upgrade,
     restored,

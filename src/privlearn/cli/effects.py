@@ -62,7 +62,7 @@ def show_effects(
     from privlearn.release.curvature_file import Curvature
     from privlearn.release.model import base_of
 
-    known = None if bought is None else Curvature.load(bought)
+    known, release = None if bought is None else Curvature.load(bought), release.origin
     typer.echo("")
     try:
         if isinstance(base_of(release.model.encoder), SchemaEncoder):

@@ -26,6 +26,12 @@ def verify(
         Path | None,
         typer.Option(metavar="PUB.pem", help="Require this holder's Ed25519 signature.", show_default=False),
     ] = None,
+    origin: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL", help="Require that it was refined from this release.", show_default=False
+        ),
+    ] = None,
 ) -> None:
     """Check a file with a certificate, and recompute its guarantee from the certificate's constants alone.
 
@@ -43,7 +49,7 @@ def verify(
     from privlearn.release.verification import read_public_key
     from privlearn.release.verification import verify as check
 
-    proven = check(model, None if signer is None else read_public_key(signer))
+    proven = check(model, None if signer is None else read_public_key(signer), origin)
     typer.echo(f"claimed     {proven.claimed}")
     typer.echo(f"recomputed  {proven.recomputed}")
     if proven.certificate.adds_up:
@@ -55,6 +61,8 @@ def verify(
         typer.echo(
             "            counts of this model's scores, which its threshold or calibration was chosen from"
         )
+    if proven.origin is not None:
+        typer.echo(f"refined     from {proven.origin[:12]}, at no cost, and found again: {proven.steps}")
     typer.echo(f"randomness  {proven.certificate.randomness}")
     typer.echo(f"signer      {proven.signer or 'not signed'}")
     if proven.certificate.meaning:
@@ -140,6 +148,10 @@ def inspect(
 
         release = Release.load(model)
         _show(release.model, largest)
+        if release.refinement is not None:
+            typer.echo(
+                f"\nRefined from {release.origin.digest[:12]}: {release.refinement.told}. What follows is told of it."
+            )
         show_effects(release, intervals, kind, level, every=effects or intervals is not None, largest=largest)
     if out is not None:
         from privlearn.cli.effects import write_page

@@ -4,6 +4,7 @@ from privlearn.explain.bands import Band, Intervals, intervals
 from privlearn.explain.buying import curvature
 from privlearn.explain.column_effects import ColumnEffect, Effects, PairEffect, effects
 from privlearn.explain.one_prediction import Contributions, contributions
+from privlearn.explain.refining import refine
 
 __all__ = [
     "Band",
@@ -16,4 +17,5 @@ __all__ = [
     "curvature",
     "effects",
     "intervals",
+    "refine",
 ]

@@ -21,12 +21,14 @@ from privlearn.data.schema.schema import Schema
 from privlearn.explain.bands import Band, Intervals, intervals
 from privlearn.explain.directions import norm_shift, pair_directions, schema_of
 from privlearn.explain.uncertainty import Kind
+from privlearn.mechanisms.statistics.curvature import MOST_COEFFICIENTS
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
 from privlearn.release.model import FourierEncoder, RegressionModel, feature_columns
 
-_EXTRAPOLATED = 2.0
-"""A line through crowded values goes on to the far end: it leaves the curve it follows by up to its range again."""
+_ALLOWANCE = 2.0
+"""Both misfits are first guesses: a line through crowded values goes on and leaves the curve that it follows by up to
+its range again, and what regularization moves is estimated from coefficients that it has shrunk already."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,8 @@ class ColumnEffect:
     importance, lower, upper : float
         Root of the mean square of the effect over the values, all classes together, with its error bar. All bars of all
         columns and pairs hold at once with the stated probability.
+    noise : float
+        What errors alone would show on average (root mean square).
     misfit : float
         What a column without effect may show all the same, since rows are divided by their norms, and since
         regularization moves a part of what other columns say into it.
@@ -52,6 +56,7 @@ class ColumnEffect:
     importance: float
     lower: float
     upper: float
+    noise: float
     misfit: float
 
     @property
@@ -154,11 +159,10 @@ class Effects:
         whose = (
             "noise and sampling" if self.found.uncertainty.covers_sampling else "the noise of privacy alone"
         )
-        wide = (
-            " The bars are as wide as any table could need: a bought curvature (privlearn curvature) narrows them."
-            if self.found.uncertainty.is_bound
-            else ""
-        )
+        wide = " The bars are as wide as any table could need" if self.found.uncertainty.is_bound else ""
+        if wide:
+            sold = self.release.model.coefficients.size <= MOST_COEFFICIENTS
+            wide += ": a bought curvature narrows them (privlearn curvature)." if sold else "."
         return (
             f"With probability {100 * self.level:g} % all error bars hold at once, and no column or pair without "
             f"effect is shown as above the noise; they cover {whose}.{wide}"
@@ -219,8 +223,10 @@ class Effects:
             label: self.found.linear(self.found.of_class(directions, label), values)
             for label in self.found.labels
         }
-        misfit = self._norm_misfit(name) + self._leaked(name, directions)
-        return ColumnEffect(name, bands, *self._importance(directions), misfit)
+        functions = self._functions(directions)
+        noise = self.found.uncertainty.length_deviation(functions) / math.sqrt(len(functions))
+        misfit = _ALLOWANCE * (self._norm_misfit(name) + self._leaked(name, functions))
+        return ColumnEffect(name, bands, *self._importance(functions), noise, misfit)
 
     def _pair(self, pair: Pair) -> PairEffect:
         encoder: Any = self.release.model.encoder
@@ -231,11 +237,10 @@ class Effects:
             label: (self.found.of_class(directions, label) @ coefficients).reshape(shape)
             for label in self.found.labels
         }
-        return PairEffect(pair, (first, second), grids, *self._importance(directions))
+        return PairEffect(pair, (first, second), grids, *self._importance(self._functions(directions)))
 
-    def _importance(self, directions: Array) -> tuple[float, float, float]:
+    def _importance(self, functions: Array) -> tuple[float, float, float]:
         """Root mean square over values and classes, and its bar: by the triangle inequality, the error's own length."""
-        functions = self._functions(directions)
         effect = _root_mean_square(functions @ self.release.model.coefficients.ravel())
         longest = self.found.uncertainty.length_quantile(functions, self._each_level)
         half = longest / math.sqrt(len(functions))
@@ -253,16 +258,16 @@ class Effects:
         shifts = norm_shift(model.encoder, name, model.coefficients) * self.found.unit_width
         if shifts.shape[2] > 1:
             shifts = shifts - shifts.mean(axis=2, keepdims=True)
-        return _EXTRAPOLATED * float(np.sqrt(np.mean(shifts**2, axis=(0, 2))).max())
+        return float(np.sqrt(np.mean(shifts**2, axis=(0, 2))).max())
 
-    def _leaked(self, name: str, directions: Array) -> float:
+    def _leaked(self, name: str, functions: Array) -> float:
         """What an idle column's own coefficients have, since regularization shrinks those of the others."""
         model = self.release.model
         if self.found.uncertainty.curvature is None:
             return 0.0
         others = [name not in columns for columns in feature_columns(model.encoder)]
         kept = np.where(others, model.coefficients, 0.0).ravel()
-        return _root_mean_square(self.found.uncertainty.leaked(self._functions(directions), kept))
+        return _root_mean_square(self.found.uncertainty.leaked(functions, kept))
 
 
 def _root_mean_square(values: Array) -> float:
@@ -302,7 +307,7 @@ def effects(
     Parameters
     ----------
     release : Release
-        Over a schema, by objective or output perturbation.
+        Over a schema, by objective or output perturbation; of a refined one, its origin's effects are told.
     curvature : Curvature, optional
         As `privlearn.curvature` bought it for this release: narrower error bars, which cover sampling too.
     level : float, default=0.95
@@ -321,4 +326,5 @@ def effects(
     """
     schema_of(release.model.encoder)  # refuses plain arrays
     default: Kind = "privacy" if curvature is None else "confidence"
-    return Effects(release, intervals(release, curvature, level=level, kind=kind or default))
+    origin = release.origin
+    return Effects(origin, intervals(origin, curvature, level=level, kind=kind or default))

@@ -77,6 +77,8 @@ class Uncertainty:
         reason = explain_refusal(self.release.certificate.mechanism)
         if isinstance(self.release.model.encoder, KernelEncoder):
             reason = "its coefficients are those of a kernel's public points"
+        if self.release.refinement is not None:
+            reason = "it was refined, and what is known of the noise is about its origin: take release.origin"
         if reason is not None:
             raise InvalidParameter(f"no intervals are known for this release: {reason}")
         if self.curvature is None and self.kind == "confidence":
@@ -113,6 +115,10 @@ class Uncertainty:
         parts = np.array_split(functions, max(1, math.ceil(len(functions) / _AT_ONCE)))
         return np.concatenate([self._half_widths(part, level) for part in parts])
 
+    def length_deviation(self, functions: Array) -> float:
+        """How long the vector of all errors is, root mean square."""
+        return math.sqrt(sum(float(np.trace(part)) for part in self._covariances(functions, self._curved)))
+
     def length_quantile(self, functions: Array, level: float) -> float:
         """How long the vector of all errors is at most, with that probability: of v'w for each row v of ``functions``.
 
@@ -142,7 +148,7 @@ class Uncertainty:
     def _error_lengths(self, functions: Array, noise: Array, sampling: Array, count: int, seed: int) -> Array:
         """Draws of the errors' length."""
         generator = np.random.default_rng(seed)
-        if self._mechanism.noise == "gaussian" or not self._mechanism.guarantee.is_private:
+        if self._is_normal:
             spread = _squares(_root(noise + sampling))
             return np.asarray(np.sqrt(generator.standard_normal((count, len(spread))) ** 2 @ spread))
         if self._mechanism.noise == "laplace":
@@ -156,12 +162,10 @@ class Uncertainty:
 
     def _covariances(self, functions: Array, curved: Curved | None) -> tuple[Array, Array]:
         """What the noise does to all functions together; and what sampling does, if that is asked for."""
-        moved = functions / self._ridge if curved is None else curved.solve(functions)
-        reach = moved if self._perturbs_objective else functions
-        noise = self._deviation**2 * reach @ reach.T + self._second_deviation**2 * functions @ functions.T
-        if self.kind == "privacy" or curved is None:
-            return noise, np.zeros_like(noise)
-        return noise, moved @ curved.gradients @ moved.T
+        noise, moved = self._noise_rows(functions, curved)
+        gradients = self._sampling(curved)
+        sampling = np.zeros((len(functions),) * 2) if gradients is None else moved @ gradients @ moved.T
+        return noise @ noise.T, sampling
 
     def _half_widths(self, functions: Array, level: float) -> Array:
         noise, sampling = self._variances(functions, self._curved)
@@ -175,19 +179,29 @@ class Uncertainty:
 
     def _variances(self, functions: Array, curved: Curved | None) -> tuple[Array, Array]:
         """What the noise does to each function; and what sampling does, if that is asked for."""
+        noise, moved = self._noise_rows(functions, curved)
+        gradients = self._sampling(curved)
+        sampling = (
+            np.zeros(len(functions)) if gradients is None else np.einsum("ij,ij->i", moved @ gradients, moved)
+        )
+        return _squares(noise), sampling
+
+    def _noise_rows(self, functions: Array, curved: Curved | None) -> tuple[Array, Array]:
+        """Each function's error as one of independent noises of deviation 1; and Hessian^-1 v for each function v."""
         moved = functions / self._ridge if curved is None else curved.solve(functions)
         reach = moved if self._perturbs_objective else functions
-        noise = self._deviation**2 * _squares(reach) + self._second_deviation**2 * _squares(functions)
-        if self.kind == "privacy" or curved is None:
-            return noise, np.zeros(len(functions))
-        return noise, np.einsum("ij,ij->i", moved @ curved.gradients, moved)
+        return np.hstack([self._deviation * reach, self._second_deviation * functions]), moved
+
+    def _sampling(self, curved: Curved | None) -> Array | None:
+        """The gradients' spread, if sampling is asked for."""
+        return curved.gradients if curved is not None and self.kind == "confidence" else None
 
     def _standard_errors(self, functions: Array, share: Array) -> Array:
         """Draws of an error over its deviation, one column per function; the noise has that share of its variance."""
         scores = ndtri((np.arange(DRAWS) + 0.5) / DRAWS)
         generator = np.random.default_rng(0)
         normal: Array = generator.permutation(scores)[:, np.newaxis]
-        if self._mechanism.noise == "gaussian" or not self._mechanism.guarantee.is_private:
+        if self._is_normal:
             return np.broadcast_to(normal, (DRAWS, len(functions)))
         components = _components(self._mechanism.noise, functions, generator)
         return np.asarray(np.sqrt(share) * components + np.sqrt(1.0 - share) * normal)
@@ -196,6 +210,10 @@ class Uncertainty:
     def _mechanism(self) -> ReleaseMechanism:
         mechanism: Any = self.release.certificate.mechanism
         return mechanism  # type: ignore[no-any-return]
+
+    @property
+    def _is_normal(self) -> bool:
+        return self._mechanism.noise == "gaussian" or not self._mechanism.guarantee.is_private
 
     @property
     def _perturbs_objective(self) -> bool:
