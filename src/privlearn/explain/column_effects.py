@@ -20,7 +20,7 @@ from privlearn.data.schema.columns import TextColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.explain.bands import Band, Intervals, intervals
 from privlearn.explain.directions import norm_shift, pair_directions, schema_of
-from privlearn.explain.uncertainty import Kind
+from privlearn.explain.uncertainty import Kind, Uncertainty, is_likelihood
 from privlearn.mechanisms.statistics.curvature import MOST_COEFFICIENTS
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
@@ -156,16 +156,16 @@ class Effects:
     @property
     def promise(self) -> str:
         """What "above the noise" means, in words."""
-        whose = (
-            "noise and sampling" if self.found.uncertainty.covers_sampling else "the noise of privacy alone"
-        )
+        sampling = self.found.uncertainty.covers_sampling
+        whose = "noise and sampling" if sampling else "the noise of privacy alone, not sampling"
+        without = "without effect" if sampling else "that these records without noise show nothing of"
         wide = " The bars are as wide as any table could need" if self.found.uncertainty.is_bound else ""
         if wide:
             sold = self.release.model.coefficients.size <= MOST_COEFFICIENTS
             wide += ": a bought curvature narrows them (privlearn curvature)." if sold else "."
         return (
-            f"With probability {100 * self.level:g} % all error bars hold at once, and no column or pair without "
-            f"effect is shown as above the noise; they cover {whose}.{wide}"
+            f"With probability {100 * self.level:g} % all error bars hold at once, and no column or pair {without} "
+            f"is shown as above the noise; they cover {whose}.{wide}"
         )
 
     def __str__(self) -> str:
@@ -313,7 +313,8 @@ def effects(
     level : float, default=0.95
         With which all error bars hold at once.
     kind : {"privacy", "confidence"}, optional
-        As for `intervals`; by default confidence with a curvature, privacy without.
+        As for `intervals`; by default confidence with a curvature. Without one, bars are as wide as any table could
+        need, for noise and sampling where the model has probabilities, for noise alone where not.
 
     Examples
     --------
@@ -325,6 +326,9 @@ def effects(
     (True, False)
     """
     schema_of(release.model.encoder)  # refuses plain arrays
-    default: Kind = "privacy" if curvature is None else "confidence"
     origin = release.origin
-    return Effects(origin, intervals(origin, curvature, level=level, kind=kind or default))
+    default: Kind = "privacy" if curvature is None else "confidence"
+    found = intervals(origin, curvature, level=level, kind=kind or default)
+    if kind is None and curvature is None and is_likelihood(origin):
+        found = Intervals(origin, Uncertainty(origin, None, "privacy", bounds_sampling=True), level)
+    return Effects(origin, found)

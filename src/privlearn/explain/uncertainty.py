@@ -65,11 +65,14 @@ class Uncertainty:
         Without it a privacy interval under objective perturbation is the widest that any table could need.
     kind : {"privacy", "confidence"}
         Around the minimiser on these records; or around that of the population they were drawn from.
+    bounds_sampling : bool, default=False
+        Without a curvature: whether the widest that any table could need covers sampling too; of likelihoods only.
     """
 
     release: Release
     curvature: Curvature | None
     kind: Kind
+    bounds_sampling: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -86,6 +89,8 @@ class Uncertainty:
                 "a confidence interval needs the curvature, which costs privacy: privlearn.curvature(release, X, y, "
                 "epsilon=..., delta=..., ledger=...). A privacy interval needs none: kind='privacy'"
             )
+        if self.bounds_sampling and (self.curvature is not None or not is_likelihood(self.release)):
+            raise InvalidParameter("sampling is bounded for likelihoods only, without a curvature")
         if self.curvature is not None and self.curvature.release_sha256 != self.release.digest:
             raise InvalidParameter("this curvature belongs to another release: buy that of this one")
         if self._curved is not None and (self.kind == "confidence" or self._perturbs_objective):
@@ -94,21 +99,12 @@ class Uncertainty:
     @property
     def is_bound(self) -> bool:
         """True if intervals are as wide as any table could need, for want of a curvature."""
-        return self._perturbs_objective and self.curvature is None
+        return self.curvature is None and (self._perturbs_objective or self.bounds_sampling)
 
     @property
     def covers_sampling(self) -> bool:
-        """True if what is told of the noise holds for sampling as well.
-
-        So it does without a curvature where the loss is a likelihood: gradients then spread as the Hessian says, up to
-        the largest weight, and along an eigenvector of it with eigenvalue h the variance (deviation^2 + weight h) /
-        (ridge + h)^2 is largest at h = 0 if weight ridge <= 2 deviation^2 (docs/theory/intervals.md).
-        """
-        task = self._mechanism.task
-        likelihood = task.loss.link in ("logistic", "softmax") and self.is_bound
-        return self.kind == "confidence" or (
-            likelihood and task.weight_bound * self._ridge <= 2.0 * self._deviation**2
-        )
+        """Whether what is told holds for sampling as well as for noise."""
+        return self.kind == "confidence" or self.bounds_sampling
 
     def half_widths(self, functions: Array, level: float) -> Array:
         """For each row v of ``functions``: v'w lies no farther from what it estimates, with probability ``level``."""
@@ -190,7 +186,26 @@ class Uncertainty:
         """Each function's error as one of independent noises of deviation 1; and Hessian^-1 v for each function v."""
         moved = functions / self._ridge if curved is None else curved.solve(functions)
         reach = moved if self._perturbs_objective else functions
-        return np.hstack([self._deviation * reach, self._second_deviation * functions]), moved
+        noise = [self._deviation * reach, self._second_deviation * functions]
+        if self.bounds_sampling:
+            noise.append(self._sampling_bound * functions)
+        return np.hstack(noise), moved
+
+    @property
+    def _sampling_bound(self) -> float:
+        """What sampling adds, at most, to the deviation of a function of length 1 (docs/theory/intervals.md).
+
+        Gradients of a likelihood spread as its Hessian says, up to the largest weight k. So along an eigenvector whose
+        eigenvalue is h the variance is (s^2 + k h) / (r + h)^2 under objective perturbation, s the noise's deviation
+        and r the ridge, and s^2 + k h / (r + h)^2 under output perturbation: largest at a known h.
+        """
+        weight, ridge = self._mechanism.task.weight_bound, self._ridge
+        if not self._perturbs_objective:
+            return math.sqrt(weight / (4.0 * ridge))
+        noise = self._deviation**2
+        if weight * ridge <= 2.0 * noise:
+            return 0.0  # largest where the data say nothing
+        return math.sqrt(weight**2 / (4.0 * (weight * ridge - noise)) - noise / ridge**2)
 
     def _sampling(self, curved: Curved | None) -> Array | None:
         """The gradients' spread, if sampling is asked for."""
@@ -298,6 +313,11 @@ class Uncertainty:
                 f"behind intervals is trusted up to {most:.2g}. More records, a larger epsilon or a larger "
                 "regularization would do"
             )
+
+
+def is_likelihood(release: Release) -> bool:
+    """Whether the model's probabilities are what its loss was made of, so that its curvature says how they spread."""
+    return release.certificate.task.loss.link in ("logistic", "softmax")
 
 
 def symmetric_noise(scale: float, size: int, generator: np.random.Generator) -> Array:
