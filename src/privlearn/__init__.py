@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         curvature,
         effects,
         intervals,
+        refine,
     )
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger

@@ -91,9 +91,10 @@ def test_a_line_is_taken_over_by_its_knots_exactly() -> None:
     moved = release.model.coefficients.copy()
     moved[0, first.places] = values + moved[0, first.line] * np.linspace(-1.0, 1.0, len(values))
     moved[0, first.line] = 0.0
-    other = dataclasses.replace(release.model, coefficients=moved)
+    plain: Any = release.model
+    other = dataclasses.replace(plain, coefficients=moved)
     rows = PEOPLE.slice(0, 200)
-    assert other.decision_function(rows) == pytest.approx(release.model.decision_function(rows), abs=1e-9)
+    assert other.decision_function(rows) == pytest.approx(plain.decision_function(rows), abs=1e-9)
 
 
 def test_flat_columns_say_nothing(release: Release) -> None:
