@@ -31,7 +31,17 @@ if TYPE_CHECKING:
     )
     from privlearn.estimators import KernelLearner, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
     from privlearn.evaluation import Evaluation, evaluate
-    from privlearn.explain import Band, Intervals, curvature, intervals
+    from privlearn.explain import (
+        Band,
+        Contributions,
+        Effects,
+        Intervals,
+        contributions,
+        curvature,
+        effects,
+        intervals,
+        refine,
+    )
     from privlearn.export import export_release
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
@@ -47,9 +57,11 @@ __all__ = [
     "BudgetSplit",
     "Certificate",
     "ClippedSquare",
+    "Contributions",
     "Curvature",
     "DataError",
     "Description",
+    "Effects",
     "Evaluation",
     "Guarantee",
     "Hinge",
@@ -79,13 +91,16 @@ __all__ = [
     "SmoothedHinge",
     "SolverError",
     "VerificationError",
+    "contributions",
     "curvature",
     "describe",
     "discover",
+    "effects",
     "evaluate",
     "export_release",
     "intervals",
     "plan",
+    "refine",
     "split",
     "verify",
 ]

@@ -82,7 +82,9 @@ def test_demo(run: Run, census: Census) -> None:
     folder = census / "demo"
     told = run("demo", "--out", folder, "--rows", 600)
     assert told.code == 0, told.stderr
-    assert str(folder / "compare.html") in told.stdout
+    assert "What you now hold" in told.stdout
+    assert "was this person in the data?" in told.stdout
+    assert "What a model of income learnt" in (folder / "income.html").read_text()
     assert "Error on new people" in told.stdout
     statement = Ledger.open(folder / "budgets.db", "census").statement()
     assert [entry.state for entry in statement.entries] == ["committed"] * 4

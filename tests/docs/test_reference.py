@@ -56,6 +56,8 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
         "curvature",
         "verify",
         "inspect",
+        "refine",
+        "explain",
         "audit",
         "budget",
         "ask",

@@ -15,12 +15,14 @@ from privlearn.cli.budget import budget
 from privlearn.cli.curvature import curvature
 from privlearn.cli.demo import demo
 from privlearn.cli.describe import describe
+from privlearn.cli.effects import explain
 from privlearn.cli.evaluate import evaluate, threshold
 from privlearn.cli.export import export
 from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
+from privlearn.cli.refine import refine
 from privlearn.cli.report import report
 from privlearn.cli.schema import discover, schema
 from privlearn.cli.serve import restored, serve, upgrade
@@ -89,11 +91,13 @@ for command in (
     predict,
     export,
     report,
+    explain,
     evaluate,
     threshold,
     curvature,
     verify,
     inspect,
+    refine,
     audit,
     upgrade,
     restored,

@@ -47,7 +47,7 @@ def predict(
     if probabilities and isinstance(released, RegressionModel):
         raise InvalidParameter("a regression predicts numbers: leave out --probabilities")
     with LateProgress(f"reading {table}") as progress:
-        rows = open_rows(table, _features_only(released))
+        rows = open_rows(table, features_only(released))
         pieces = _predicted(released, rows, probabilities, progress)
         if out is None:
             for piece in pieces:
@@ -59,7 +59,7 @@ def predict(
         typer.echo(f"Wrote {out}: {len(rows)} predictions.")
 
 
-def _features_only(model: Model) -> Any:
+def features_only(model: Model) -> Any:
     """The schema without its target: whatever the table says there is not read."""
     from privlearn.release.model import base_of
 

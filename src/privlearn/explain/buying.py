@@ -95,6 +95,8 @@ def _task_of(release: Release) -> Task:
     reason = explain_refusal(release.certificate.mechanism)
     if not isinstance(release.model.encoder, SchemaEncoder | ArrayEncoder | CentredEncoder):
         reason = "it has a kernel"
+    if release.refinement is not None:
+        reason = "it was refined: buy that of its origin"
     task = release.certificate.task
     if reason is None and task.dimension > MOST_COEFFICIENTS:
         reason = (

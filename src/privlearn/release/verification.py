@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +41,8 @@ class Verification:
     evaluation : CountsCertificate or None
         Of the noisy counts that the model's threshold or calibration was chosen from: a promise of its own, to the
         people of the records that were counted.
+    origin, steps : str or None
+        Digest of the release that this one was refined from, and how: repeated from the file, and found to agree.
     """
 
     claimed: Guarantee
@@ -48,6 +51,8 @@ class Verification:
     signer: str | None
     certificate: Certified = field(repr=False)
     evaluation: CountsCertificate | None = field(default=None, repr=False)
+    origin: str | None = None
+    steps: str | None = None
 
     @property
     def weakness(self) -> str | None:
@@ -55,7 +60,9 @@ class Verification:
         return self.certificate.weakness or beside
 
 
-def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verification:
+def verify(
+    path: str | Path, signer: Ed25519PublicKey | None = None, origin: str | Path | None = None
+) -> Verification:
     """Check every byte, recompute the guarantee from the certificate alone, and check the signature.
 
     Parameters
@@ -65,15 +72,19 @@ def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verifica
         signature.
     signer : Ed25519PublicKey, optional
         Whose signature is required.
+    origin : path, optional
+        The release that it must have been refined from.
 
     Raises
     ------
     VerificationError
-        If anything contradicts anything else, or the file is not signed by ``signer``.
+        If anything contradicts anything else, or the file is not signed by ``signer``, or has another origin.
     """
     proven = verify_bytes(read_whole(path))
     if signer is not None and proven.signer != signer.public_bytes_raw().hex():
         raise VerificationError("the file is not signed by the given key")
+    if origin is not None and proven.origin != Release.load(origin).digest:
+        raise VerificationError("the file was not refined from the given release")
     return proven
 
 
@@ -86,7 +97,10 @@ def verify_bytes(raw: bytes) -> Verification:
     kind: type[Release | CountsFile] = CountsFile if format_of(raw) == CountsFile.format else Release
     file = kind.from_bytes(raw)
     evaluation = file.evaluation.certificate if isinstance(file, Release) and file.evaluation else None
-    return _proven(file.certificate, file.signature["public_key"] if file.signature else None, evaluation)
+    proven = _proven(file.certificate, file.signature["public_key"] if file.signature else None, evaluation)
+    if not isinstance(file, Release) or file.refinement is None:
+        return proven
+    return dataclasses.replace(proven, origin=file.origin.digest, steps=file.refinement.told)
 
 
 def _proven(

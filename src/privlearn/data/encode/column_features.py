@@ -84,6 +84,11 @@ class Group(ABC):
     width: int
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Those whose cells decide the values."""
+        return (self.name,)
+
+    @property
     @abstractmethod
     def feature_names(self) -> list[str]: ...
 

@@ -101,6 +101,14 @@ class SchemaEncoder:
         names = [name for group in self._groups for name in group.feature_names]
         return [*names, "intercept"] if self.fit_intercept else names
 
+    @property
+    def feature_columns(self) -> list[tuple[str, ...]]:
+        """The columns that each feature is about: one, two of a pair, none of the intercept."""
+        if self._resolved is not None:
+            return self._resolved.feature_columns
+        columns = [group.columns for group in self._groups for _ in range(group.width)]
+        return [*columns, ()] if self.fit_intercept else columns
+
     def encode(self, data: Any, *, may_be_empty: bool = False) -> Matrix:
         """Encode rows; each result depends on its own row and the schema only.
 
