@@ -21,7 +21,6 @@ from privlearn.data.sources.wanted import arrow_type, spellings_of_missing, want
 from privlearn.errors import DataError
 
 PIECE = 1 << 23  # bytes of text that are read at once
-DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1 << 20  # characters
 _CUT_OFF = "{} cannot be read to its end: it may be cut off or damaged"
 _IRREGULAR = "{} is not a regular CSV file: every line needs as many cells as the first has names"
@@ -48,7 +47,6 @@ class CsvRows(RowSource[pa.Table]):
     def __init__(self, source: Path | bytes, label: str, schema: Schema) -> None:
         self._source, self._label, self._form = source, label, schema.file
         self._names = names = csv_header(source, label, schema.file)
-        refuse_other_delimiter(names, schema, label)
         self.columns = wanted_columns(names, schema, label)
         as_table(pa.table([[]] * len(names), names=names), self.columns)  # refuses repeated names
         self._types = {name: arrow_type(schema, name) for name in self.columns}
@@ -229,26 +227,6 @@ def _text(source: Path | bytes, form: FileFormat) -> io.TextIOWrapper:
 def opened_bytes(source: Path | bytes) -> Any:
     """A stream of the bytes, unpacked if the name ends in .gz."""
     return pa.input_stream(str(source), "detect") if isinstance(source, Path) else io.BytesIO(source)
-
-
-def likely_delimiter(line: str) -> str:
-    """What separates most cells of a line; a comma if nothing does."""
-    return max(DELIMITERS, key=line.count)
-
-
-def refuse_other_delimiter(names: list[str], schema: Schema, label: str) -> None:
-    """Refuse a first line that is one cell, where the schema has several columns and something separates them."""
-    likely = likely_delimiter(names[0])
-    if len(names) == 1 and len(schema.columns) > 1 and likely in names[0]:
-        written = "tab" if likely == "\t" else f'"{likely}"'
-        raise DataError(
-            f"{label} has one column if a {_named(schema.file.delimiter)} separates them, and its first line has "
-            f"{names[0].count(likely)} of {_named(likely)}: write in the schema, file: {{delimiter: {written}}}"
-        )
-
-
-def _named(delimiter: str) -> str:
-    return {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(delimiter, repr(delimiter))
 
 
 def refuse_other_encoding(source: Path | bytes, label: str, form: FileFormat) -> None:

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from privlearn.data.schema.file_format import PLAIN, FileFormat
-from privlearn.data.sources.csv_files import PIECE, likely_delimiter, opened_bytes
+from privlearn.data.sources.csv_files import PIECE, opened_bytes
 from privlearn.data.sources.table import safely
+from privlearn.data.sources.wanted import likely_delimiter
 from privlearn.errors import DataError
 
 _LOOKED_AT = 1000  # lines
