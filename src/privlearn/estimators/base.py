@@ -141,7 +141,10 @@ class PrivateLinearModel(ReleasingLearner):
         """What to score against: with a schema, its target column unless ``y`` is given."""
         if y is not None or self.schema is None:
             return y
-        return np.array(target_column(self.schema, X, None)[1].to_pylist())
+        target, answers = target_column(self.schema, X, None)
+        if target.merge:
+            return np.array(target.classes)[SchemaEncoder(self.schema).encode_labels(answers)]
+        return np.array(answers.to_pylist())
 
     @classmethod
     @abstractmethod

@@ -177,7 +177,7 @@ class SchemaEncoder:
         label = f"target {target.name!r}"
         if not target.classes:
             raise SchemaError(f"{label} is a number: list classes instead of bounds, or train a regression")
-        places = codes(as_array(values, label), target.classes, label)
+        places = codes(as_array(values, label), target.labels, label)
         if np.any(places == MISSING):
             raise DataError(f"{label} has missing labels: fill them in, or drop those rows ({ON_DROPPING})")
         if target.unknown == "refuse" and np.any(places == UNKNOWN):
@@ -185,7 +185,7 @@ class SchemaEncoder:
                 f"{label} has labels that the schema does not list: correct the rows or the list, or set "
                 "unknown: zero for it in the schema"
             )
-        return places
+        return np.where(places < 0, places, np.array(target.places)[places]) if target.merge else places
 
     def encode_targets(self, values: Any) -> NDArray[np.float64]:
         """Numbers to predict, clamped to the schema's bounds and scaled to [-1, 1]."""

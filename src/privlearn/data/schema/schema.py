@@ -311,7 +311,8 @@ class Schema(PublicModel):
     def digest(self) -> str:
         """SHA-256 of the canonical JSON form; the order of columns counts, since it fixes the features.
 
-        How the table lies in its file is left out: rows that mean the same have one digest, whatever they are kept in.
+        How the table lies in its file is left out, and so are descriptions and units: rows that mean the same have one
+        digest, whatever they are kept in.
         """
         return content_digest(self.facts())
 
@@ -319,6 +320,9 @@ class Schema(PublicModel):
         """The settings that say what rows mean."""
         content = self.to_dict()
         content.pop("file", None)
+        for part in (*content["columns"].values(), content["target"] or {}):
+            for words in ("description", "unit"):
+                part.pop(words, None)
         return content
 
 

@@ -73,4 +73,4 @@ def spellings_of_missing(schema: Schema) -> list[str]:
 def _listed(column: Any) -> tuple[Any, ...]:
     if isinstance(column, CategoryColumn | OrdinalColumn):
         return column.values
-    return column.classes if isinstance(column, Target) else ()
+    return column.labels if isinstance(column, Target) else ()
