@@ -19,7 +19,7 @@ from privlearn.data.sources.program_files import ENDINGS, is_program_file, read_
 from privlearn.data.sources.row_source import BLOCK, Places, RowSource, TableRows, joined, taken
 from privlearn.data.sources.table import as_table, safely
 from privlearn.data.sources.wanted import arrow_type, known_columns, wanted_columns
-from privlearn.errors import DataError, SchemaError
+from privlearn.errors import DataError, SchemaError, did_you_mean
 
 _ALONE = "patient|person|subject|participant|respondent|customer|ssn|nhs|mrn|account|passport|iban"
 _NUMBERED = (
@@ -83,12 +83,22 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
 def open_records(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
     """The rows to learn from, once their columns' names leave no doubt what a person is; a block at a time."""
     root = Path(path)
+    reason = "of which the schema speaks: add it to the table, or remove it from the schema"
+    check_columns(root, schema, known_columns(schema), reason)
     for file in _files(root):
-        # refuses a file without names, whose first line no message may quote
-        names = [*names_in(file, schema.file), *partition(file, root)]
-        wanted_columns(names, schema, str(file))
-        refuse_unclear_persons(schema, names)
+        refuse_unclear_persons(schema, [*names_in(file, schema.file), *partition(file, root)])
     return open_rows(root, schema)
+
+
+def check_columns(path: str | Path, schema: Schema, wanted: Iterable[str], reason: str) -> None:
+    """Refuse files that lack one of these columns; the reason says who asks for it and what to do."""
+    root = Path(path)
+    for file in _files(root):
+        names = [*names_in(file, schema.file), *partition(file, root)]
+        wanted_columns(names, schema, str(file))  # a file without names has none, and may not be quoted
+        for name in wanted:
+            if name not in names:
+                raise DataError(f"{file} has no column {name!r}, {reason}{did_you_mean(name, names)}")
 
 
 def names_in(file: Path, form: FileFormat = PLAIN) -> list[str]:
