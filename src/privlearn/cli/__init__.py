@@ -12,6 +12,7 @@ from privlearn._version import __version__
 from privlearn.cli.ask.ask import ask
 from privlearn.cli.audit import audit
 from privlearn.cli.budget import budget
+from privlearn.cli.check import check
 from privlearn.cli.curvature import curvature
 from privlearn.cli.demo import demo
 from privlearn.cli.describe import describe
@@ -79,6 +80,7 @@ def introduce(
 
 for command in (
     schema,
+    check,
     plan,
     discover,
     describe,
