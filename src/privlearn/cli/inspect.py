@@ -155,8 +155,8 @@ def _description(model: Model) -> list[str]:
     if isinstance(base, ArrayEncoder):
         return [f"Plain arrays: {base.n_features} columns, {_answers(model)}"]
     schema: Any = base.schema
-    columns = [f"  {name}: {_column(column)}" for name, column in schema.columns.items()]
-    target = f"{schema.target.name!r} ({_answers(model)})"
+    columns = [f"  {name}: {_column(column)}{_about(column)}" for name, column in schema.columns.items()]
+    target = f"{schema.target.name!r} ({_answers(model)}){_about(schema.target)}"
     return [f"Schema {schema.name!r}, target {target}, columns:", *columns]
 
 
@@ -193,6 +193,12 @@ def _answers(model: Model) -> str:
 
 def _labels(model: Any) -> Any:
     return getattr(model, "classes", ("", "the number"))
+
+
+def _about(part: Any) -> str:
+    """What a column or target is measured in, and what it is, if the schema says so."""
+    unit = f", in {part.unit}" if part.unit else ""
+    return f"{unit}: {part.description}" if part.description else unit
 
 
 def _column(column: Any) -> str:

@@ -13,7 +13,13 @@ import yaml
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.sources.csv_files import csv_header, opened_csv, types_to_guess
 from privlearn.data.sources.detection import detect_format
-from privlearn.data.sources.files import existing, is_parquet, looks_like_identifier, parquet_schema
+from privlearn.data.sources.files import (
+    existing,
+    is_parquet,
+    less_like_a_person,
+    looks_like_identifier,
+    parquet_schema,
+)
 from privlearn.data.sources.program_files import is_program_file, read_program_file
 from privlearn.data.sources.table import as_table, safely
 from privlearn.errors import InvalidParameter
@@ -93,7 +99,7 @@ def _question(identifiers: list[str]) -> str:
     return f"""
 # Left out above, since named like identifiers: {named}.
 # May somebody have several rows? Training asks until one of these two lines is filled in.
-person: null                # yes: the column that tells people apart, such as {_quoted(identifiers[-1])}
+person: null                # yes: the column that tells people apart, such as {_quoted(min(identifiers, key=less_like_a_person))}
 one_row_per_person: false   # no: write true
 """
 

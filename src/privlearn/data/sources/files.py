@@ -44,7 +44,7 @@ def refuse_unclear_persons(schema: Schema, names: Iterable[str]) -> None:
         return
     known = {*schema.columns, schema.target.name if schema.target else None}
     found = sorted(
-        (name for name in names if name not in known and looks_like_identifier(name)), key=_less_like_a_person
+        (name for name in names if name not in known and looks_like_identifier(name)), key=less_like_a_person
     )
     if found:
         shown = ", ".join(map(repr, found[:MOST_SHOWN]))
@@ -56,7 +56,7 @@ def refuse_unclear_persons(schema: Schema, names: Iterable[str]) -> None:
         )
 
 
-def _less_like_a_person(name: str) -> bool:
+def less_like_a_person(name: str) -> bool:
     """Sorts ``patient_nbr`` before ``encounter_id``."""
     return re.search(_ALONE, name.lower()) is None
 
