@@ -14,12 +14,11 @@ def by_class(part: Any, classes: Sequence[Value]) -> dict[Value, Any]:
     if not isinstance(part, Mapping):
         raise ValueError(f"must name classes, e.g. {{{classes[-1]}: ...}}")
     spelled = {str(label): label for label in classes}
-    found = {spelled.get(str(key)): value for key, value in part.items()}
-    if None in found or len(found) < len(part):
-        strange = next(key for key in part if str(key) not in spelled)
-        hint = ': quote "yes" and "no", which YAML reads otherwise' if isinstance(strange, bool) else ""
-        raise ValueError(f"{strange} is none of the classes, {', '.join(spelled)}{hint}")
-    return found
+    strange = [key for key in part if str(key) not in spelled]
+    if strange:
+        hint = ': quote "yes" and "no", which YAML reads otherwise' if isinstance(strange[0], bool) else ""
+        raise ValueError(f"{strange[0]} is none of the classes, {', '.join(spelled)}{hint}")
+    return {spelled[str(key)]: value for key, value in part.items()}
 
 
 def check_merged(merge: Mapping[Value, Any], classes: Sequence[Value]) -> dict[Value, tuple[Value, ...]]:

@@ -95,11 +95,11 @@ def _file(form: FileFormat) -> str:
 
 def _question(identifiers: list[str]) -> str:
     """What a schema must answer if columns are named like identifiers."""
-    named = ", ".join(map(_quoted, identifiers))
+    named, likely = ", ".join(map(_quoted, identifiers)), _quoted(min(identifiers, key=less_like_a_person))
     return f"""
 # Left out above, since named like identifiers: {named}.
 # May somebody have several rows? Training asks until one of these two lines is filled in.
-person: null                # yes: the column that tells people apart, such as {_quoted(min(identifiers, key=less_like_a_person))}
+person: null                # yes: the column that tells people apart, such as {likely}
 one_row_per_person: false   # no: write true
 """
 
