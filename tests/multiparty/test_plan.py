@@ -78,7 +78,7 @@ def test_a_plan_survives_json_and_toml(tmp_path: Path) -> None:
     [
         ({"delta": 0.0}, "delta=1e-6"),
         ({"parties": {"alone": 100}}, "at least 2"),
-        ({"parties": {"north": 0, "south": 10}}, "greater than or equal to 1"),
+        ({"parties": {"north": 0, "south": 10}}, "at least 1"),
         ({"dropouts": 1}, "Set dropouts = 0: dropouts = 1 needs 4 parties"),
         ({"dropouts": 2, "colluding": 0}, "Set dropouts = 1: dropouts = 2 needs 7 parties"),
         ({"colluding": 3}, "nobody is left"),

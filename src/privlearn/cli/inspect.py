@@ -44,33 +44,14 @@ def verify(
     from privlearn.release.verification import verify as check
 
     proven = check(model, None if signer is None else read_public_key(signer))
-    typer.echo(f"claimed     {proven.claimed}")
-    typer.echo(f"recomputed  {proven.recomputed}")
-    if proven.certificate.adds_up:
-        typer.echo(f"with schema {proven.certificate.together}, the price of what was bought of it included")
-    if proven.evaluation is not None:
-        typer.echo(
-            f"evaluation  {proven.evaluation.guarantee}, recomputed {proven.evaluation.mechanism.spends()}:"
-        )
-        typer.echo(
-            "            counts of this model's scores, which its threshold or calibration was chosen from"
-        )
-    typer.echo(f"randomness  {proven.certificate.randomness}")
-    typer.echo(f"signer      {proven.signer or 'not signed'}")
-    if proven.certificate.meaning:
-        typer.echo(f"meaning     {proven.certificate.meaning.in_words()}")
-    if not proven.is_private:
-        reason = (
-            "its noise can be computed from the seed"
-            if proven.claimed.is_private
-            else "its epsilon is infinite"
-        )
-        warn(f"{model} is consistent, but NOT PRIVATE: {reason}.")
-        raise typer.Exit(_NOT_PRIVATE)
-    if proven.weakness:
-        warn(f"{model} is consistent, but {proven.weakness}.")
+    for name, fact in proven.facts.items():
+        typer.echo(f"{name:<12}{fact}")
+    if proven.is_private and not proven.weakness:
+        typer.echo(f"{model} is {proven.verdict}.")
         return
-    typer.echo(f"{model} is consistent and private.")
+    warn(f"{model} is {proven.verdict}.")
+    if not proven.is_private:
+        raise typer.Exit(_NOT_PRIVATE)
 
 
 def inspect(

@@ -42,6 +42,7 @@ from privlearn.release.model import (
     describe_encoding,
     model_from_dict,
 )
+from privlearn.release.notebook import as_html
 
 _ARRAYS = ("coefficients", "mean", "public_points", "log_odds")
 _RELEASED = {"coefficients", "mean", "log_odds"}
@@ -107,6 +108,10 @@ class Release(SignedArchive):
     def with_threshold(self, threshold: float, evaluation: CountsFile) -> Release:
         """The same model, saying the second class above a threshold that was chosen from its evaluation."""
         return self.decided_by(Decision(threshold), evaluation)
+
+    def _repr_html_(self) -> str:
+        reads = {"model": f"{type(self.model).__name__} of {self.model.coefficients.size} coefficients"}
+        return as_html(f"Release: {self.certificate.headline}", reads | self.certificate.facts)
 
     @property
     def undecided(self) -> Release:

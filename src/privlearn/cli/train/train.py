@@ -244,7 +244,7 @@ def train(
             learner = as_search(estimator, grid, search_method, public_validation, description)
         progress.describe("training")
         release: Release = learner.fit(rows).release_
-    (release if key is None else release.signed(key)).save(out)
+    (release if key is None else release.signed(key)).save(out, overwrite=True)
     _report(release.certificate, description, out, budget)
 
 
