@@ -17,7 +17,7 @@ from privlearn.data.encode.column_features import DenseGroup, Group, group_of
 from privlearn.data.encode.resolution import Resolution
 from privlearn.data.encode.resolved_rows import ResolvedRows, number_of_rows
 from privlearn.data.schema.columns import Target
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.schema import SchemaLike, as_schema
 from privlearn.data.sources.row_source import EncodedRows, Matrix, RowSource, TableRows
 from privlearn.data.sources.table import as_array, as_table
 from privlearn.errors import ON_DROPPING, DataError, SchemaError
@@ -81,9 +81,9 @@ class SchemaEncoder:
     row_bound = 1.0
 
     def __init__(
-        self, schema: Schema, *, fit_intercept: bool = True, resolution: Resolution | None = None
+        self, schema: SchemaLike, *, fit_intercept: bool = True, resolution: Resolution | None = None
     ) -> None:
-        self.schema = schema
+        self.schema = schema = as_schema(schema)
         self.fit_intercept = fit_intercept
         self.resolution = resolution
         self._resolved = None if resolution is None else ResolvedRows(schema, resolution, fit_intercept)

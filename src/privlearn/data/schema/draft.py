@@ -148,6 +148,13 @@ class SchemaDraft:
         return content
 
 
+def as_draft(draft: SchemaDraft | Mapping[str, Any] | str | Path) -> SchemaDraft:
+    """A draft, or what one is made of: the path of its file, or a dict."""
+    if isinstance(draft, SchemaDraft):
+        return draft
+    return SchemaDraft.load(draft) if isinstance(draft, str | Path) else SchemaDraft(draft)
+
+
 def _marked(part: Mapping[str, Any]) -> set[str]:
     """The settings of a column or target that are to be bought."""
     text = {key: part[key] for key in _SIDES | _LISTS if isinstance(part.get(key), str)}

@@ -81,7 +81,8 @@ def _message(item: Any, known: list[str]) -> str:
             meant = did_you_mean(found, words) if isinstance(found, str) else ""
             return f"must be {_either(words)}{_found(found)}{meant}"
         case "too_short" | "string_too_short":
-            return "must not be empty"
+            least = item["ctx"]["min_length"]
+            return "must not be empty" if least == 1 else f"needs at least {least}"
         case _ if kind in _LIMITS:
             words_, limit = _LIMITS[kind]
             return f"must be {words_} {item['ctx'][limit]:g}{_found(found)}"

@@ -326,6 +326,21 @@ class Schema(PublicModel):
         return content
 
 
+SchemaLike = Schema | Mapping[str, Any] | str | Path
+"""A schema, or what one is made of: the path of its file, or a dict."""
+
+
+def as_schema(schema: SchemaLike) -> Schema:
+    """The schema itself."""
+    if isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, str | Path):
+        return Schema.load(schema)
+    if isinstance(schema, Mapping):
+        return Schema.from_dict(schema)
+    raise SchemaError("a schema is a Schema, the path of a .yaml or .json file, or a dict")
+
+
 def content_digest(content: Mapping[str, Any]) -> str:
     """SHA-256 of plain JSON values in one canonical form."""
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))

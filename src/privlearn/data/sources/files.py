@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
 from privlearn.data.schema.file_format import PLAIN, FileFormat
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
 from privlearn.data.sources.csv_files import CsvRows, csv_header, read_csv_as_it_is, write_csv
 from privlearn.data.sources.program_files import ENDINGS, is_program_file, read_program_file
 from privlearn.data.sources.row_source import BLOCK, Places, RowSource, TableRows, joined, taken
@@ -64,7 +64,7 @@ def less_like_a_person(name: str) -> bool:
 _NO_PARQUET = "{} is not a Parquet file that can be read"
 
 
-def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
+def read_table(path: str | Path, schema: SchemaLike | None = None) -> pa.Table:
     """Read a .csv, .csv.gz or .parquet file, or a folder of such; workbooks, SPSS, Stata and SAS files with an extra.
 
     Parameters
@@ -77,12 +77,12 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
     """
     if schema is None:
         return _read_whole(existing(path), PLAIN, as_text=False)
-    return joined(open_rows(path, schema).blocks())
+    return joined(open_rows(path, as_schema(schema)).blocks())
 
 
-def open_records(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
+def open_records(path: str | Path, schema: SchemaLike) -> RowSource[pa.Table]:
     """The rows to learn from, once their columns' names leave no doubt what a person is; a block at a time."""
-    root = Path(path)
+    root, schema = Path(path), as_schema(schema)
     reason = "of which the schema speaks: add it to the table, or remove it from the schema"
     check_columns(root, schema, known_columns(schema), reason)
     for file in _files(root):
