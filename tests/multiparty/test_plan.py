@@ -22,6 +22,9 @@ SETTINGS: dict[str, Any] = {
 }
 
 
+WEIGHTED = {"name": "income", "classes": ["low", "high"], "weights": {"high": 2.0}}
+
+
 def plan_with(**changes: Any) -> MultipartyPlan:
     return MultipartyPlan.from_dict({"schema": census_schema()} | SETTINGS | changes)
 
@@ -89,6 +92,7 @@ def test_a_plan_survives_json_and_toml(tmp_path: Path) -> None:
         ({"epsilom": 1.0}, "epsilom: unknown setting"),
         ({"kernel": {"name": "polynomial"}}, "only the kernels rbf"),
         ({"schema": census_schema().to_dict() | {"target": None}}, "list its classes"),
+        ({"schema": census_schema().to_dict() | {"target": WEIGHTED}}, "count all classes alike"),
     ],
     ids=lambda value: str(value)[:30],
 )

@@ -40,6 +40,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    suggest_commands=False,  # click does, and both would say it twice
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

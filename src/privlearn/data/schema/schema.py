@@ -279,11 +279,7 @@ class Schema(PublicModel):
         content: dict[str, Any] = serialize(self)
         if content["pairs"] == "auto":
             del content["pairs"]
-        for setting in (
-            "bought",
-            "one_row_per_person",
-            "file",
-        ):  # digests from before there were these stay valid
+        for setting in ("bought", "one_row_per_person", "file"):  # digests from before stay valid
             if not content[setting]:
                 del content[setting]
         return content
