@@ -69,10 +69,10 @@ class SchemaEncoder:
 
     Examples
     --------
-    >>> schema = Schema.from_dict({
+    >>> schema = {
     ...     "name": "clinic",
     ...     "columns": {"age": {"type": "number", "lower": 0, "upper": 120, "encoding": "linear"}},
-    ... })
+    ... }
     >>> SchemaEncoder(schema).encode({"age": [60, 10**9]}).round(4).tolist()
     [[0.0, 1.0], [0.7071, 0.7071]]
     """
