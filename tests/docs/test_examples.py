@@ -54,6 +54,8 @@ def workplace(
 ) -> Iterator[Path]:
     """An empty folder, with the demonstration's files if the page speaks of them."""
     page: Path = request.getfixturevalue("page")
+    if "$PRIVLEARN_DATA" in page.read_text(encoding="utf-8") and not os.environ.get("PRIVLEARN_DATA"):
+        pytest.skip("the page reads public tables, and PRIVLEARN_DATA is not set")
     if "demo-output/" in page.read_text(encoding="utf-8"):
         shutil.copytree(request.getfixturevalue("demonstration"), tmp_path / "demo-output")
     monkeypatch.chdir(tmp_path)
@@ -96,4 +98,7 @@ def test_a_console_block_that_fails_is_noticed(tmp_path: Path) -> None:
         run_console("$ false\n", tmp_path)
     with pytest.raises(AssertionError, match="did not print"):
         run_console("$ echo epsilon 1\nepsilon 1, delta 2\n", tmp_path)
+    run_console("$ echo wrong >&2; exit 3\nwrong\n(exit code 3)\n", tmp_path)
+    with pytest.raises(AssertionError):
+        run_console("$ exit 2\n(exit code 3)\n", tmp_path)
     run_console("$ echo epsilon 1 && \\\n  echo more\n...\nepsilon 0.5\n", tmp_path)

@@ -43,6 +43,7 @@ def test_public_names_can_be_imported() -> None:
 def test_every_command_is_found(command_help: ModuleType) -> None:
     words = {
         "schema",
+        "check",
         "plan",
         "discover",
         "describe",

@@ -12,6 +12,7 @@ from privlearn._version import __version__
 from privlearn.cli.ask.ask import ask
 from privlearn.cli.audit import audit
 from privlearn.cli.budget import budget
+from privlearn.cli.check import check
 from privlearn.cli.curvature import curvature
 from privlearn.cli.demo import demo
 from privlearn.cli.describe import describe
@@ -43,6 +44,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    suggest_commands=False,  # click does, and both would say it twice
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -83,6 +85,7 @@ def introduce(
 
 for command in (
     schema,
+    check,
     plan,
     discover,
     describe,

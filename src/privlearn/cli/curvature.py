@@ -78,7 +78,7 @@ def curvature(
             accept_weak_privacy=accept_weak_privacy,
             random_state=seed,
         )
-    bought.save(out)
+    bought.save(out, overwrite=True)
     certificate = bought.certificate
     typer.echo(f"Price: {certificate.guarantee}. {certificate.guarantee.in_words()}")
     if not certificate.is_private:

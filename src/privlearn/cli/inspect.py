@@ -50,35 +50,14 @@ def verify(
     from privlearn.release.verification import verify as check
 
     proven = check(model, None if signer is None else read_public_key(signer), origin)
-    typer.echo(f"claimed     {proven.claimed}")
-    typer.echo(f"recomputed  {proven.recomputed}")
-    if proven.certificate.adds_up:
-        typer.echo(f"with schema {proven.certificate.together}, the price of what was bought of it included")
-    if proven.evaluation is not None:
-        typer.echo(
-            f"evaluation  {proven.evaluation.guarantee}, recomputed {proven.evaluation.mechanism.spends()}:"
-        )
-        typer.echo(
-            "            counts of this model's scores, which its threshold or calibration was chosen from"
-        )
-    if proven.origin is not None:
-        typer.echo(f"refined     from {proven.origin[:12]}, at no cost, and found again: {proven.steps}")
-    typer.echo(f"randomness  {proven.certificate.randomness}")
-    typer.echo(f"signer      {proven.signer or 'not signed'}")
-    if proven.certificate.meaning:
-        typer.echo(f"meaning     {proven.certificate.meaning.in_words()}")
-    if not proven.is_private:
-        reason = (
-            "its noise can be computed from the seed"
-            if proven.claimed.is_private
-            else "its epsilon is infinite"
-        )
-        warn(f"{model} is consistent, but NOT PRIVATE: {reason}.")
-        raise typer.Exit(_NOT_PRIVATE)
-    if proven.weakness:
-        warn(f"{model} is consistent, but {proven.weakness}.")
+    for name, fact in proven.facts.items():
+        typer.echo(f"{name:<12}{fact}")
+    if proven.is_private and not proven.weakness:
+        typer.echo(f"{model} is {proven.verdict}.")
         return
-    typer.echo(f"{model} is consistent and private.")
+    warn(f"{model} is {proven.verdict}.")
+    if not proven.is_private:
+        raise typer.Exit(_NOT_PRIVATE)
 
 
 def inspect(
@@ -182,8 +161,8 @@ def _description(model: Model) -> list[str]:
     if isinstance(base, ArrayEncoder):
         return [f"Plain arrays: {base.n_features} columns, {_answers(model)}"]
     schema: Any = base.schema
-    columns = [f"  {name}: {_column(column)}" for name, column in schema.columns.items()]
-    target = f"{schema.target.name!r} ({_answers(model)})"
+    columns = [f"  {name}: {_column(column)}{_about(column)}" for name, column in schema.columns.items()]
+    target = f"{schema.target.name!r} ({_answers(model)}){_about(schema.target)}"
     return [f"Schema {schema.name!r}, target {target}, columns:", *columns]
 
 
@@ -220,6 +199,12 @@ def _answers(model: Model) -> str:
 
 def _labels(model: Any) -> Any:
     return getattr(model, "classes", ("", "the number"))
+
+
+def _about(part: Any) -> str:
+    """What a column or target is measured in, and what it is, if the schema says so."""
+    unit = f", in {part.unit}" if part.unit else ""
+    return f"{unit}: {part.description}" if part.description else unit
 
 
 def _column(column: Any) -> str:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from privlearn.data.encode.column_cells import people
-from privlearn.data.schema.schema import Schema, content_digest
+from privlearn.data.schema.schema import Schema, SchemaLike, as_schema, content_digest
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.table import as_table
 from privlearn.errors import DataError, InvalidParameter, SchemaError, shown
@@ -197,7 +197,7 @@ class SplitTable:
 
 def split(
     table: Any,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     test: float = 0.2,
     by: str | None = None,
@@ -230,7 +230,7 @@ def split(
     >>> len(parts.train), len(parts.test), dict(parts.split.counts)
     (80, 20, {'train': 80, 'test': 20})
     """
-    rows = as_table(table)
+    rows, schema = as_table(table), as_schema(schema)
     refuse_unclear_persons(schema, rows.column_names)
     relation = relation_named(neighbours)
     if schema.rows_per_person > 1:

@@ -13,7 +13,7 @@ from privlearn.arrays import Array
 from privlearn.data.encode.column_cells import MISSING, codes, days, numbers
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.columns import CategoryColumn, DateColumn, OrdinalColumn
-from privlearn.data.schema.schema import Schema, with_purchases
+from privlearn.data.schema.schema import Schema, SchemaLike, as_schema, with_purchases
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.table import as_table, column_names
 from privlearn.description.description import Description
@@ -40,7 +40,7 @@ Cell = NDArray[np.int64]
 
 def describe(
     table: Any,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     epsilon: float,
     delta: float = 0.0,
@@ -78,6 +78,7 @@ def describe(
     guarantee = Guarantee(epsilon, delta, neighbours)
     guarantee.relation.check_expected(expected_records)
     randomness = randomness_from(random_state)
+    schema = as_schema(schema)
     rows, weights, persons = read_rows(table, schema)
     total = guarantee.relation.total(persons, expected_records)
     plan = plan_description(schema, guarantee, total, correlations=correlations)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privlearn.accounting import gaussian_ratio
@@ -32,7 +33,7 @@ from privlearn.randomness import randomness_from
 from privlearn.relation import relation_named
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
-from privlearn.release.model import Model, base_of
+from privlearn.release.model import Model, base_of, feature_names
 
 
 class PrivateLinearModel(ReleasingLearner):
@@ -136,12 +137,23 @@ class PrivateLinearModel(ReleasingLearner):
         self.coefficients_ = release.model.coefficients
         self.certificate_ = release.certificate
         self.release_ = release
+        if self.schema is not None:
+            self.feature_names_in_ = np.array(list(self.schema.columns), dtype=object)
+            self.n_features_in_ = len(self.schema.columns)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The name of each coefficient: of the features that columns are encoded as, the constant term included."""
+        check_is_fitted(self)
+        return np.array(feature_names(self.release_.model.encoder), dtype=object)
 
     def _truth(self, X: Any, y: Any) -> Any:
         """What to score against: with a schema, its target column unless ``y`` is given."""
         if y is not None or self.schema is None:
             return y
-        return np.array(target_column(self.schema, X, None)[1].to_pylist())
+        target, answers = target_column(self.schema, X, None)
+        if target.merge:
+            return np.array(target.classes)[SchemaEncoder(self.schema).encode_labels(answers)]
+        return np.array(answers.to_pylist())
 
     @classmethod
     @abstractmethod

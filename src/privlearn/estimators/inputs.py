@@ -47,6 +47,8 @@ class ClassLearner(Learner):
     def weighted(self, rows: TrainingRows) -> TrainingRows:
         if not isinstance(rows.goal, ClassGoal):
             return rows
+        if self.class_weight is None:
+            return rows
         weights = check_class_weight(self.class_weight, rows.goal.classes)
         return dataclasses.replace(rows, goal=dataclasses.replace(rows.goal, class_weights=weights))
 
@@ -80,7 +82,8 @@ def read_table(
 
     labels, read = read_columns(encoder, X, y, places_of)
     ignored = labels == UNKNOWN if target.unknown == "zero" else None
-    goal = ClassGoal(np.maximum(labels, 0), np.array(target.classes), ignored)
+    weights = None if target.class_weights is None else np.array(target.class_weights)
+    goal = ClassGoal(np.maximum(labels, 0), np.array(target.classes), ignored, weights)
     return read.rows(goal, resolve)
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from privlearn.arrays import Array
 from privlearn.data.encode.bounded_arrays import bounded_array
 from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.schema import SchemaLike
 from privlearn.data.sources.row_source import in_memory
 from privlearn.erm.losses import Loss, LossFacts, Multinomial, choose_loss
 from privlearn.errors import InvalidParameter, SessionError
@@ -69,7 +69,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         it from N and ``guarantee``.
     guarantee : Guarantee, optional
         What the session will promise, for ``regularization="auto"``.
-    schema : Schema, optional
+    schema : Schema, path or dict, optional
         Its target has classes, or the bounds of a number.
     norm_bound : float, optional
         Without a schema: public bound of the rows' norms.
@@ -117,7 +117,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         loss: str | Loss | None = None,
         regularization: str | float = "auto",
         guarantee: Guarantee | None = None,
-        schema: Schema | None = None,
+        schema: SchemaLike | None = None,
         norm_bound: float | None = None,
         column_bounds: Sequence[tuple[float, float]] | None = None,
         classes: Sequence[Any] | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +14,7 @@ from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.bounded_arrays import bounded_array, schema_of_bounds
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.encode.resolution import Resolution
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.data.sources.table import safely
 from privlearn.erm.losses import LossFacts
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
@@ -49,7 +49,10 @@ class Learner(BaseEstimator, ABC):
         """Store a constructor's ``locals()`` under their own names: all that scikit-learn lets a constructor do."""
         for name, value in arguments.items():
             if name != "self":
-                setattr(self, name, value)
+                setattr(self, name, _read_schema(name, value))
+
+    def set_params(self, **params: Any) -> Self:
+        return super().set_params(**{name: _read_schema(name, value) for name, value in params.items()})
 
     @abstractmethod
     def chosen_loss(self) -> LossFacts:
@@ -147,6 +150,11 @@ class Learner(BaseEstimator, ABC):
             averaged=rows.person_weights is not None,
             classes=dimension // features if loss.sees == "classes" else 0,
         )
+
+
+def _read_schema(name: str, value: Any) -> Any:
+    """A schema may be given as the path of its file or as a dict; every other parameter is kept as it is."""
+    return as_schema(value) if name == "schema" and value is not None else value
 
 
 class ReleasingLearner(Learner):

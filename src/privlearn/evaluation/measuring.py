@@ -12,7 +12,7 @@ from privlearn.arrays import Array
 from privlearn.data.encode.column_cells import codes
 from privlearn.data.encode.encoder import SchemaEncoder, from_unit
 from privlearn.data.schema.columns import Target
-from privlearn.data.schema.schema import Schema, with_purchases
+from privlearn.data.schema.schema import Schema, SchemaLike, with_purchases
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.table import as_table, column_names
 from privlearn.evaluation.evaluation import Evaluation
@@ -41,7 +41,7 @@ def evaluate(
     epsilon: float,
     delta: float = 0.0,
     by: str | Sequence[str] | None = None,
-    schema: Schema | None = None,
+    schema: SchemaLike | None = None,
     scores: Any = None,
     score_bound: float | None = None,
     neighbours: str = "replace_one",

@@ -119,7 +119,7 @@ def _rows_of(release: Release, X: Any, y: Any, class_weight: Mapping[Any, float]
     task, encoder = release.certificate.task, release.model.encoder
     rows = _read(release.model, cast(RawEncoder, base_of(encoder)), X, y)
     rows = dataclasses.replace(rows, features=in_memory(rows.features))
-    if isinstance(rows.goal, ClassGoal):
+    if isinstance(rows.goal, ClassGoal) and class_weight is not None:
         weights = check_class_weight(class_weight, rows.goal.classes)
         rows = dataclasses.replace(rows, goal=dataclasses.replace(rows.goal, class_weights=weights))
     if task.relation.count_is_public and rows.total != task.total:

@@ -44,6 +44,7 @@ from privlearn.release.model import (
     describe_encoding,
     model_from_dict,
 )
+from privlearn.release.notebook import as_html
 from privlearn.release.refinement import Refinement, Step, refinement_from_dict
 
 _ARRAYS = ("coefficients", "mean", "public_points", "log_odds")
@@ -128,6 +129,10 @@ class Release(SignedArchive):
         import privlearn
 
         return privlearn.contributions(self, X, label)
+
+    def _repr_html_(self) -> str:
+        reads = {"model": f"{type(self.model).__name__} of {self.model.coefficients.size} coefficients"}
+        return as_html(f"Release: {self.certificate.headline}", reads | self.certificate.facts)
 
     @property
     def undecided(self) -> Release:

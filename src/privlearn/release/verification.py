@@ -19,6 +19,7 @@ from privlearn.release.certified import Certified
 from privlearn.release.counts_file import CountsCertificate, CountsFile
 from privlearn.release.curvature_file import Curvature
 from privlearn.release.files import read_whole
+from privlearn.release.notebook import as_html
 from privlearn.release.session_certificate import SessionCertificate
 
 
@@ -53,6 +54,44 @@ class Verification:
     evaluation: CountsCertificate | None = field(default=None, repr=False)
     origin: str | None = None
     steps: str | None = None
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What was checked, a line for each."""
+        certificate, evaluation = self.certificate, self.evaluation
+        together = f"{certificate.together}, the price of what was bought of it included"
+        found = {
+            "claimed": str(self.claimed),
+            "recomputed": str(self.recomputed),
+            "with schema": together if certificate.adds_up else "",
+            "randomness": certificate.randomness,
+            "signer": self.signer or "not signed",
+            "meaning": certificate.meaning.in_words() if certificate.meaning else "",
+        }
+        if evaluation is not None:
+            found["evaluation"] = (
+                f"{evaluation.guarantee}, recomputed {evaluation.mechanism.spends()}: counts of this model's scores, "
+                "which its threshold or calibration was chosen from"
+            )
+        if self.origin is not None:
+            found["refined"] = f"from {self.origin[:12]}, at no cost, and found again: {self.steps}"
+        return {name: fact for name, fact in found.items() if fact}
+
+    @property
+    def verdict(self) -> str:
+        """Whether the file keeps what it promises, and whether that is private."""
+        if self.is_private:
+            return f"consistent, but {self.weakness}" if self.weakness else "consistent and private"
+        seeded = self.claimed.is_private
+        reason = "its noise can be computed from the seed" if seeded else "its epsilon is infinite"
+        return f"consistent, but NOT PRIVATE: {reason}"
+
+    def __str__(self) -> str:
+        lines = [f"{name:<12}{fact}" for name, fact in self.facts.items()]
+        return "\n".join([*lines, f"The file is {self.verdict}."])
+
+    def _repr_html_(self) -> str:
+        return as_html(f"Verified: {self.verdict}", self.facts)
 
     @property
     def weakness(self) -> str | None:

@@ -28,6 +28,7 @@ from privlearn.cli.options import (
     number_or_word,
     open_ledger,
     part_of,
+    plain_number,
     say_what_is_left,
 )
 from privlearn.cli.schema import show_purchase
@@ -127,7 +128,7 @@ def train(
     target: Annotated[
         str | None, typer.Option(help="Column to predict; must be the schema's target.", show_default=False)
     ] = None,
-    model: ModelName = "logistic",
+    model: ModelName = None,
     loss: LossName = None,
     probability: Annotated[
         bool, typer.Option("--probability", help="For svm: buy probabilities of two classes as well.")
@@ -156,6 +157,14 @@ def train(
     neighbours: Neighbouring = "replace_one",
     expected_records: ExpectedRecords = None,
     regularization: Annotated[str, typer.Option(help="auto, or a number above 0.")] = "auto",
+    class_weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CLASS=WEIGHT",
+            help="Public: what errors on a class weigh; may be given several times.",
+            show_default="the schema's",
+        ),
+    ] = None,
     intercept: Annotated[bool, typer.Option("--intercept/--no-intercept", help="A constant term.")] = True,
     search: Searched = None,
     search_method: SearchMethod = "auto",
@@ -187,7 +196,7 @@ def train(
     """
     from privlearn.data.schema.draft import SchemaDraft
     from privlearn.data.sources.files import open_records, read_records
-    from privlearn.estimators.by_name import make_estimator
+    from privlearn.estimators.by_name import make_estimator, model_for
     from privlearn.guarantee import Guarantee
     from privlearn.release.verification import read_private_key
 
@@ -215,6 +224,7 @@ def train(
         "calibration": calibration,
         "regularization": number_or_word(regularization),
         "fit_intercept": intercept,
+        **_weights(class_weight, description),
         "accept_weak_privacy": accept_weak_privacy,
         "random_state": seed,
     }
@@ -222,7 +232,8 @@ def train(
     kernel_settings["public_points"] = _public_rows(public_points, description)
     with LateProgress(f"reading {table}") as progress:
         settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
-        estimator = make_estimator(model, settings | kernel_settings, probability=probability)
+        chosen = model_for(description) if model is None else model
+        estimator = make_estimator(chosen, settings | kernel_settings, probability=probability)
         check_search(estimator, grid, search_method)
         rows: Any = (open_records if draft.is_complete else read_records)(table, description)
         learner = as_search(estimator, grid, search_method, public_validation, description)
@@ -233,7 +244,7 @@ def train(
             learner = as_search(estimator, grid, search_method, public_validation, description)
         progress.describe("training")
         release: Release = learner.fit(rows).release_
-    (release if key is None else release.signed(key)).save(out)
+    (release if key is None else release.signed(key)).save(out, overwrite=True)
     _report(release.certificate, description, out, budget)
 
 
@@ -247,6 +258,22 @@ def _check_target(schema: Schema, target: str | None) -> None:
             f"--target {target} is not the schema's target, {schema.target.name}: "
             "leave --target out, or change the schema"
         )
+
+
+def _weights(given: list[str] | None, schema: Schema) -> dict[str, Any]:
+    """The weights of classes as an estimator takes them, if there are any."""
+    if not given:
+        return {}
+    if schema.target is None or not schema.target.classes:
+        raise InvalidParameter("--class-weight is for classes, and the target is a number: leave it out")
+    from privlearn.data.schema.labels import by_class
+
+    pairs = [text.rpartition("=") for text in given]
+    try:
+        weights = {label: plain_number(weight) for label, _, weight in pairs}
+        return {"class_weight": by_class(weights, schema.target.classes)}
+    except ValueError as error:
+        raise InvalidParameter(f"--class-weight: {error}") from None
 
 
 def _public_rows(path: Path | None, schema: Schema) -> Any:

@@ -18,7 +18,7 @@ from privlearn.data.encode.plain_cells import single_row
 from privlearn.data.encode.resolution import Resolution
 from privlearn.data.encode.resolved_rows import ResolvedRows, number_of_rows
 from privlearn.data.schema.columns import Target
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.schema import SchemaLike, as_schema
 from privlearn.data.sources.row_source import EncodedRows, Matrix, RowSource, TableRows
 from privlearn.data.sources.table import as_array, as_table
 from privlearn.errors import ON_DROPPING, DataError, SchemaError
@@ -70,10 +70,10 @@ class SchemaEncoder:
 
     Examples
     --------
-    >>> schema = Schema.from_dict({
+    >>> schema = {
     ...     "name": "clinic",
     ...     "columns": {"age": {"type": "number", "lower": 0, "upper": 120, "encoding": "linear"}},
-    ... })
+    ... }
     >>> SchemaEncoder(schema).encode({"age": [60, 10**9]}).round(4).tolist()
     [[0.0, 1.0], [0.7071, 0.7071]]
     """
@@ -82,9 +82,9 @@ class SchemaEncoder:
     row_bound = 1.0
 
     def __init__(
-        self, schema: Schema, *, fit_intercept: bool = True, resolution: Resolution | None = None
+        self, schema: SchemaLike, *, fit_intercept: bool = True, resolution: Resolution | None = None
     ) -> None:
-        self.schema = schema
+        self.schema = schema = as_schema(schema)
         self.fit_intercept = fit_intercept
         self.resolution = resolution
         self._resolved = None if resolution is None else ResolvedRows(schema, resolution, fit_intercept)
@@ -189,7 +189,7 @@ class SchemaEncoder:
         label = f"target {target.name!r}"
         if not target.classes:
             raise SchemaError(f"{label} is a number: list classes instead of bounds, or train a regression")
-        places = codes(as_array(values, label), target.classes, label)
+        places = codes(as_array(values, label), target.labels, label)
         if np.any(places == MISSING):
             raise DataError(f"{label} has missing labels: fill them in, or drop those rows ({ON_DROPPING})")
         if target.unknown == "refuse" and np.any(places == UNKNOWN):
@@ -197,7 +197,7 @@ class SchemaEncoder:
                 f"{label} has labels that the schema does not list: correct the rows or the list, or set "
                 "unknown: zero for it in the schema"
             )
-        return places
+        return np.where(places < 0, places, np.array(target.places)[places]) if target.merge else places
 
     def encode_targets(self, values: Any) -> NDArray[np.float64]:
         """Numbers to predict, clamped to the schema's bounds and scaled to [-1, 1]."""

@@ -1,4 +1,4 @@
-"""Files and folders of rows: CSV and Parquet, and whose rows they are."""
+"""Files and folders of rows: CSV, Parquet and those of other programs, and whose rows they are."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv as arrow_csv
+import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
-from privlearn.data.schema.schema import Schema
-from privlearn.data.sources.csv_files import CsvRows, csv_header, read_csv_as_it_is
+from privlearn.data.schema.file_format import PLAIN, FileFormat
+from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
+from privlearn.data.sources.csv_files import CsvRows, csv_header, read_csv_as_it_is, write_csv
+from privlearn.data.sources.program_files import ENDINGS, is_program_file, read_program_file
 from privlearn.data.sources.row_source import BLOCK, Places, RowSource, TableRows, joined, taken
 from privlearn.data.sources.table import as_table, safely
 from privlearn.data.sources.wanted import arrow_type, known_columns, wanted_columns
-from privlearn.errors import DataError, SchemaError
+from privlearn.errors import DataError, SchemaError, did_you_mean
 
 _ALONE = "patient|person|subject|participant|respondent|customer|ssn|nhs|mrn|account|passport|iban"
 _NUMBERED = (
@@ -42,7 +44,7 @@ def refuse_unclear_persons(schema: Schema, names: Iterable[str]) -> None:
         return
     known = {*schema.columns, schema.target.name if schema.target else None}
     found = sorted(
-        (name for name in names if name not in known and looks_like_identifier(name)), key=_less_like_a_person
+        (name for name in names if name not in known and looks_like_identifier(name)), key=less_like_a_person
     )
     if found:
         shown = ", ".join(map(repr, found[:MOST_SHOWN]))
@@ -54,7 +56,7 @@ def refuse_unclear_persons(schema: Schema, names: Iterable[str]) -> None:
         )
 
 
-def _less_like_a_person(name: str) -> bool:
+def less_like_a_person(name: str) -> bool:
     """Sorts ``patient_nbr`` before ``encounter_id``."""
     return re.search(_ALONE, name.lower()) is None
 
@@ -62,39 +64,65 @@ def _less_like_a_person(name: str) -> bool:
 _NO_PARQUET = "{} is not a Parquet file that can be read"
 
 
-def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
-    """Read a .csv, .csv.gz or .parquet file, or a folder of such.
+def read_table(path: str | Path, schema: SchemaLike | None = None) -> pa.Table:
+    """Read a .csv, .csv.gz or .parquet file, or a folder of such; workbooks, SPSS, Stata and SAS files with an extra.
 
     Parameters
     ----------
     path : path
-        The file. A CSV file starts with a line of column names.
+        The file. A CSV file starts with a line of column names, unless the schema's ``file`` has them.
     schema : Schema, optional
         With it, only its columns (features, target, person; as far as the file has them) are read, with the
         types it states; without it, a CSV file's types are guessed by pyarrow.
     """
     if schema is None:
-        path = existing(path)
-        return _read_parquet(path) if is_parquet(path) else read_csv_as_it_is(path)
-    return joined(open_rows(path, schema).blocks())
+        return _read_whole(existing(path), PLAIN, as_text=False)
+    return joined(open_rows(path, as_schema(schema)).blocks())
 
 
-def open_records(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
+def open_records(path: str | Path, schema: SchemaLike) -> RowSource[pa.Table]:
     """The rows to learn from, once their columns' names leave no doubt what a person is; a block at a time."""
-    root = Path(path)
+    root, schema = Path(path), as_schema(schema)
+    reason = "of which the schema speaks: add it to the table, or remove it from the schema"
+    check_columns(root, schema, known_columns(schema), reason)
     for file in _files(root):
-        names = parquet_schema(file).names if is_parquet(file) else csv_header(file, str(file))
-        # refuses a file without names, whose first line no message may quote
-        names = [*names, *partition(file, root)]
-        wanted_columns(names, schema, str(file))
-        refuse_unclear_persons(schema, names)
+        refuse_unclear_persons(schema, [*names_in(file, schema.file), *partition(file, root)])
     return open_rows(root, schema)
 
 
-def read_cells(path: str | Path) -> pa.Table:
+def check_columns(path: str | Path, schema: Schema, wanted: Iterable[str], reason: str) -> None:
+    """Refuse files that lack one of these columns; the reason says who asks for it and what to do."""
+    root = Path(path)
+    for file in _files(root):
+        names = [*names_in(file, schema.file), *partition(file, root)]
+        wanted_columns(names, schema, str(file))  # a file without names has none, and may not be quoted
+        for name in wanted:
+            if name not in names:
+                raise DataError(f"{file} has no column {name!r}, {reason}{did_you_mean(name, names)}")
+
+
+def names_in(file: Path, form: FileFormat = PLAIN) -> list[str]:
+    """The names of a file's columns."""
+    if is_parquet(file):
+        return list(parquet_schema(file).names)
+    if is_program_file(file):
+        return list(read_program_file(file, form).column_names)
+    return csv_header(file, str(file), form)
+
+
+def read_cells(path: str | Path, form: FileFormat = PLAIN) -> pa.Table:
     """A file with every cell as it stands there: those of a CSV file as text, "007" and "NA" too."""
-    path = existing(path)
-    return _read_parquet(path) if is_parquet(path) else read_csv_as_it_is(path, as_text=True)
+    return _read_whole(existing(path), form, as_text=True)
+
+
+def _read_whole(path: Path, form: FileFormat, *, as_text: bool) -> pa.Table:
+    if is_parquet(path):
+        return _read_parquet(path)
+    return (
+        read_program_file(path, form)
+        if is_program_file(path)
+        else read_csv_as_it_is(path, form, as_text=as_text)
+    )
 
 
 def read_records(path: str | Path, schema: Schema) -> pa.Table:
@@ -113,7 +141,7 @@ class ParquetRows(RowSource[pa.Table]):
     """A Parquet file, read a block at a time."""
 
     def __init__(self, path: Path, schema: Schema) -> None:
-        self._path = path
+        self._path, self._form = path, schema.file
         self._columns = wanted_columns(parquet_schema(path).names, schema, str(path))
         self._problem = _NO_PARQUET.format(path)
         self._rows = int(safely(lambda: parquet.read_metadata(path).num_rows, self._problem))
@@ -127,10 +155,30 @@ class ParquetRows(RowSource[pa.Table]):
             yield as_table(file.schema_arrow.empty_table(), self._columns)
         batches = file.iter_batches(batch_size=BLOCK, columns=self._columns)
         while (batch := safely(lambda: next(batches, None), self._problem)) is not None:
-            yield as_table(batch, self._columns)
+            yield _without_codes(as_table(batch, self._columns), self._form)
 
     def take(self, places: Places) -> TableRows:
         return taken(self.blocks(), places)
+
+
+def _without_codes(table: pa.Table, form: FileFormat) -> pa.Table:
+    """A table whose columns of numbers and text lack what the format calls a gap."""
+    for place, name in enumerate(table.column_names):
+        column, codes = table.column(place), form.codes_of(name)
+        if codes and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            gaps = pc.is_in(
+                column.cast(pa.float64(), safe=False), pa.array(_numbers_among(codes), pa.float64())
+            )
+        elif codes and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            gaps = pc.is_in(column, pa.array(codes, column.type))
+        else:
+            continue
+        table = table.set_column(place, name, pc.if_else(gaps, pa.scalar(None, column.type), column))
+    return table
+
+
+def _numbers_among(codes: tuple[str, ...]) -> list[float]:
+    return [float(code) for code in codes if re.fullmatch(r"[-+]?[0-9]+([.][0-9]+)?", code)]
 
 
 class JoinedRows(RowSource[pa.Table]):
@@ -180,7 +228,11 @@ def _stated(name: str, text: str, schema: Schema) -> Any:
 
 def _open_file(file: Path, root: Path, schema: Schema) -> RowSource[pa.Table]:
     rows: RowSource[pa.Table]
-    rows = ParquetRows(file, schema) if is_parquet(file) else CsvRows(file, str(file), schema)
+    if is_program_file(file):
+        table = read_program_file(file, schema.file)
+        rows = TableRows(table.select(wanted_columns(table.column_names, schema, str(file))))
+    else:
+        rows = ParquetRows(file, schema) if is_parquet(file) else CsvRows(file, str(file), schema)
     common = partition(file, root)
     return PartitionRows(rows, common, schema) if common else rows
 
@@ -213,22 +265,30 @@ def existing(path: str | Path) -> Path:
     return path
 
 
-def write_table(table: pa.Table, path: str | Path) -> None:
+def write_table(table: pa.Table, path: str | Path, form: FileFormat = PLAIN) -> None:
     """Write a .csv or .parquet file."""
+    if is_program_file(Path(path)):
+        raise DataError(f"{path}: tables are written as .csv or .parquet")
     if is_parquet(Path(path)):
         parquet.write_table(table, path)
     else:
-        arrow_csv.write_csv(table, path)
+        write_csv(table, Path(path), form)
+
+
+_TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
 
 
 def is_parquet(path: Path) -> bool:
-    """True for Parquet, False for CSV; any other name is refused."""
+    """True for Parquet, False for CSV and for files of other programs; any other name is refused."""
     name = path.name.lower()
     if name.endswith(".parquet"):
         return True
-    if name.endswith((".csv", ".csv.gz")):
+    if name.removesuffix(".gz").endswith(_TEXT) or name.endswith(ENDINGS):
         return False
-    raise DataError(f"{path}: the name of a table must end in .csv, .csv.gz or .parquet")
+    raise DataError(
+        f"{path}: the name of a table must end in .csv, .csv.gz or .parquet, in {', '.join(_TEXT[1:])} (text with "
+        f"delimiters, .gz too), or in {', '.join(ENDINGS)}"
+    )
 
 
 def _read_parquet(path: Path) -> pa.Table:

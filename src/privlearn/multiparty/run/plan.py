@@ -144,6 +144,8 @@ class MultipartyPlan(PublicModel):
         """Calibrating now means that nobody signs a plan that would be refused later."""
         if self.table_schema.target is None:
             raise ValueError("schema.target: say what is to be learnt: list its classes, or give its bounds")
+        if self.table_schema.target.weights:
+            raise ValueError("schema.target.weights: several parties count all classes alike: remove it")
         if self.rounds is not None and "aggregation" in self.algorithm:
             raise ValueError("rounds: aggregation has one round: remove it")
         try:
