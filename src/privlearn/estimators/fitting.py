@@ -15,6 +15,8 @@ from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema, with_purchases
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.errors import InvalidParameter, shown
+from privlearn.estimators.cluster.oracle import ClusterOracle
+from privlearn.estimators.cluster.rows import FeaturesOnCluster
 from privlearn.estimators.goal import Places, TrainingRows
 from privlearn.estimators.learner import ReleasingLearner
 from privlearn.estimators.memory_oracle import MemoryOracle
@@ -98,8 +100,9 @@ class Fitting:
         return asked and self.estimator.loss_for(self.rows.goal).link == "none"
 
     def oracle(self, task: Task) -> MemoryOracle:
-        """What mechanisms of that task may ask of the rows."""
-        return MemoryOracle(self.rows, task, self.estimator.progress)
+        """What mechanisms of that task may ask of the rows, wherever they are."""
+        kind = ClusterOracle if isinstance(self.rows.features, FeaturesOnCluster) else MemoryOracle
+        return kind(self.rows, task, self.estimator.progress)
 
     def run(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Array:
         """Touch the data: coefficients in the rows' space, with the mechanism's noise."""

@@ -82,7 +82,7 @@ def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
 def open_records(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
     """The rows to learn from, once their columns' names leave no doubt what a person is; a block at a time."""
     root = Path(path)
-    for file in _files(root):
+    for file in files_of(root):
         names = parquet_schema(file).names if is_parquet(file) else csv_header(file, str(file))
         # refuses a file without names, whose first line no message may quote
         names = [*names, *partition(file, root)]
@@ -105,7 +105,7 @@ def read_records(path: str | Path, schema: Schema) -> pa.Table:
 def open_rows(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
     """The rows of a file, or of all files of a folder in the order of their names, a block in memory at a time."""
     root = Path(path)
-    parts = [_open_file(file, root, schema) for file in _files(root)]
+    parts = [_open_file(file, root, schema) for file in files_of(root)]
     return parts[0] if len(parts) == 1 else JoinedRows(parts)
 
 
@@ -191,7 +191,7 @@ def partition(file: Path, root: Path) -> dict[str, str]:
     return dict(part.split("=", 1) for part in folders if "=" in part)
 
 
-def _files(path: Path) -> list[Path]:
+def files_of(path: Path) -> list[Path]:
     """The file, or all files of a folder that do not begin with a dot or an underscore, in the order of their names."""
     if not path.is_dir():
         return [existing(path)]
