@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from privlearn.data.schema.schema import Schema
 from privlearn.erm.summed import Answer, check_places, sums_in_order
-from privlearn.errors import ClusterError, DataError
+from privlearn.errors import ClusterError
 from privlearn.estimators.cluster.partition import (
     Gone,
     Partition,
@@ -40,6 +40,7 @@ GROUP = 16  # answers that a worker adds up at once; a power of two, so that the
 POLL = 0.5  # seconds between two looks at which workers are there
 PATIENCE = 3600.0  # seconds in which something must get done
 MOST_ATTEMPTS = 5  # at one question
+_CHANGED = "rows that had to be read again, since their worker was lost, are not what they were"
 
 
 class Parts(Protocol):
@@ -119,17 +120,14 @@ class HeldRows:
             self._keep(number, receipt)
 
     def _keep(self, number: int, receipt: Any) -> None:
+        known = self._digests[number]
         if isinstance(receipt, Refusal):
             self._futures[number] = None
-            raise receipt.raised()
+            raise receipt.raised() if known is None else ClusterError(f"{_CHANGED}: {receipt.message}")
         if not isinstance(receipt, Receipt):
             raise ClusterError(f"a partition could not be read: its task ended with {type(receipt).__name__}")
-        known = self._digests[number]
         if known is not None and known != receipt.digest:
-            raise DataError(
-                "a partition that had to be read again, since its worker was lost, is not what it was: rows must not "
-                "change while a model learns from them"
-            )
+            raise ClusterError(f"{_CHANGED}: rows must not change while a model learns from them")
         self._digests[number], self._rows[number] = receipt.digest, receipt.rows
         self._where[number] = receipt.worker
 
