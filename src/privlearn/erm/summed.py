@@ -126,7 +126,7 @@ class Places(Protocol):
 
 def sums_in_order(answers: Sequence[Answer]) -> list[Any]:
     """The answers' sums, neighbours first: they do not depend on who answered first."""
-    columns = (list(map(np.array, column)) for column in zip(*answers, strict=True))
+    columns = ([np.array(each, np.float64) for each in column] for column in zip(*answers, strict=True))
     return [pairwise_sum(column, column[0].shape) for column in columns]
 
 

@@ -9,4 +9,11 @@ from privlearn.estimators.svc import PrivateSVC
 ESTIMATORS = (PrivateLogisticRegression, PrivateSVC)
 """The classifiers."""
 
-__all__ = ["ESTIMATORS", "Cluster", "KernelLearner", "PrivateLogisticRegression", "PrivateRegressor", "PrivateSVC"]
+__all__ = [
+    "ESTIMATORS",
+    "Cluster",
+    "KernelLearner",
+    "PrivateLogisticRegression",
+    "PrivateRegressor",
+    "PrivateSVC",
+]

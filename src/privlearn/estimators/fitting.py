@@ -132,9 +132,13 @@ class Fitting:
 
     def release(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Release:
         """Touch the data: what may leave, once it is paid for."""
-        work = self.centred(mechanism, randomness)
-        coefficients = work.run(mechanism, randomness)
-        model = work._with_probabilities(work.model(coefficients), mechanism, coefficients, randomness)
+        try:
+            work = self.centred(mechanism, randomness)
+            coefficients = work.run(mechanism, randomness)
+            model = work._with_probabilities(work.model(coefficients), mechanism, coefficients, randomness)
+        finally:
+            if isinstance(self.rows.features, FeaturesOnCluster):
+                self.rows.features.held.let_go()
         return Release(model, Certificate.issue(mechanism, randomness, describe_encoding(model.encoder)))
 
     def _with_probabilities(

@@ -81,8 +81,16 @@ class HeldRows:
 
     def load(self) -> None:
         """Touch the data: all of it is read and checked."""
-        self._until_answered(lambda: ())
-        check_places(self._rows)
+        try:
+            self._until_answered(lambda: ())
+            check_places(self._rows)
+        except BaseException:
+            self.let_go()
+            raise
+
+    def let_go(self) -> None:
+        """The workers forget the rows; a later question has them read again, and they must be the same."""
+        self._forget(range(len(self._futures)))
 
     def total(self, setting: Setting, answer: Callable[..., Answer], *arguments: Any) -> list[Any]:
         """Each partition's ``answer(partition, *arguments)`` in this setting, summed in the partitions' order."""
@@ -119,7 +127,10 @@ class HeldRows:
         for number, receipt in zip(missing, self._gathered(started), strict=True):
             self._keep(number, receipt)
 
-    def _keep(self, number: int, receipt: Any) -> None:
+    def _keep(self, number: int, found: Any) -> None:
+        receipt = (
+            found.receipt if isinstance(found, Partition) else found
+        )  # in one process nothing is pickled
         known = self._digests[number]
         if isinstance(receipt, Refusal):
             self._futures[number] = None
@@ -242,11 +253,11 @@ class HeldRows:
             held = {
                 number for number, answer in zip(numbers, found, strict=True) if isinstance(answer, tuple)
             }
-        for number in set(range(len(self._futures))) - held:
-            future = self._futures[number]
-            if future is not None:
-                future.cancel()
-            self._futures[number], self._where[number] = None, ""
+        self._forget(set(range(len(self._futures))) - held)
+
+    def _forget(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self._futures[number], self._where[number] = None, ""  # Dask lets go of what nobody holds
             self._weighed.discard(number)
             self._equipped.pop(number, None)
 

@@ -301,7 +301,7 @@ def asked(partition: Any, question: Question) -> Any:
 def added(*answers: Any) -> Any:
     """The sums of some answers, in their order; or the first that is none."""
     failed = next((answer for answer in answers if not isinstance(answer, tuple)), None)
-    return tuple(sums_in_order(answers)) if failed is None else failed
+    return refusal_of(lambda: tuple(sums_in_order(answers))) if failed is None else failed
 
 
 @dataclass(frozen=True, repr=False, eq=False)

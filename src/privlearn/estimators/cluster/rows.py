@@ -221,6 +221,6 @@ def check_loss(smoothness: float) -> None:
 
 def _refuse() -> NoReturn:
     raise InvalidParameter(
-        "this needs rows here, and they stay on the cluster: on a cluster fit PrivateLogisticRegression, PrivateSVC or "
-        "PrivateRegressor, without a kernel and without a search"
+        "this needs rows here, and they stay on the cluster: fit PrivateLogisticRegression, PrivateSVC or "
+        "PrivateRegressor there, without a kernel, and search with a method that does not divide the rows"
     )
