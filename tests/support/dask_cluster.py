@@ -117,6 +117,8 @@ class RunningCluster:
         self._started += 1
         name = f"{role}{self._started}"
         command = [sys.executable, "-m", f"distributed.cli.dask_{role}", *arguments]
+        if "RECORDING" in os.environ:
+            command += ["--preload", str(Path(__file__).with_name("dask_recording.py"))]
         if self._protocol == "tls":
             certificate, key = self.authority.issue(name)
             command += ["--tls-ca-file", str(self.authority.ca)]
