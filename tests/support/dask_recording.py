@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from distributed.comm import tcp
-
-_to_frames = tcp.to_frames
+from distributed.comm.utils import to_frames
 
 
 async def recorded(*arguments: Any, **settings: Any) -> list[Any]:
-    frames: list[Any] = await _to_frames(*arguments, **settings)
+    frames: list[Any] = await to_frames(*arguments, **settings)
     folder = Path(os.environ["RECORDING"])
     phase = "after" if (folder / "loaded").exists() else "before"
     with (folder / f"{phase}-{os.getpid()}").open("ab") as file:

@@ -189,7 +189,7 @@ def test_rows_are_not_sent_in_the_clear(address: str) -> None:
 
 
 def test_a_folder_that_workers_do_not_have(connected: Cluster, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="a worker finds no .*shared file system"):
+    with pytest.raises(DataError, match=r"a worker finds no .*shared file system"):
         PrivateRegressor(**PROMISE).fit(connected.open_records(tmp_path / "elsewhere"))
 
 
