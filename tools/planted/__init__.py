@@ -1,6 +1,7 @@
 """Planted defects: `tools/mutants.py` puts one at a time into a copy of the source, and a test must fail."""
 
 from tools.planted import (
+    cluster,
     evaluation,
     holders,
     intervals,
@@ -21,4 +22,5 @@ MUTANTS: list[Mutant] = [
     *holders.MUTANTS,
     *evaluation.MUTANTS,
     *intervals.MUTANTS,
+    *cluster.MUTANTS,
 ]
