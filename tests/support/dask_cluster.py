@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import dask
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from distributed import Client
 
 from privlearn.estimators.cluster.rows import Cluster
 
@@ -158,3 +160,14 @@ def until(happened: Callable[[], bool], seconds: float = 60.0) -> None:
     while not happened():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.05)
+
+
+@contextmanager
+def cluster_here() -> Iterator[str]:
+    """The address of a cluster inside this process: nothing leaves it, so it needs no certificate."""
+    quiet = {"distributed.worker.memory.target": False, "distributed.worker.memory.spill": False}
+    with (
+        dask.config.set(quiet),
+        Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as client,
+    ):
+        yield str(client.scheduler.address)

@@ -69,9 +69,11 @@ def table(part: int) -> pa.Table:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    rows = tmp_path / "rows"
+    rows.mkdir()
     for part in range(PARTS):
-        parquet.write_table(table(part), tmp_path / f"{part}.parquet")
-    return tmp_path
+        parquet.write_table(table(part), rows / f"{part}.parquet")
+    return rows
 
 
 def whole() -> pa.Table:
