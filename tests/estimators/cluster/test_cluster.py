@@ -217,7 +217,7 @@ def test_a_dead_scheduler_ends_the_fit_and_the_error_says_what_was_paid(tmp_path
             ClusterError, match=r"does not answer any more.*epsilon = 1.*stands in the ledger"
         ):
             model.fit(connection.open_records(folder))
-    assert ledger.statement().spent.epsilon == 1.0
+    assert ledger.statement().reserved.epsilon == 1.0
 
 
 def test_a_large_file_is_divided_and_every_row_is_in_one_part(
