@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privlearn.arrays import Array
 from privlearn.erm import Huber, HuberHinge, Logistic
 from privlearn.erm.certifiable import MOST_LEVELS
 from privlearn.erm.losses import Loss
@@ -34,7 +33,7 @@ REGULARIZATION = 1e-3
 class PlacesHere:
     """Rows of a problem in several places of this process, which remember what they were asked."""
 
-    def __init__(self, parts: list[dict[str, Array]], loss: Loss, total: int, classes: int = 0) -> None:
+    def __init__(self, parts: list[dict[str, Any]], loss: Loss, total: int, classes: int = 0) -> None:
         self._parts, self._loss, self._total, self._classes = parts, loss, total, classes
         self._at = [RowsAt(self._objective(part)) for part in parts]
         self.count = sum(len(part["features"]) for part in parts)
@@ -52,7 +51,7 @@ class PlacesHere:
         self.some = PlacesHere(some, self._loss, max(1, self._total // stride), self._classes)
         return self.some
 
-    def _objective(self, part: dict[str, Array]) -> Objective | Softmax:
+    def _objective(self, part: dict[str, Any]) -> Objective | Softmax:
         if not self._classes:
             return Objective(Problem(loss=self._loss, regularization=1.0, total=self._total, **part))
         rows = Rows(part["features"], 1.0)
@@ -61,7 +60,7 @@ class PlacesHere:
         return Softmax(rows, part["labels"].astype(int), self._classes, 1.0, scales, 1.0, linear)
 
 
-def columns(rows: int, dimension: int, seed: int, loss: Loss) -> dict[str, Array]:
+def columns(rows: int, dimension: int, seed: int, loss: Loss) -> dict[str, Any]:
     generator = np.random.default_rng(seed)
     features = generator.normal(size=(rows, dimension))
     features /= np.maximum(1.0, np.linalg.norm(features, axis=1))[:, np.newaxis]
@@ -71,7 +70,7 @@ def columns(rows: int, dimension: int, seed: int, loss: Loss) -> dict[str, Array
     return found | {"signs": np.where(features[:, 0] + generator.normal(size=rows) > 0, 1.0, -1.0)}
 
 
-def in_parts(whole: dict[str, Array], sizes: list[int]) -> list[dict[str, Array]]:
+def in_parts(whole: dict[str, Any], sizes: list[int]) -> list[dict[str, Any]]:
     ends = np.cumsum(sizes)
     return [
         {name: column[end - size : end] for name, column in whole.items()}

@@ -21,7 +21,13 @@ from privlearn.errors import ClusterError, InvalidParameter
 from privlearn.estimators.cluster.held import HeldRows, Parts
 from privlearn.estimators.cluster.partition import Refusal, Setting
 from privlearn.estimators.cluster.sources import FileParts, FrameParts, parts_of
-from privlearn.estimators.cluster.workers import ANSWER_TIME, check_address, check_client, lost_scheduler
+from privlearn.estimators.cluster.workers import (
+    ANSWER_TIME,
+    FIRST_ANSWER_TIME,
+    check_address,
+    check_client,
+    lost_scheduler,
+)
 from privlearn.estimators.goal import Goal, NumberGoal, TrainingRows
 from privlearn.estimators.inputs import Resolve, class_goal, target_of
 
@@ -138,7 +144,7 @@ class ClusterRows:
             )
         try:
             planned = self._client.submit(parts_of, str(self._source), schema, pure=False)
-            parts = planned.result(timeout=10 * ANSWER_TIME)
+            parts = planned.result(timeout=FIRST_ANSWER_TIME)
         except Exception:
             raise lost_scheduler(self._client) from None
         if isinstance(parts, Refusal):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 ANSWER_TIME = 30.0  # seconds in which a scheduler must say who is there
+FIRST_ANSWER_TIME = 300.0  # the same for a worker, which has to import privlearn first
 NO_SPILLING = (
     "start workers with DASK_DISTRIBUTED__WORKER__MEMORY__TARGET=False and "
     "DASK_DISTRIBUTED__WORKER__MEMORY__SPILL=False in their environment"
@@ -80,7 +81,7 @@ def check_client(client: Client) -> None:
 
 def _facts(answer: Future, worker: str) -> WorkerFacts:
     try:
-        return cast(WorkerFacts, answer.result(timeout=ANSWER_TIME))
+        return cast(WorkerFacts, answer.result(timeout=FIRST_ANSWER_TIME))
     except Exception as error:
         kind = type(error).__name__
     raise ClusterError(
