@@ -15,8 +15,8 @@ ClusterAddress = Annotated[
     str | None,
     typer.Option(
         "--cluster",
-        metavar="tls://HOST:PORT",
-        help="A Dask scheduler whose workers read the table, keep it and give back sums: see docs/how-to/cluster.md.",
+        metavar="ADDRESS",
+        help="tls://HOST:PORT of a Dask scheduler whose workers read the table, keep it and give back sums: see docs/how-to/cluster.md.",
         show_default=False,
     ),
 ]
