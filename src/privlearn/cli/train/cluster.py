@@ -16,7 +16,7 @@ ClusterAddress = Annotated[
     typer.Option(
         "--cluster",
         metavar="ADDRESS",
-        help="tls://HOST:PORT of a Dask scheduler whose workers keep the table and give back sums (docs/how-to/cluster.md).",
+        help="tls://HOST:PORT of a Dask scheduler whose workers keep the rows and return sums (docs/how-to/cluster.md).",
         show_default=False,
     ),
 ]
