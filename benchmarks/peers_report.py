@@ -213,8 +213,8 @@ def _gap(values: Measured, mine: Values, theirs: Values) -> Gap | None:
         return None
     gaps = [values.sign * (ours - other) for ours, other in both]
     error = stdev(gaps) / math.sqrt(len(gaps)) if len(gaps) > 1 else None
-    ours, theirs = map(fmean, zip(*both, strict=True))
-    return Gap(ours, theirs, len(both), fmean(gaps), error)
+    means = [fmean(side) for side in zip(*both, strict=True)]
+    return Gap(means[0], means[1], len(both), fmean(gaps), error)
 
 
 def _duel(values: Measured, peer: str, epsilon: float, pick: Pick) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from privlearn.erm import ClippedSquare, Hinge, Huber, HuberHinge, Logistic, SmoothedHinge
     from privlearn.errors import (
         BudgetExceeded,
+        ClusterError,
         DataError,
         InvalidParameter,
         LedgerError,
@@ -29,7 +30,13 @@ if TYPE_CHECKING:
         SolverError,
         VerificationError,
     )
-    from privlearn.estimators import KernelLearner, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
+    from privlearn.estimators import (
+        Cluster,
+        KernelLearner,
+        PrivateLogisticRegression,
+        PrivateRegressor,
+        PrivateSVC,
+    )
     from privlearn.evaluation import Evaluation, evaluate
     from privlearn.explain import (
         Band,
@@ -57,6 +64,8 @@ __all__ = [
     "BudgetSplit",
     "Certificate",
     "ClippedSquare",
+    "Cluster",
+    "ClusterError",
     "Contributions",
     "Curvature",
     "DataError",

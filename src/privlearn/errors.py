@@ -5,6 +5,7 @@ PrivlearnError
 ├── SchemaError           a schema that contradicts itself or cannot be read (also a ValueError)
 ├── DataError             a table that does not fit its schema; names the column, never a value (also a ValueError)
 ├── SolverError           the minimiser could not certify the asked tolerance
+├── ClusterError          a Dask cluster cannot be used as asked, or was lost
 ├── LedgerError           the ledger cannot be used as asked
 │   ├── BudgetExceeded    the request does not fit into what is left
 │   └── StoreUnusable     its database is full, gone or held by another: the same may work later
@@ -80,6 +81,10 @@ class DataError(PrivlearnError, ValueError):
 
 class SolverError(PrivlearnError, ArithmeticError):
     """The minimiser could not certify the asked tolerance, so no guarantee could be given."""
+
+
+class ClusterError(PrivlearnError):
+    """A Dask cluster cannot be used as asked, or was lost on the way."""
 
 
 class LedgerError(PrivlearnError):

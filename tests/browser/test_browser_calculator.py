@@ -70,9 +70,8 @@ def test_somebody_types(browser: Browser, tmp_path: Path) -> None:
         "rooms": 1,
         "smoker": True,
     }
-    likely = release.model.predict_proba(
-        {name: [cell] for name, cell in (row | {"seen": datetime.date(2020, 2, 29)}).items()}
-    )  # type: ignore[union-attr]
+    asked = {name: [cell] for name, cell in (row | {"seen": datetime.date(2020, 2, 29)}).items()}
+    likely = release.model.predict_proba(asked)  # type: ignore[union-attr]
     expect(page.locator("#chances")).to_contain_text(f"yes: {100 * likely[0, 1]:.1f} %")
     expect(page.locator("#parts")).to_contain_text("before any column")
     page.get_by_label("age").fill("")

@@ -19,7 +19,7 @@ ROW = "age,dose,sex\n41,2.5,female\n"
 def test_python_file_runs_on_its_own(run: Run, tmp_path: Path) -> None:
     run("export", MODEL, "--to", "python", "--out", tmp_path / "model.py")
     (tmp_path / "rows.csv").write_text(ROW)
-    command = [sys.executable, "-I", "-S", tmp_path / "model.py", tmp_path / "rows.csv"]
+    command = [sys.executable, "-I", "-S", str(tmp_path / "model.py"), str(tmp_path / "rows.csv")]
     alone = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert alone.startswith("prediction,probability_healthy,probability_ill\n")
 

@@ -1,6 +1,7 @@
 """Planted defects: `tools/mutants.py` puts one at a time into a copy of the source, and a test must fail."""
 
 from tools.planted import (
+    cluster,
     evaluation,
     exporting,
     holders,
@@ -23,4 +24,5 @@ MUTANTS: list[Mutant] = [
     *evaluation.MUTANTS,
     *intervals.MUTANTS,
     *exporting.MUTANTS,
+    *cluster.MUTANTS,
 ]

@@ -193,7 +193,7 @@ def least_tolerance(
         mass=weight_bound,
         norm_bound=1.0,
         linear_norm=linear_norm,
-        largest_offset=_farthest(loss),
+        largest_offset=farthest(loss),
         classes=dimension if loss.sees == "classes" else 0,
     )
     # The point returned is up to tolerance / Lambda longer than the minimiser, and the bound is affine in its length.
@@ -222,10 +222,10 @@ def _at_zero(loss: LossFacts, dimension: int) -> float:
     """The most that a record's loss can be at w = 0."""
     if loss.sees == "classes":
         return math.log(dimension)  # there are no more classes than coefficients
-    return float(cast(Loss, loss).value(np.array([_farthest(loss)]))[0])
+    return float(cast(Loss, loss).value(np.array([farthest(loss)]))[0])
 
 
-def _farthest(loss: LossFacts) -> float:
+def farthest(loss: LossFacts) -> float:
     """The largest offset: that of a target in [-1, 1]."""
     return 1.0 if loss.sees == "residual" else 0.0
 

@@ -52,7 +52,7 @@ def minimise(
         return minimise_hinge(replace(problem, features=in_memory(problem.features)), gap, progress)
     used = used_columns(problem)
     if used is None:
-        return _descend_from(_warm_start(problem), problem, tolerance, progress)
+        return descend_from(_warm_start(problem), Objective(problem), tolerance, progress)
     # the empty columns' share of the certificate is so small that half the tolerance's square is ample for it
     found = minimise(restrict(problem, used), tolerance=tolerance * math.sqrt(0.5), progress=progress)
     whole = extend(problem, used, found)
@@ -61,19 +61,25 @@ def minimise(
     return whole
 
 
-def _descend_from(start: Array, problem: Problem, tolerance: float, progress: Progress | None) -> Solution:
-    objective = Objective(problem)
-    factorised = objective.rows.dimension <= (SPARSE_LIMIT if objective.rows.is_sparse else FACTORISED_LIMIT)
+def descend_from(start: Array, objective: Objective, tolerance: float, progress: Progress | None) -> Solution:
+    """Newton's method by the directions that suit so many columns."""
+    factorised = objective.dimension <= (SPARSE_LIMIT if objective.is_sparse else FACTORISED_LIMIT)
     directions: Directions = FactorisedHessian(objective) if factorised else ConjugateGradients(objective)
     return descend(objective, directions, start, tolerance, progress)
+
+
+def warm_rows(rows: int, dimension: int) -> tuple[int, int]:
+    """One row in how many a warm start reads, and how many that are; none if they are too few."""
+    stride = max(STRIDE, rows // MOST_ROWS)
+    kept = -(-rows // stride)
+    return stride, kept if kept >= max(FEWEST_ROWS, ROWS_PER_COLUMN * min(dimension, FACTORISED_LIMIT)) else 0
 
 
 def _warm_start(problem: Problem) -> Array:
     """Minimiser over some of the rows, as precise as they deserve; zero if they are too few."""
     rows, dimension = problem.features.shape
-    stride = max(STRIDE, rows // MOST_ROWS)
-    kept = -(-rows // stride)
-    if kept < max(FEWEST_ROWS, ROWS_PER_COLUMN * min(dimension, FACTORISED_LIMIT)):
+    stride, kept = warm_rows(rows, dimension)
+    if not kept:
         return np.zeros(dimension)
     part = replace(
         problem,
@@ -85,6 +91,6 @@ def _warm_start(problem: Problem) -> Array:
     )
     try:
         precision = 0.1 * problem.norm_bound / math.sqrt(kept)
-        return _descend_from(_warm_start(part), part, precision, None).coefficients
+        return descend_from(_warm_start(part), Objective(part), precision, None).coefficients
     except SolverError:  # nobody promised this tolerance: it only saves time
         return np.zeros(dimension)

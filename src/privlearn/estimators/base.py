@@ -23,6 +23,7 @@ from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LossFacts, choose_loss
 from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.callers import check_callers
+from privlearn.estimators.cluster.rows import check_loss, rows_on_cluster
 from privlearn.estimators.fitting import Fitting, charge_of
 from privlearn.estimators.goal import TrainingRows
 from privlearn.estimators.inputs import target_column
@@ -105,6 +106,18 @@ class PrivateLinearModel(ReleasingLearner):
         rows = self.read_rows(X, y, private)
         public = dataclasses.replace(rows, total=relation.total(rows.total, self.expected_records))
         return Fitting(self, self._lift(public))
+
+    def read_rows(self, X: Any, y: Any, private: bool) -> TrainingRows:
+        remote = rows_on_cluster(X)
+        if remote is None:
+            return super().read_rows(X, y, private)
+        self._refuse_declarations()
+        if self.schema is None or y is not None:
+            raise InvalidParameter(
+                "rows on a cluster are read by a schema, target included: pass schema=... and leave out y"
+            )
+        check_loss(self.chosen_loss().smoothness)
+        return self.weighted(remote.training_rows(self.schema, self.fit_intercept, self.resolution))
 
     def resolution(self, schema: Schema, records: int, promise: Guarantee | None = None) -> Resolution | None:
         """Public: as fine as so many records, and the noise that the promise asks for, afford."""

@@ -81,10 +81,14 @@ def read_table(
         return labels.astype(np.min_scalar_type(-len(target.classes)))
 
     labels, read = read_columns(encoder, X, y, places_of)
+    return read.rows(class_goal(target, labels), resolve)
+
+
+def class_goal(target: Target, labels: NDArray[np.integer[Any]]) -> ClassGoal:
+    """The declared classes, of labels as `SchemaEncoder.encode_labels` numbers them."""
     ignored = labels == UNKNOWN if target.unknown == "zero" else None
     weights = None if target.class_weights is None else np.array(target.class_weights)
-    goal = ClassGoal(np.maximum(labels, 0), np.array(target.classes), ignored, weights)
-    return read.rows(goal, resolve)
+    return ClassGoal(np.maximum(labels, 0), np.array(target.classes), ignored, weights)
 
 
 def read_number_table(

@@ -184,10 +184,13 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         ).coefficients
 
     def _within_reach(self, regularization: float, linear: Array | None) -> Task:
-        weights = self._rows.weights
-        mass = float(self._rows.features.shape[0] if weights is None else weights.sum()) / self.total
         longest = 0.0 if linear is None else float(np.linalg.norm(linear))
-        return self._task.within_reach(regularization, longest, mass)
+        return self._task.within_reach(regularization, longest, self._mass() / self.total)
+
+    def _mass(self) -> float:
+        """The rows' weights."""
+        weights = self._rows.weights
+        return float(self._rows.features.shape[0] if weights is None else weights.sum())
 
     def _counted(self, problem: int, problems: int) -> Callable[[int, float], None] | None:
         progress = self._progress

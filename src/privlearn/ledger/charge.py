@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeVar
 
 from sqlalchemy import Connection, insert, select
 
-from privlearn.errors import LedgerError, NothingRecorded
+from privlearn.errors import ClusterError, LedgerError, NothingRecorded
 from privlearn.guarantee import Guarantee, check_strength
 from privlearn.ledger import store as stores
 from privlearn.ledger.composition import Cost
@@ -156,11 +156,22 @@ class Charge:
         """Touch the data once the cost is durable; if that fails the cost stays, since a failure tells something."""
         self.check()
         if self.ledger is None:
-            return compute()
+            return self._explained(compute)
         with self.ledger.reserve(self.cost, self.purpose, self.schema_digest) as reservation:
-            result = compute()
+            result = self._explained(compute)
             reservation.commit()
         return result
+
+    def _explained(self, compute: Callable[[], Result]) -> Result:
+        """The result; or, of a cluster that was lost on the way, an error that says what was paid."""
+        try:
+            return compute()
+        except ClusterError as error:
+            recorded = (
+                "stands in the ledger" if self.ledger is not None else "is spent, though no ledger records it"
+            )
+            message = f"{error}. {self.cost.guarantee} {recorded}: whoever saw this may have learnt something"
+        raise ClusterError(message)
 
 
 @cache  # once in a process; a warning that a filter turns into an error is raised each time

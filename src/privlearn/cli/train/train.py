@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +34,14 @@ from privlearn.cli.options import (
 )
 from privlearn.cli.schema import show_purchase
 from privlearn.cli.terminal import LateProgress, warn
+from privlearn.cli.train.cluster import (
+    ClusterAddress,
+    ClusterCa,
+    ClusterCertificate,
+    ClusterKey,
+    check_cluster,
+    rows_on,
+)
 from privlearn.cli.train.search import (
     PublicValidation,
     Searched,
@@ -178,6 +187,10 @@ def train(
     sign: Annotated[
         Path | None, typer.Option(metavar="KEY.pem", help="Sign with this Ed25519 key.", show_default=False)
     ] = None,
+    cluster: ClusterAddress = None,
+    cluster_ca: ClusterCa = None,
+    cluster_cert: ClusterCertificate = None,
+    cluster_key: ClusterKey = None,
     seed: Annotated[
         int | None, typer.Option(help="For tests only: the release says 'not private'.", show_default=False)
     ] = None,
@@ -230,12 +243,18 @@ def train(
     }
     kernel_settings = {"kernel": kernel, "gamma": number_or_word(gamma), "degree": degree, "coef0": coef0}
     kernel_settings["public_points"] = _public_rows(public_points, description)
-    with LateProgress(f"reading {table}") as progress:
+    pem = (cluster_ca, cluster_cert, cluster_key)
+    check_cluster(cluster, pem, only_trained=draft.is_complete and not grid)
+    with LateProgress(f"reading {table}") as progress, ExitStack() as connected:
         settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
         chosen = model_for(description) if model is None else model
         estimator = make_estimator(chosen, settings | kernel_settings, probability=probability)
         check_search(estimator, grid, search_method)
-        rows: Any = (open_records if draft.is_complete else read_records)(table, description)
+        rows: Any = None
+        if cluster is not None:
+            rows = connected.enter_context(rows_on(cluster, pem, table))
+        else:
+            rows = (open_records if draft.is_complete else read_records)(table, description)
         learner = as_search(estimator, grid, search_method, public_validation, description)
         if not draft.is_complete:
             progress.describe("buying")

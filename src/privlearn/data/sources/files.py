@@ -85,7 +85,7 @@ def open_records(path: str | Path, schema: SchemaLike) -> RowSource[pa.Table]:
     root, schema = Path(path), as_schema(schema)
     reason = "of which the schema speaks: add it to the table, or remove it from the schema"
     check_columns(root, schema, known_columns(schema), reason)
-    for file in _files(root):
+    for file in files_of(root):
         refuse_unclear_persons(schema, [*names_in(file, schema.file), *partition(file, root)])
     return open_rows(root, schema)
 
@@ -93,7 +93,7 @@ def open_records(path: str | Path, schema: SchemaLike) -> RowSource[pa.Table]:
 def check_columns(path: str | Path, schema: Schema, wanted: Iterable[str], reason: str) -> None:
     """Refuse files that lack one of these columns; the reason says who asks for it and what to do."""
     root = Path(path)
-    for file in _files(root):
+    for file in files_of(root):
         names = [*names_in(file, schema.file), *partition(file, root)]
         wanted_columns(names, schema, str(file))  # a file without names has none, and may not be quoted
         for name in wanted:
@@ -133,7 +133,7 @@ def read_records(path: str | Path, schema: Schema) -> pa.Table:
 def open_rows(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
     """The rows of a file, or of all files of a folder in the order of their names, a block in memory at a time."""
     root = Path(path)
-    parts = [_open_file(file, root, schema) for file in _files(root)]
+    parts = [_open_file(file, root, schema) for file in files_of(root)]
     return parts[0] if len(parts) == 1 else JoinedRows(parts)
 
 
@@ -243,7 +243,7 @@ def partition(file: Path, root: Path) -> dict[str, str]:
     return dict(part.split("=", 1) for part in folders if "=" in part)
 
 
-def _files(path: Path) -> list[Path]:
+def files_of(path: Path) -> list[Path]:
     """The file, or all files of a folder that do not begin with a dot or an underscore, in the order of their names."""
     if not path.is_dir():
         return [existing(path)]

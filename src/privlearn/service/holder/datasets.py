@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,6 +15,7 @@ from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema, bought_beside, with_purchases
 from privlearn.data.sources.files import read_records
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SchemaError
+from privlearn.estimators.cluster.rows import Cluster, ClusterRows
 from privlearn.guarantee import Guarantee, weakness
 from privlearn.ledger.composition import exact
 from privlearn.ledger.ledger import Ledger
@@ -97,6 +99,21 @@ class OfferedDataSet:
             return read_records(settings.table, self.schema)
         return read_query(str(settings.database), str(settings.query), self.schema)
 
+    @contextmanager
+    def rows_to_train(self, on_cluster: bool) -> Iterator[Any]:
+        """PRIVATE: the rows as estimators take them; if the holder names a cluster, its workers read a table."""
+        training, table = self.owner.training, self.settings.table
+        if not on_cluster or training.cluster is None or table is None:
+            yield self.read_rows()
+            return
+        with Cluster(
+            training.cluster,
+            ca=training.cluster_ca,
+            certificate=training.cluster_certificate,
+            key=training.cluster_key,
+        ) as cluster:
+            yield cluster.open_records(table)
+
     def synthetic(self, rows: int, seed: int = 0) -> pa.Table:
         """Made-up rows with a target, from the schema alone."""
         return synthetic_table(self.schema, rows, seed)
@@ -139,7 +156,13 @@ class OfferedDataSet:
 
     def _read_and_check(self) -> int:
         """Encode all rows once: they must fit the schema. What is wrong with them names columns, never cells."""
-        rows, encoder = self.read_rows(), SchemaEncoder(self.schema)
+        with self.rows_to_train(on_cluster=True) as rows:
+            if isinstance(rows, ClusterRows):
+                return rows.training_rows(self.schema, True, lambda schema, persons: None).total
+        return self._read_and_check_here(rows)
+
+    def _read_and_check_here(self, rows: pa.Table) -> int:
+        encoder = SchemaEncoder(self.schema)
         target = self.schema.target
         if target is None or target.name not in rows.column_names:
             raise DataError("the rows have no target column: add it to the table and to the schema")
@@ -156,6 +179,10 @@ class MadeUpDataSet(OfferedDataSet):
 
     def read_rows(self) -> pa.Table:
         return self.synthetic(TRIAL_ROWS)
+
+    @contextmanager
+    def rows_to_train(self, on_cluster: bool) -> Iterator[Any]:
+        yield self.read_rows()
 
 
 class Catalog:

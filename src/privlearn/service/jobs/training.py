@@ -81,7 +81,8 @@ def _make(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> None
     price = priced(kind, asked, ledger)
     if not job.trial:  # made-up rows are about nobody, so a trial is priced, and pays nothing
         _reserve(offered, ledger, job, price)
-    made = kind.run(asked, price.plan, asked.offered.read_rows(), job.id)
+    with asked.offered.rows_to_train(kind.on_cluster(asked)) as rows:
+        made = kind.run(asked, price.plan, rows, job.id)
     results.store_result(store, job, made)
 
 
