@@ -87,7 +87,9 @@ def _errors(
     yield from _default_errors(data, seed, track)
 
 
-def _kernel_errors(data: Split, seed: int, track: reporting.Track) -> Iterator[tuple[str, float | None, float]]:
+def _kernel_errors(
+    data: Split, seed: int, track: reporting.Track
+) -> Iterator[tuple[str, float | None, float]]:
     """Of what works in the kernel's own space: the rows are lifted once, and one solution serves every draw."""
     settings = {"regularization": paper_regularization(len(data[1]))}
     work, error = _prepared(data, "tddl", **settings)
