@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -153,8 +154,12 @@ class Learner(BaseEstimator, ABC):
 
 
 def _read_schema(name: str, value: Any) -> Any:
-    """A schema may be given as the path of its file or as a dict; every other parameter is kept as it is."""
-    return as_schema(value) if name == "schema" and value is not None else value
+    """A schema may be given as the path of its file or as a dict.
+
+    Whatever else is kept as it is, and `fit` refuses it: scikit-learn lets no constructor do so.
+    """
+    is_path = isinstance(value, str | Path) and Path(value).suffix in (".yaml", ".yml", ".json")
+    return as_schema(value) if name == "schema" and (is_path or isinstance(value, Mapping)) else value
 
 
 class ReleasingLearner(Learner):
