@@ -75,6 +75,23 @@ def test_what_every_table_reaches_is_reached(regularization: float) -> None:
     assert np.all(minimise_kernel_multinomial(weightless, labels, 3, gap=least).dual == 0.0)
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("regularization", [1e-1, 1e-3, 1e-5])
+def test_rows_of_no_length_do_not_stop_the_solver(seed: int, regularization: float) -> None:
+    """Half of the rows are zero, so that the Gram matrix has rank one and whole rows of zeros."""
+    random = np.random.default_rng(seed)
+    rows = np.zeros((40, 1))
+    rows[:20] = 1.0
+    least = max(
+        default_gap(regularization), least_kernel_gap(Multinomial(), regularization, rows=40, classes=3)
+    )
+    for first in range(3):
+        labels = random.integers(0, 3, 40)
+        labels[0] = first
+        found = minimise_kernel_multinomial(problem_of(rows @ rows.T, regularization), labels, 3, gap=least)
+        assert found.gap <= least
+
+
 def test_the_linear_machine_helps_where_the_first_way_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     _, labels, gram = case(60, 3, seed=3)
     wanted = minimise_kernel_multinomial(problem_of(gram, 0.01), labels, 3, gap=1e-12).dual

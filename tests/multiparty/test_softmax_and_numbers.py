@@ -17,7 +17,16 @@ from scipy import stats
 from privlearn import Release, Schema, verify
 from privlearn.arrays import Array
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.erm import ClippedSquare, Huber, Multinomial, Problem, minimise, minimise_multinomial
+from privlearn.erm import (
+    ClippedSquare,
+    Huber,
+    HuberHinge,
+    Logistic,
+    Multinomial,
+    Problem,
+    minimise,
+    minimise_multinomial,
+)
 from privlearn.errors import SchemaError
 from privlearn.estimators.goal import ClassGoal, Goal, NumberGoal, TrainingRows
 from privlearn.estimators.memory_oracle import MemoryOracle
@@ -133,6 +142,28 @@ def test_one_record_moves_the_sum_within_its_sensitivity(
         changed = np.vstack([row, rows[1:]])
         sums.append(exact_sum(parties_with(mechanism, changed, goal)).ask(question).vector)
     assert np.linalg.norm(sums[0] - sums[1]) <= mechanism.rounded_sensitivity
+
+
+@pytest.mark.parametrize("loss", [Multinomial(), Logistic(), HuberHinge()], ids=str)
+def test_other_rows_do_not_move_with_a_person_s_number_of_rows(loss: Any) -> None:
+    """At a point where margins are rounding alone, times 2^250: their bits must not depend on a row's place."""
+    features, classes = 18, CLASSES if loss.sees == "classes" else 0
+    task = task_of(loss=loss, dimension=features * max(classes, 1), classes=classes)
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        frequent = random.normal(size=features)
+        frequent /= 1.0000001 * np.linalg.norm(frequent)
+        point = np.zeros((max(classes, 1), features))
+        point[-1] = random.normal(size=features)
+        point[-1] -= frequent * (point[-1] @ frequent) / (frequent @ frequent)
+
+        def gradient(count: int, frequent: Array = frequent, point: Array = point) -> Array:
+            rows = np.vstack([np.zeros((count, features)), np.tile(frequent, (1021, 1))])
+            goal = ClassGoal(np.zeros(len(rows), dtype=np.int64), np.arange(classes or 2))
+            held = TrainingRows(rows, None, goal, 1000)
+            return MemoryOracle(held, task).gradients(2.0**250 * point.reshape(1, -1)).ravel()
+
+        assert np.linalg.norm(gradient(4) - gradient(1)) < 1e-6
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.5, 2.0])

@@ -91,16 +91,16 @@ def minimise_multinomial(
 
 
 def multinomial_gradient(
-    rows: Rows, labels: NDArray[np.integer[Any]], weights: Array, coefficients: Array
+    rows: Rows, labels: NDArray[np.integer[Any]], weights: Array, margins: Array
 ) -> Array:
-    """The sum over the rows of the weighted losses' gradients at ``coefficients`` of shape (classes, d)."""
+    """The sum over the rows of the weighted losses' gradients where their scores are ``margins``, (n, classes)."""
 
     def gradients() -> Iterator[Array]:
         for places, block in rows:
-            _, residuals = _losses(row_products(block, coefficients.T), labels[places])
+            _, residuals = _losses(margins[places], labels[places])
             yield (block.T @ (weights[places, np.newaxis] * residuals)).T
 
-    return pairwise_sum(gradients(), coefficients.shape)
+    return pairwise_sum(gradients(), (margins.shape[1], rows.dimension))
 
 
 class Softmax:

@@ -64,10 +64,10 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
     def gradients(self, coefficients: Array) -> Array:
         goal = self._rows.goal
         if self._task.loss.sees == "classes":
-            point = coefficients.reshape(self._task.classes, -1)
+            margins = self._margins(coefficients.reshape(self._task.classes, -1))
             labels = cast(ClassGoal, goal).labels
-            return multinomial_gradient(self._blocks, labels, self._weights, point)[np.newaxis]
-        problems = zip(goal.signs, goal.offsets, coefficients, strict=True)
+            return multinomial_gradient(self._blocks, labels, self._weights, margins).reshape(1, -1)
+        problems = zip(goal.signs, goal.offsets, self._margins(coefficients).T, strict=True)
         return np.array([self._gradient(*problem) for problem in problems])
 
     def second_moments(self) -> Array:
@@ -145,8 +145,12 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
     def _loss(self) -> Loss:
         return cast(Loss, self._task.loss)
 
-    def _gradient(self, signs: NDArray[np.int8], offsets: Array | None, point: Array) -> Array:
-        margins = signs * self._blocks.times(point)
+    def _margins(self, coefficients: Array) -> Array:
+        """Of each row by itself: at coefficients that a coordinator chose, a last bit may decide a slope."""
+        return np.concatenate([row_scores(block, coefficients) for _, block in self._blocks])
+
+    def _gradient(self, signs: NDArray[np.int8], offsets: Array | None, scores: Array) -> Array:
+        margins = signs * scores
         slopes = self._loss.derivative(margins if offsets is None else margins - offsets)
         return self._blocks.transposed_times(signs * self._weights * slopes)
 

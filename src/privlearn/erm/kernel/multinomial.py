@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.erm.certifiable import SAFETY, UNDERFLOW, gamma, softmax_slope_error
+from privlearn.erm.certifiable import SAFETY, UNDERFLOW, gamma, least_tolerance, softmax_slope_error
 from privlearn.erm.descent import flat_length
 from privlearn.erm.kernel.dual import NEGLIGIBLE, certified_kernel_distance
 from privlearn.erm.kernel.problem import KernelProblem, KernelSolution, SignedGram
+from privlearn.erm.losses import Multinomial
 from privlearn.erm.multinomial import minimise_multinomial, softmax
 from privlearn.errors import SolverError
 
@@ -109,6 +110,13 @@ class _Machine:
         rows = np.zeros((self.count, 1))
         if kept.any():
             rows = np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
+        mass = float(np.sum(self._weights)) / self._total * max(self._signed.largest, 1.0)
+        tolerance = least_tolerance(
+            Multinomial(),
+            self._regularization,
+            dimension=self._classes * rows.shape[1],
+            weight_bound=max(mass, 1e-12),
+        )
         found = minimise_multinomial(
             rows,
             self._labels,
@@ -117,7 +125,7 @@ class _Machine:
             total=self._total,
             row_weights=self._weights[:, 0],
             norm_bound=1.001 * math.sqrt(self._signed.largest),
-            tolerance=1e-9,
+            tolerance=min(tolerance, 1e-3),
         )
         return -self._slopes(softmax(rows @ found.coefficients.T)[0])
 
@@ -153,7 +161,10 @@ class _Machine:
             if not square > enough:
                 break
             image = along + self._curved(probabilities, along_pushed)
-            step = square / float(np.vdot(along_pushed, image))
+            bend = float(np.vdot(along_pushed, image))
+            if not bend > 0:
+                break  # rows of no length: rounding alone is left
+            step = square / bend
             direction, change = direction + step * along, change + step * along_pushed
             left = left - step * image
             pushed = self._times(left)
