@@ -133,7 +133,7 @@ class HeldRows:
         )  # in one process nothing is pickled
         known = self._digests[number]
         if isinstance(receipt, Refusal):
-            self._futures[number] = None
+            self._forget([number])
             raise receipt.raised() if known is None else ClusterError(f"{_CHANGED}: {receipt.message}")
         if not isinstance(receipt, Receipt):
             raise ClusterError(f"a partition could not be read: its task ended with {type(receipt).__name__}")
@@ -257,7 +257,9 @@ class HeldRows:
 
     def _forget(self, numbers: Iterable[int]) -> None:
         for number in numbers:
-            self._futures[number], self._where[number] = None, ""  # Dask lets go of what nobody holds
+            if (future := self._futures[number]) is not None:
+                future.release()  # at once: an error's traceback may refer to it for long
+            self._futures[number], self._where[number] = None, ""
             self._weighed.discard(number)
             self._equipped.pop(number, None)
 
