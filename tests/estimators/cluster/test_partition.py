@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from privlearn.data import Schema
+from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.errors import ClusterError, DataError
 from privlearn.estimators.cluster import partition
 from privlearn.estimators.cluster.partition import (
@@ -17,12 +18,15 @@ from privlearn.estimators.cluster.partition import (
     Question,
     Receipt,
     Refusal,
+    Setting,
     added,
     asked,
     load,
     persons_of,
+    weighed,
 )
 from privlearn.estimators.cluster.workers import WorkerFacts
+from privlearn.estimators.inputs import class_goal, target_of
 
 MARK = 1234.56789
 SCHEMA = Schema.from_dict(
@@ -58,9 +62,26 @@ def test_pickled_it_is_its_receipt() -> None:
 
 
 def test_its_receipt_cannot_be_asked() -> None:
-    question = Question(Partition.here, ())
-    assert asked(loaded(), question) == ()
-    assert isinstance(asked(loaded().receipt, question), Gone)
+    question, held = Question(Partition.here, ()), loaded()
+    assert asked(held, question, held.receipt.token) == ()
+    assert isinstance(asked(held.receipt, question, held.receipt.token), Gone)
+
+
+def test_one_that_was_read_again_unasked_is_gone() -> None:
+    """As Dask does when a worker starts again at its old address."""
+    known, again = loaded().receipt, loaded()
+    assert again.receipt.digest == known.digest
+    assert isinstance(asked(again, Question(Partition.here, ()), known.token), Gone)
+    assert isinstance(weighed(again, np.ones(2), known.token), Gone)
+
+
+def test_rows_of_persons_without_weights_are_not_equipped() -> None:
+    setting = Setting(SchemaEncoder(SCHEMA), class_goal(target_of(SCHEMA), np.empty(0, dtype=np.int8)), 2)
+    held = loaded()
+    assert isinstance(held.equip(setting), Gone)
+    assert weighed(held, np.array([0.5, 1.0]), held.receipt.token) == ()
+    assert held.equip(setting) == ()
+    assert held.mass() == (2.0,)
 
 
 def test_the_digest_follows_every_cell_and_the_secret() -> None:
@@ -87,7 +108,8 @@ def test_an_unexpected_error_loses_its_text() -> None:
     def fail(held: Partition) -> tuple[str, ...]:
         raise RuntimeError(f"the cell {MARK}")
 
-    refused = asked(loaded(), Question(fail, ()))
+    held = loaded()
+    refused = asked(held, Question(fail, ()), held.receipt.token)
     assert isinstance(refused, Refusal)
     assert refused.kind is ClusterError
     assert str(MARK) not in refused.message

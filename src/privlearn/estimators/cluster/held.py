@@ -70,6 +70,7 @@ class HeldRows:
         self._client, self._parts, self._schema, self._secret = client, parts, schema, secret
         self._futures: list[Future | None] = [None] * len(parts)
         self._where = [""] * len(parts)
+        self._tokens = [""] * len(parts)
         self._digests: list[bytes | None] = [None] * len(parts)
         self._rows = [0] * len(parts)
         self._weighed: set[int] = set()
@@ -133,14 +134,14 @@ class HeldRows:
         )  # in one process nothing is pickled
         known = self._digests[number]
         if isinstance(receipt, Refusal):
-            self._futures[number] = None
+            self._forget([number])
             raise receipt.raised() if known is None else ClusterError(f"{_CHANGED}: {receipt.message}")
         if not isinstance(receipt, Receipt):
             raise ClusterError(f"a partition could not be read: its task ended with {type(receipt).__name__}")
         if known is not None and known != receipt.digest:
             raise ClusterError(f"{_CHANGED}: rows must not change while a model learns from them")
         self._digests[number], self._rows[number] = receipt.digest, receipt.rows
-        self._where[number] = receipt.worker
+        self._where[number], self._tokens[number] = receipt.worker, receipt.token
 
     def _weigh(self) -> Gone | Refusal | None:
         """Where persons have several rows: what each counts follows from all partitions together."""
@@ -155,6 +156,7 @@ class HeldRows:
                 weighed,
                 self._futures[number],
                 self._submit(share_of, persons, number),
+                self._tokens[number],
                 at=self._where[number],
             )
             for number in missing
@@ -190,7 +192,13 @@ class HeldRows:
             keys = [_key("ask") for _ in here]
             partitions = [self._futures[number] for number in here]
             answers = self._client.map(
-                asked, partitions, [told] * len(here), key=keys, workers=[worker], allow_other_workers=False
+                asked,
+                partitions,
+                [told] * len(here),
+                [self._tokens[number] for number in here],
+                key=keys,
+                workers=[worker],
+                allow_other_workers=False,
             )
             found |= dict(zip(here, answers, strict=True))
         return [found[number] for number in sorted(found)]
@@ -257,7 +265,9 @@ class HeldRows:
 
     def _forget(self, numbers: Iterable[int]) -> None:
         for number in numbers:
-            self._futures[number], self._where[number] = None, ""  # Dask lets go of what nobody holds
+            if (future := self._futures[number]) is not None:
+                future.release()  # at once: an error's traceback may refer to it for long
+            self._futures[number], self._where[number], self._tokens[number] = None, "", ""
             self._weighed.discard(number)
             self._equipped.pop(number, None)
 

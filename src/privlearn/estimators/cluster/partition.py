@@ -7,6 +7,7 @@ worker's log. A refusal is a value that the caller raises.
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -47,11 +48,15 @@ class Receipt:
         Of all its cells, under a key of this fit: a partition that is read again must be the same.
     worker : str
         The address of the only one that has its cells.
+    token : str
+        Drawn anew with every reading. A worker that starts again at its old address has Dask read the rows once more,
+        unasked: that partition knows no weights, and nobody has compared its digest.
     """
 
     rows: int
     digest: bytes
     worker: str
+    token: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,7 +72,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Gone:
-    """A partition's cells are not where they were asked for."""
+    """A partition's cells are not where they were asked for, or are not those that were loaded there."""
 
 
 def refusal_of(work: Callable[[], Any]) -> Any:
@@ -139,7 +144,7 @@ class Partition:
         self._shares: dict[Share, RowsAt] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Receipt, (self.receipt.rows, self.receipt.digest, self.receipt.worker)
+        return Receipt, (self.receipt.rows, self.receipt.digest, self.receipt.worker, self.receipt.token)
 
     def here(self) -> Answer:
         """That its cells are."""
@@ -155,8 +160,10 @@ class Partition:
         self._weights = shares[cast(Owners, self._owners).of_row]
         return ()
 
-    def equip(self, setting: Setting) -> Answer:
-        """From now on the cells are made into this."""
+    def equip(self, setting: Setting) -> Answer | Gone:
+        """From now on the cells are made into this; never while rows of persons would count as rows of anybody."""
+        if self._owners is not None and self._weights is None:
+            return Gone()
         self._shares = {}
         self._rows = TrainingRows(
             setting.features(self._cells),
@@ -249,7 +256,8 @@ def _load(part: Any, schema: Schema, secret: bytes, version: str) -> Partition:
     if schema.person is not None:
         owners = Owners.of(read.person, f"column {schema.person!r}", secret)
     digest = _digest(read.cells, answers, owners, secret)
-    return Partition(Receipt(len(read.cells), digest, _address()), read.cells, goal, owners)
+    receipt = Receipt(len(read.cells), digest, _address(), secrets.token_hex(16))
+    return Partition(receipt, read.cells, goal, owners)
 
 
 class Readable:
@@ -279,10 +287,10 @@ def _digest(cells: PackedCells, answers: NDArray[Any], owners: Owners | None, se
 class Question:
     """What a partition is asked; it has no repr that a log could quote coefficients from."""
 
-    def __init__(self, answer: Callable[..., Answer], arguments: Iterable[Any]) -> None:
+    def __init__(self, answer: Callable[..., Answer | Gone], arguments: Iterable[Any]) -> None:
         self._answer, self._arguments = answer, tuple(arguments)
 
-    def put_to(self, partition: Partition) -> Answer:
+    def put_to(self, partition: Partition) -> Answer | Gone:
         return self._answer(partition, *self._arguments)
 
 
@@ -291,10 +299,12 @@ def given(question: Question) -> Question:
     return question
 
 
-def asked(partition: Any, question: Question) -> Any:
-    """A partition's answer, its cells being here; else `Gone`."""
+def asked(partition: Any, question: Question, token: str) -> Any:
+    """A partition's answer, its cells being here, and from the reading with this token; else `Gone`."""
     if not isinstance(partition, Partition):
         return partition if isinstance(partition, Refusal) else Gone()
+    if partition.receipt.token != token:
+        return Gone()
     return refusal_of(lambda: question.put_to(partition))
 
 
@@ -336,6 +346,8 @@ def share_of(persons: Any, number: int) -> Any:
     return persons.shares[number] if isinstance(persons, Persons) else persons
 
 
-def weighed(partition: Any, share: Any) -> Any:
+def weighed(partition: Any, share: Any, token: str) -> Any:
     """Tell a partition what the rows of its persons count."""
-    return asked(partition, Question(Partition.weigh, [share])) if isinstance(share, np.ndarray) else share
+    if not isinstance(share, np.ndarray):
+        return share
+    return asked(partition, Question(Partition.weigh, [share]), token)
