@@ -33,8 +33,26 @@ def test_a_path_and_a_dict_are_schemas(path: Path) -> None:
         assert np.array_equal(model.fit(PEOPLE).coefficients_, expected.coefficients_)
         assert PrivateLogisticRegression().set_params(schema=given).schema == census_schema()
         assert SchemaEncoder(given).schema == census_schema()
-    with pytest.raises(SchemaError, match="the path of a"):
-        PrivateLogisticRegression(schema=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (5, "the path of a"),
+        ("nowhere.yaml", "nowhere.yaml"),
+        ({}, "name"),
+        ({1: 2}, "keys name, columns and target"),
+    ],
+)
+def test_fit_explains_what_is_no_schema(wrong: Any, told: str) -> None:
+    """Constructors and ``set_params`` keep it: scikit-learn lets them refuse nothing."""
+    for model in (
+        PrivateLogisticRegression(schema=wrong),
+        PrivateLogisticRegression().set_params(schema=wrong),
+    ):
+        assert model.schema is wrong
+        with pytest.raises(SchemaError, match=told):
+            model.set_params(**SETTINGS).fit(PEOPLE)
 
 
 def test_functions_take_them_too(path: Path, tmp_path: Path) -> None:

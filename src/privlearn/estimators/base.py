@@ -19,9 +19,9 @@ from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.bounded_arrays import bounded_array
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.encode.resolution import Resolution, choose_resolution
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.erm.losses import LossFacts, choose_loss
-from privlearn.errors import InvalidParameter, shown
+from privlearn.errors import InvalidParameter
 from privlearn.estimators.callers import check_callers
 from privlearn.estimators.cluster.rows import check_loss, rows_on_cluster
 from privlearn.estimators.fitting import Fitting, charge_of
@@ -94,10 +94,10 @@ class PrivateLinearModel(ReleasingLearner):
 
         ``private=False`` allows what is read from the rows where nothing is promised.
         """
-        if not isinstance(self.schema, Schema | None):
-            raise InvalidParameter(
-                f"schema must be a Schema, not {shown(self.schema)}: Schema.load('census.yaml')"
-            )
+        if self.schema is not None:
+            as_schema(
+                self.schema
+            )  # the constructor keeps what it cannot read: say here what is wrong with it
         if isinstance(self.ledger, str | Path):
             raise InvalidParameter("ledger must be a Ledger, not a path: Ledger.open('budgets.db', 'census')")
         self.chosen_loss()  # refuse what cannot be before reading what may be long

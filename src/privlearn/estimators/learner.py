@@ -18,7 +18,7 @@ from privlearn.data.encode.resolution import Resolution
 from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.data.sources.table import safely
 from privlearn.erm.losses import LossFacts
-from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
+from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, SchemaError
 from privlearn.estimators.goal import Goal, Progress, TrainingRows
 from privlearn.estimators.scikit_learn import BaseEstimator
 from privlearn.features.kernel import Kernel
@@ -156,10 +156,14 @@ class Learner(BaseEstimator, ABC):
 def _read_schema(name: str, value: Any) -> Any:
     """A schema may be given as the path of its file or as a dict.
 
-    Whatever else is kept as it is, and `fit` refuses it: scikit-learn lets no constructor do so.
+    What cannot be read is kept as it is, and `fit` refuses it: scikit-learn lets no constructor do so.
     """
-    is_path = isinstance(value, str | Path) and Path(value).suffix in (".yaml", ".yml", ".json")
-    return as_schema(value) if name == "schema" and (is_path or isinstance(value, Mapping)) else value
+    if name != "schema" or value is None:
+        return value
+    try:
+        return as_schema(value)
+    except SchemaError:
+        return value
 
 
 class ReleasingLearner(Learner):
