@@ -49,6 +49,21 @@ def test_explain_adds_up(census: Census, train: Run, run: Run, tmp_path: Path) -
     assert abs(base + sum(parts) - score) < 0.02  # of numbers rounded to three digits
 
 
+def test_explain_takes_rows_as_predict_does(census: Census, train: Run, run: Run, tmp_path: Path) -> None:
+    assert train("--epsilon", 1, "--delta", "1e-6").code == 0
+    header, *lines = census.new_rows.read_text().splitlines()
+    rows = tmp_path / "with_ids.csv"
+    rows.write_text(
+        "".join(f"{line}\n" for line in (f'"person_id",{header}', f"7,{lines[0]}", f"7,{lines[1]}"))
+    )
+    told = run("explain", tmp_path / "income.privlearn", rows)
+    assert told.code == 0, told.stderr
+    assert told.stdout.count("score for high") == 2
+    rows.write_text('"person_id"\n7\n')
+    for command in ("explain", "predict"):
+        assert run(command, tmp_path / "income.privlearn", rows).code == 1
+
+
 def test_refine_writes_a_release_that_verifies(census: Census, train: Run, run: Run, tmp_path: Path) -> None:
     model, out = tmp_path / "income.privlearn", tmp_path / "simple.privlearn"
     assert train("--epsilon", 1, "--delta", "1e-6").code == 0

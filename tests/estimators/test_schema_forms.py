@@ -13,7 +13,7 @@ from privlearn import PrivateLogisticRegression, PrivateRegressor, Schema, evalu
 from privlearn.data import SchemaEncoder, read_table, write_table
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.data.parts import split
-from privlearn.errors import SchemaError
+from privlearn.errors import DataError, SchemaError
 
 PEOPLE = simulated_census(500, seed=1)
 SETTINGS: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-4, "random_state": 0}
@@ -88,7 +88,7 @@ def _schema(**target: Any) -> Schema:
     return Schema.from_dict({"name": "t", "columns": columns, "target": {"name": "y", **target}})
 
 
-ROWS = {"age": np.linspace(0, 100, 300), "y": ["no"] * 150 + ["mild"] * 75 + ["severe"] * 75}
+ROWS: dict[str, Any] = {"age": np.linspace(0, 100, 300), "y": ["no"] * 150 + ["mild"] * 75 + ["severe"] * 75}
 
 
 def test_merged_classes_are_one() -> None:
@@ -98,8 +98,23 @@ def test_merged_classes_are_one() -> None:
     renamed = {"age": ROWS["age"], "y": ["no"] * 150 + ["ill"] * 150}
     assert np.array_equal(model.coefficients_, plain.fit(renamed).coefficients_)
     assert model.classes_.tolist() == ["no", "ill"]
-    assert model.score(ROWS) == plain.score(renamed)
+    assert model.score(ROWS) == plain.score(renamed) > 0.5
+    for given in (ROWS["y"], np.array(ROWS["y"]), renamed["y"]):
+        assert model.score(ROWS, given) == model.score(ROWS)
     assert merged.digest != _schema(classes=["no", "ill"]).digest
+
+
+@pytest.mark.parametrize("stands", ["in the table", "beside it"])
+def test_a_label_of_no_class_is_refused_or_never_met(stands: str) -> None:
+    rows = {**ROWS, "y": [*ROWS["y"][:-30], *["secret"] * 30]}
+    given = None if stands == "in the table" else rows["y"]
+    settings = {"classes": ["no", "ill"], "merge": {"ill": ["mild", "severe"]}}
+    strict = PrivateLogisticRegression(schema=_schema(**settings), **SETTINGS).fit(ROWS)
+    with pytest.raises(DataError, match="labels that the schema does not list") as refused:
+        strict.score(rows, given)
+    assert "secret" not in str(refused.value)
+    lax = PrivateLogisticRegression(schema=_schema(**settings, unknown="zero"), **SETTINGS).fit(ROWS)
+    assert lax.score(rows, given) == pytest.approx(lax.score(ROWS) - 0.1)
 
 
 def test_a_schema_s_weights_are_those_of_the_estimator() -> None:

@@ -34,13 +34,13 @@ def explain(
     Example:
       privlearn explain income.privlearn person.csv
     """
-    from privlearn.cli.predict import features_only
-    from privlearn.data.sources.files import read_records
+    from privlearn.cli.predict import features_only, rows_to_predict
+    from privlearn.data.sources.row_source import joined
     from privlearn.explain.one_prediction import contributions
     from privlearn.release.artifact import Release
 
     release = Release.load(model)
-    rows = read_records(table, features_only(release.model))
+    rows = joined(rows_to_predict(table, features_only(release.model)).blocks())
     told = contributions(release, rows, _typed_label(release, label))
     for row, prediction in enumerate(release.model.predict(rows)):
         typer.echo(f"Row {row + 1}: {prediction}, {told.told(row)}\n")

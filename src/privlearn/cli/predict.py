@@ -52,7 +52,6 @@ def predict(
       privlearn predict income.privlearn new.csv --out predictions.csv
       privlearn predict income.privlearn new.csv --keep customer --probabilities
     """
-    from privlearn.data.sources.files import check_columns, open_rows
     from privlearn.release.artifact import Release
     from privlearn.release.files import write_atomically
     from privlearn.release.model import RegressionModel
@@ -64,9 +63,7 @@ def predict(
         raise InvalidParameter("a regression predicts numbers: leave out --probabilities")
     with LateProgress(f"reading {table}") as progress:
         described = features_only(released, schema)
-        check_columns(table, described, described.columns, "which the model reads: add it to the table")
-        check_columns(table, described, keep or [], "which --keep asks for: leave it out")
-        rows = open_rows(table, _with_kept(described, keep or []))
+        rows = rows_to_predict(table, described, keep or [])
         pieces = _predicted(released, rows, probabilities, keep or [], progress)
         if out is None:
             for piece in pieces:
@@ -91,6 +88,15 @@ def features_only(model: Model, written: Path | None = None) -> Schema:
         )
     features: Schema = schema.model_copy(update={"target": None, "person": None})
     return features if written is None else features.model_copy(update={"file": Schema.load(written).file})
+
+
+def rows_to_predict(table: Path, schema: Schema, keep: Sequence[str] = ()) -> RowSource[Any]:
+    """What the model reads and the columns to copy; other columns are nobody's business, those of persons too."""
+    from privlearn.data.sources.files import check_columns, open_rows
+
+    check_columns(table, schema, schema.columns, "which the model reads: add it to the table")
+    check_columns(table, schema, keep, "which --keep asks for: leave it out")
+    return open_rows(table, _with_kept(schema, keep))
 
 
 def _with_kept(schema: Schema, keep: Sequence[str]) -> Schema:

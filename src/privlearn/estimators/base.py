@@ -17,8 +17,10 @@ from privlearn.accounting import gaussian_ratio
 from privlearn.arrays import Array
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.bounded_arrays import bounded_array
+from privlearn.data.encode.column_cells import UNKNOWN
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.encode.resolution import Resolution, choose_resolution
+from privlearn.data.schema.columns import Target
 from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.erm.losses import LossFacts, choose_loss
 from privlearn.errors import InvalidParameter
@@ -160,13 +162,13 @@ class PrivateLinearModel(ReleasingLearner):
         return np.array(feature_names(self.release_.model.encoder), dtype=object)
 
     def _truth(self, X: Any, y: Any) -> Any:
-        """What to score against: with a schema, its target column unless ``y`` is given."""
-        if y is not None or self.schema is None:
+        """What to score against: ``y``, or else the schema's target column; merged labels as their class."""
+        if self.schema is None:
             return y
-        target, answers = target_column(self.schema, X, None)
+        target, answers = target_column(self.schema, X, y)
         if target.merge:
-            return np.array(target.classes)[SchemaEncoder(self.schema).encode_labels(answers)]
-        return np.array(answers.to_pylist())
+            return _merged(self.schema, target, answers)
+        return np.array(answers.to_pylist()) if y is None else y
 
     @classmethod
     @abstractmethod
@@ -208,3 +210,10 @@ class PrivateLinearModel(ReleasingLearner):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _merged(schema: Schema, target: Target, answers: Any) -> NDArray[Any]:
+    """Each label's class; a label of none (``unknown: zero``) stays what it is, so that no prediction meets it."""
+    places = SchemaEncoder(schema).encode_labels(answers)
+    merged = np.array(target.classes)[places]
+    return np.where(places == UNKNOWN, np.array(answers), merged) if np.any(places == UNKNOWN) else merged
