@@ -65,6 +65,7 @@ def workplace(
             os.kill(int(file.read_text()), signal.SIGKILL)
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index")  # Dask's read_parquet
 @pytest.mark.parametrize("page", EXAMPLES, ids=page_name)
 def test_the_page_s_examples_run(
     page: Path, workplace: Path, commands: Path, capsys: pytest.CaptureFixture[str]

@@ -20,6 +20,8 @@ ROWS = "estimators/cluster/rows.py"
 MUTANTS = [
     Mutant("cluster: rows in the clear", WORKERS, 'if not (address.startswith("tls://") or is_local(address)):', "if False:", THERE),
     Mutant("cluster: every host is this machine", WORKERS, "ipaddress.ip_address(parts.hostname or \"\").is_loopback", "True", THERE),
+    Mutant("cluster: a worker in the clear reads", PARTITION, "    check_address(address)\n", "", PARTS),
+    Mutant("cluster: only the first workers are looked at", HELD, "            self._check_workers()\n", "            pass\n", HERE),
     Mutant("cluster: no certificate of one's own", ROWS, 'if address.startswith("tls://") and None in files.values():', "if False:", THERE),
     Mutant("cluster: any version", WORKERS, "if self.version != version:", "if False:", (*PARTS, *HERE)),
     Mutant("cluster: rows on a worker's disk", WORKERS, "not isinstance(get_worker().data, dict)", "False", HERE),

@@ -24,7 +24,9 @@ from privlearn import (
 )
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.estimators.cluster import workers
-from privlearn.estimators.cluster.rows import ClusterRows
+from privlearn.estimators.cluster.partition import Partition
+from privlearn.estimators.cluster.rows import ClusterRows, FeaturesOnCluster
+from privlearn.estimators.cluster.sources import FrameParts
 from privlearn.estimators.cluster.workers import WorkerFacts
 from tests.support.dask_cluster import until
 
@@ -181,6 +183,19 @@ def test_another_version_is_refused_before_a_row_is_read(
     monkeypatch.setattr(rows, "_parts", None)
     with pytest.raises(ClusterError, match=r"has privlearn 0.0, the caller .*: install the same everywhere"):
         PrivateLogisticRegression(**PROMISE, schema=SCHEMA).fit(rows)
+
+
+def test_a_worker_in_the_clear_that_came_later_is_refused_before_rows_are_read_again(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = ClusterRows(client, frame(PEOPLE)).training_rows(SCHEMA, True, lambda schema, persons: None)
+    features = rows.features
+    assert isinstance(features, FeaturesOnCluster)
+    features.held.let_go()
+    monkeypatch.setattr(workers, "alive", lambda client: {"tcp://10.0.0.1:1"})
+    monkeypatch.setattr(FrameParts, "start", None)
+    with pytest.raises(ClusterError, match="in the clear"):
+        features.held.total(features.setting(rows.goal, rows.total), Partition.mass)
 
 
 def test_workers_that_may_write_rows_to_disk_are_refused() -> None:

@@ -127,6 +127,14 @@ def test_a_worker_that_must_not_reads_nothing(facts: WorkerFacts, monkeypatch: p
     )
 
 
+def test_a_worker_in_the_clear_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition, "_address", lambda: "tcp://10.0.0.1:1")
+    monkeypatch.setattr(partition, "read_columns", None)
+    refused = load(VISITS, SCHEMA, SECRET, "1")
+    assert isinstance(refused, Refusal)
+    assert "in the clear" in refused.message
+
+
 def test_reprs_say_nothing() -> None:
     held = loaded()
     shown = repr(held) + repr(held.receipt) + repr(Question(Partition.here, [MARK]))

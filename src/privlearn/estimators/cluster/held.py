@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from privlearn.data.schema.schema import Schema
 from privlearn.erm.summed import Answer, check_places, sums_in_order
-from privlearn.errors import ClusterError
+from privlearn.errors import ClusterError, InvalidParameter
 from privlearn.estimators.cluster.partition import (
     Gone,
     Partition,
@@ -31,7 +31,7 @@ from privlearn.estimators.cluster.partition import (
     share_of,
     weighed,
 )
-from privlearn.estimators.cluster.workers import alive, lost_scheduler
+from privlearn.estimators.cluster.workers import alive, check_workers, lost_scheduler
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -120,6 +120,8 @@ class HeldRows:
 
     def _load(self) -> None:
         missing = [number for number, future in enumerate(self._futures) if future is None]
+        if missing:
+            self._check_workers()
         started = [self._parts.start(self._client, number, self._schema, self._secret) for number in missing]
         for number, future in zip(missing, started, strict=True):
             self._futures[number] = future
@@ -127,6 +129,13 @@ class HeldRows:
             self._finish(started)
         for number, receipt in zip(missing, self._gathered(started), strict=True):
             self._keep(number, receipt)
+
+    def _check_workers(self) -> None:
+        """Some may have come since the fit began; by then it is paid for, which only a `ClusterError` will say."""
+        try:
+            check_workers(self._client)
+        except InvalidParameter as error:
+            raise ClusterError(str(error)) from None
 
     def _keep(self, number: int, found: Any) -> None:
         receipt = (

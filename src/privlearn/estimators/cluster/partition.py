@@ -29,7 +29,7 @@ from privlearn.erm.objective import Objective
 from privlearn.erm.problem import Problem, Rows, every
 from privlearn.erm.summed import Answer, RowsAt, sums_in_order
 from privlearn.errors import ClusterError, PrivlearnError
-from privlearn.estimators.cluster.workers import WorkerFacts
+from privlearn.estimators.cluster.workers import WorkerFacts, check_address
 from privlearn.estimators.goal import ClassGoal, Goal, NumberGoal, TrainingRows
 from privlearn.estimators.inputs import class_goal, read_columns, target_of
 from privlearn.estimators.memory_oracle import MemoryOracle
@@ -244,7 +244,9 @@ def load(part: Any, schema: Schema, secret: bytes, version: str) -> Partition | 
 
 
 def _load(part: Any, schema: Schema, secret: bytes, version: str) -> Partition:
-    WorkerFacts.here().check(version, _address())
+    address = _address()
+    check_address(address)
+    WorkerFacts.here().check(version, address)
     source = part.rows(schema) if isinstance(part, Readable) else part
     encoder, target = SchemaEncoder(schema), target_of(schema)
     read_answers = encoder.encode_labels if target.classes else encoder.encode_targets
@@ -256,7 +258,7 @@ def _load(part: Any, schema: Schema, secret: bytes, version: str) -> Partition:
     if schema.person is not None:
         owners = Owners.of(read.person, f"column {schema.person!r}", secret)
     digest = _digest(read.cells, answers, owners, secret)
-    receipt = Receipt(len(read.cells), digest, _address(), secrets.token_hex(16))
+    receipt = Receipt(len(read.cells), digest, address, secrets.token_hex(16))
     return Partition(receipt, read.cells, goal, owners)
 
 

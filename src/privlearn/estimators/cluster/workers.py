@@ -69,14 +69,20 @@ def is_local(address: str) -> bool:
 def check_client(client: Client) -> None:
     """Refuse what must not be given rows; nothing has been read so far."""
     check_address(str(client.scheduler.address))
-    workers = alive(client)
+    workers = check_workers(client)
     if not workers:
         raise ClusterError(f"the cluster at {client.scheduler.address} has no workers: start some")
-    for worker in sorted(workers):
-        check_address(worker)
     asked = {worker: client.submit(WorkerFacts.here, workers=[worker], pure=False) for worker in workers}
     for worker, answer in sorted(asked.items()):
         _facts(answer, worker).check(__version__, worker)
+
+
+def check_workers(client: Client) -> set[str]:
+    """The workers' addresses, none of which rows would go to in the clear; workers may come at any time."""
+    workers = alive(client)
+    for worker in sorted(workers):
+        check_address(worker)
+    return workers
 
 
 def _facts(answer: Future, worker: str) -> WorkerFacts:
