@@ -97,9 +97,7 @@ class PrivateLinearModel(ReleasingLearner):
         ``private=False`` allows what is read from the rows where nothing is promised.
         """
         if self.schema is not None:
-            as_schema(
-                self.schema
-            )  # the constructor keeps what it cannot read: say here what is wrong with it
+            as_schema(self.schema)  # the constructor keeps what it cannot read: refused here
         if isinstance(self.ledger, str | Path):
             raise InvalidParameter("ledger must be a Ledger, not a path: Ledger.open('budgets.db', 'census')")
         self.chosen_loss()  # refuse what cannot be before reading what may be long

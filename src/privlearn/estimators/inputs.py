@@ -45,11 +45,12 @@ class ClassLearner(Learner):
         return self._encode_arrays(X, goal, len(goal.labels))
 
     def weighted(self, rows: TrainingRows) -> TrainingRows:
+        """By ``class_weight``, else by the schema; never by what a search's other candidate gave the same rows."""
         if not isinstance(rows.goal, ClassGoal):
             return rows
-        if self.class_weight is None:
-            return rows
         weights = check_class_weight(self.class_weight, rows.goal.classes)
+        if weights is None and self.schema is not None:
+            weights = _declared_weights(target_of(self.schema))
         return dataclasses.replace(rows, goal=dataclasses.replace(rows.goal, class_weights=weights))
 
     def _read_labels(self, X: Any, y: Any, private: bool) -> ClassGoal:
@@ -87,8 +88,11 @@ def read_table(
 def class_goal(target: Target, labels: NDArray[np.integer[Any]]) -> ClassGoal:
     """The declared classes, of labels as `SchemaEncoder.encode_labels` numbers them."""
     ignored = labels == UNKNOWN if target.unknown == "zero" else None
-    weights = None if target.class_weights is None else np.array(target.class_weights)
-    return ClassGoal(np.maximum(labels, 0), np.array(target.classes), ignored, weights)
+    return ClassGoal(np.maximum(labels, 0), np.array(target.classes), ignored, _declared_weights(target))
+
+
+def _declared_weights(target: Target) -> Array | None:
+    return None if target.class_weights is None else np.array(target.class_weights)
 
 
 def read_number_table(

@@ -27,7 +27,8 @@ def refine(
     ----------
     release : Release
     merge : dict of column to values
-        Values of a list that count as one from now on.
+        Values of a list that count as one from now on; for a centred model up to the norm of rows beyond its radius,
+        in which they still differ a little.
     smooth : dict of column to int
         Each value of an ordered column becomes the mean of so many to either side.
     monotone : dict of column to {"increasing", "decreasing"}

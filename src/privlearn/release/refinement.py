@@ -133,7 +133,10 @@ class Monotone(_OfColumn):
 
 @dataclass(frozen=True)
 class Merge(Step):
-    """Values of a list that count as one: each gets their mean."""
+    """Values of a list that count as one: each gets their mean.
+
+    Centred rows beyond the radius are still divided by their own norm, in which the values' shares of the mean differ.
+    """
 
     column: str
     values: tuple[str, ...]
