@@ -16,6 +16,13 @@ ONNX = "export/as_onnx.py"
 
 # fmt: off
 MUTANTS = [
+    Mutant(
+        "export: no codes for gaps of single columns",
+        ALONE,
+        'cell in form["missing"] or cell in form["missing_in"].get(column["name"], ())',
+        'cell in form["missing"]',
+        ("export/test_files_of_rows.py",),
+    ),
     Mutant("export: hats keep their mean", FOLD, "hats - hats.mean(axis=0) if centred else hats", "hats", AGREE),
     Mutant("export: hats are as long as if not centred", FOLD, "(1.0 / knots if centred else 0.0)", "0.0", AGREE),
     Mutant("export: a share is not divided", FOLD, "square = share / len(kind)", "square = share", AGREE),

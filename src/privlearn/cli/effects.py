@@ -76,7 +76,7 @@ def show_effects(
     except InvalidParameter as error:
         if every:
             raise
-        typer.echo(f"What it learnt cannot be told from noise: {error}")
+        typer.echo(f"Which of its findings are above the noise is not known: {error}")
 
 
 def write_page(release: Release, bought: Path | None, kind: Any, level: float, out: Path) -> None:

@@ -95,7 +95,9 @@ def rows_to_predict(table: Path, schema: Schema, keep: Sequence[str] = ()) -> Ro
     from privlearn.data.sources.files import check_columns, open_rows
 
     check_columns(table, schema, schema.columns, "which the model reads: add it to the table")
-    check_columns(table, schema, keep, "which --keep asks for: leave it out")
+    check_columns(
+        table, schema, keep, "which --keep asks for: leave it out, or repeat --keep for each column"
+    )
     return open_rows(table, _with_kept(schema, keep))
 
 

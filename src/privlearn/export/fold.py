@@ -27,6 +27,7 @@ from privlearn.data.encode.slots import Cells, coarse_pieces
 from privlearn.data.schema.columns import CategoryColumn, DateColumn, NumberColumn, OrdinalColumn, TextColumn
 from privlearn.data.schema.schema import Schema, with_purchases
 from privlearn.errors import InvalidParameter
+from privlearn.export.reading import codes_told, file_form
 from privlearn.export.scorecard import (
     Amounts,
     Axis,
@@ -69,7 +70,12 @@ def scorecard(release: Release) -> Scorecard:
     )
     constant = constant + folded.pop("constant")[: len(constant)]
     return Scorecard(
-        about=_about(release), outcome=_outcome(model), centring=centring, constant=_row(constant), **folded
+        about=_about(release),
+        outcome=_outcome(model),
+        centring=centring,
+        constant=_row(constant),
+        file=file_form(getattr(encoder, "schema", None)),
+        **folded,
     )
 
 
@@ -102,6 +108,7 @@ def _about(release: Release) -> dict[str, Any]:
     return {
         "dataset": None if schema is None else schema.name,
         "target": None if schema is None or schema.target is None else schema.target.name,
+        "missing": codes_told(schema),
         "promise": str(with_purchases(certificate.guarantee, certificate.bought)),
         "private": certificate.is_private,
         "release_sha256": release.digest,

@@ -158,12 +158,24 @@ class Amounts(Part):
     bounds: tuple[tuple[float, float], ...]
 
 
+class FileForm(Part):
+    """How CSV files of rows are written, and which texts are gaps in them; cells that are given count as they are."""
+
+    delimiter: str = ","
+    decimal: Literal[".", ","] = "."
+    encoding: str = "utf-8"
+    names: Annotated[tuple[str, ...], Field(description="Of files without a line of names.")] = ()
+    trim: Annotated[bool, Field(description="Whether blanks around cells say nothing.")] = False
+    missing: tuple[str, ...] = ()
+    missing_in: Annotated[dict[str, tuple[str, ...]], Field(description="Of single columns, beside.")] = {}
+
+
 class Scorecard(Part):
     """All that a release predicts with, and where it comes from."""
 
     format: Literal["privlearn scorecard 1"] = "privlearn scorecard 1"
     about: dict[str, Any] = Field(
-        description="Data set, target, promise, digests of release and certificate."
+        description="Data set, target, codes for gaps, promise, digests of release and certificate."
     )
     inputs: tuple[Annotated[NumberInput | ListInput, Field(discriminator="type")], ...]
     coarse: tuple[Annotated[Table | Curve | Slope, Field(discriminator="type")], ...]
@@ -176,3 +188,4 @@ class Scorecard(Part):
     constant: Numbers
     centring: Centring | None
     outcome: Annotated[Classes | Amounts, Field(discriminator="type")]
+    file: FileForm = FileForm()

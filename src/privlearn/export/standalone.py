@@ -3,7 +3,8 @@
     python THIS_FILE new_rows.csv > predictions.csv
     predict({"age": 41, "sex": "female"})                 in Python, where its columns are age and sex
 
-A cell is missing if it is None, NaN or an empty text. A row that the model does not accept is a ValueError.
+A cell is missing if it is None, NaN or an empty text; in a file also if it is a code for a gap.
+A row that the model does not accept is a ValueError.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import datetime
 import json
 import math
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 MODEL: dict[str, Any] = json.loads("null")
@@ -206,23 +208,64 @@ def _from_unit(score: float, lower: float, upper: float) -> float:
     return min(max(lower + (upper - lower) * place, lower), upper)
 
 
-def main(path: str) -> None:
-    """A CSV file in, predictions as CSV out."""
+def main(path: str, model: dict[str, Any] = MODEL) -> None:
+    """A CSV file in, written as the schema said, predictions as CSV out."""
     writer = None
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        for row in csv.DictReader(file):
-            found = predict(row)
-            shares = found.get("probabilities", {}).items()
-            cells = {"prediction": found["prediction"]} | {
-                f"probability_{label}": one for label, one in shares
-            }
-            if writer is None:
-                writer = csv.DictWriter(sys.stdout, list(cells), lineterminator="\n")
-                writer.writeheader()
-            writer.writerow(cells)
+    for line, row in read_rows(path, model):
+        try:
+            found = predict(row, model)
+        except ValueError as error:
+            raise ValueError(f"line {line}: {error}") from None
+        shares = found.get("probabilities", {}).items()
+        cells = {"prediction": found["prediction"]} | {f"probability_{label}": one for label, one in shares}
+        if writer is None:
+            writer = csv.DictWriter(sys.stdout, list(cells), lineterminator="\n")
+            writer.writeheader()
+        writer.writerow(cells)
+
+
+def read_rows(path: str, model: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a CSV file, None where they have gaps, and the line where each ends."""
+    form = model["file"]
+    encoding = (
+        "utf-8-sig" if form["encoding"].lower().replace("_", "-") in ("utf-8", "utf8") else form["encoding"]
+    )
+    with open(path, newline="", encoding=encoding) as file:
+        lines = csv.reader(file, delimiter=form["delimiter"], skipinitialspace=form["trim"])
+        names = form["names"] or [name.strip() if form["trim"] else name for name in next(lines, [])]
+        for column in model["inputs"]:
+            if names.count(column["name"]) != 1:
+                raise ValueError(f"the model reads column {column['name']!r}, which the file must have once")
+        for cells in lines:
+            if not cells and len(names) > 1:
+                continue  # an empty line
+            if len(cells or [""]) != len(names):
+                raise ValueError(f"line {lines.line_num}: it needs as many cells as there are names")
+            row = dict(zip(names, cells or [""], strict=True))
+            yield (
+                lines.line_num,
+                {column["name"]: _text(row[column["name"]], column, form) for column in model["inputs"]},
+            )
+
+
+def _text(cell: str, column: dict[str, Any], form: dict[str, Any]) -> str | None:
+    """A file's cell, or None where it is a code for a gap."""
+    cell = cell.strip() if form["trim"] else cell
+    if cell in form["missing"] or cell in form["missing_in"].get(column["name"], ()):
+        return None
+    is_number = column["type"] == "number" or (
+        column["type"] == "list" and isinstance(column["values"][0], int)
+    )
+    return cell.replace(form["decimal"], ".") if is_number else cell
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] in (["-h"], ["--help"]):
+        print(__doc__)
+        sys.exit()
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    main(sys.argv[1])
+    try:
+        main(sys.argv[1])
+    except (OSError, ValueError, csv.Error) as problem:
+        sys.exit(f"{sys.argv[1]}: {problem}")

@@ -82,6 +82,8 @@ def comment_lines(card: Scorecard) -> list[str]:
         f"Release SHA-256:     {about['release_sha256']}",
         f"Certificate SHA-256: {about['certificate_sha256']}",
     ]
+    if about.get("missing"):
+        lines.insert(1, about["missing"])
     return [
         " ".join(line.split()) for line in lines
     ]  # a name may hold a line break, which would end a comment

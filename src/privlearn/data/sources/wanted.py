@@ -31,8 +31,8 @@ def _why_none(names: list[str], schema: Schema) -> str:
     if len(names) == 1 and likely != stated:
         written = "tab" if likely == "tab" else f'"{likely_delimiter(names[0])}"'
         return (
-            f"it is one column if a {stated} separates cells. Is it a {likely}? Then write in the schema, "
-            f"file: {{delimiter: {written}}}"
+            f"it is one column if a {stated} separates cells. Is it a {likely}? Then write in the schema "
+            f"(`privlearn predict` takes another with --schema FILE), file: {{delimiter: {written}}}"
         )
     return (
         f"does its first line name them, with a {stated} between them? If it has no line of names, write them in the "
