@@ -147,7 +147,10 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
 
     def _margins(self, coefficients: Array) -> Array:
         """Of each row by itself: at coefficients that a coordinator chose, a last bit may decide a slope."""
-        return np.concatenate([row_scores(block, coefficients) for _, block in self._blocks])
+        margins = np.empty((self._blocks.count, len(coefficients)))
+        for rows, block in self._blocks:
+            margins[rows] = row_scores(block, coefficients)
+        return margins
 
     def _gradient(self, signs: NDArray[np.int8], offsets: Array | None, scores: Array) -> Array:
         margins = signs * scores
