@@ -113,7 +113,8 @@ def test_merged_values_count_as_one(release: Release) -> None:
     near = np.full(200, True)
     if isinstance(encoder, CentredEncoder):
         for rows in (one, two):
-            near &= distances(encoder.base.encode(rows), encoder.mean) <= encoder.radius
+            encoded: Any = encoder.base.encode(rows)
+            near &= distances(encoded, encoder.mean) <= encoder.radius
     assert near.any()
     scores, others = (made.model.decision_function(rows)[near] for rows in (one, two))  # type: ignore[union-attr]
     assert scores == pytest.approx(others, abs=1e-12)
