@@ -223,7 +223,8 @@ class HeldRows:
             groups = [layer[start : start + GROUP] for start in range(0, len(layer), GROUP)]
             layer = [self._submit(added, *group) for group in groups]
         if not self._finish([*answers, *layer]):
-            self._client.cancel([*answers, *layer])
+            for future in (*answers, *layer):
+                future.release()  # nobody waits for what a lost worker was asked
             return Gone()
         (found,) = self._gathered(layer)
         return found if isinstance(found, tuple | Refusal) else Gone()

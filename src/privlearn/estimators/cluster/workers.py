@@ -96,7 +96,12 @@ def _facts(answer: Future, worker: str) -> WorkerFacts:
 
 
 def alive(client: Client) -> set[str]:
-    """The addresses of the workers, as the scheduler knows them."""
+    """The addresses of the workers, as the scheduler knows them.
+
+    A client that has lost its scheduler would try to reach it for a while; one that has begun anew knows of no task.
+    """
+    if client.status != "running":
+        raise lost_scheduler(client)
     try:
         return set(client.sync(client.scheduler.ncores, callback_timeout=ANSWER_TIME))
     except Exception:
