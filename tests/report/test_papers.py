@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 
 import numpy as np
@@ -77,7 +79,9 @@ def test_registry_entry_is_yaml_with_the_registry_s_fields(private: Facts) -> No
     assert entry["deployment"]["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0, "delta": 1e-6}
     assert entry["deployment"]["model"]["model_name"] == "Central"
     assert entry == json.loads(write_paper(private, "registry", "json"))
-    assert set(entry["assumed"]) == {"deployment.model", "tier"}
+    assert set(entry["assumed"]) == {"deployment.model", "deployment.privacy_loss.privacy_unit", "tier"}
+    for path in entry["assumed"]:
+        reduce(getitem, path.split("."), entry)  # it names a field that is there
 
 
 def test_several_holders_are_not_central() -> None:

@@ -84,7 +84,8 @@ def demo(
 _HOLD = """\
 {model} is a model that you may give to anybody. Whoever has it, and even
 everybody else's record, finds nothing about a person more than 2.7 times likelier than if that
-person's record had been another; `privlearn verify` recomputes this from the file. Open
+person's record had been another, but for one chance in a million (delta); `privlearn verify`
+recomputes this from the file. Open
 {page} to see what it learnt at epsilon 3, and what it could not tell from noise.
 {folder}/budgets.db has written down what the private models cost together: 4.4 of the 5 that were
 allowed, and a training that asks for more than the rest is refused.

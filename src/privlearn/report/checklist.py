@@ -1,4 +1,4 @@
-"""The evaluator's list: the questions of NIST SP 800-226 (guidelines for evaluating differential privacy guarantees).
+"""The evaluator's list: questions in the spirit of NIST SP 800-226, on evaluating such guarantees, in our words.
 
 The order is that of its pyramid, from the guarantee down to how data are collected. Each answer names where it comes
 from; what only the holder knows is left open.

@@ -16,6 +16,7 @@ from privlearn.report.paper import Paper, Section, register_paper
 
 _ASSUMED = {
     "deployment.model": "privlearn trains on a trusted machine of the holder and gives out one file",
+    "deployment.privacy_loss.privacy_unit": "a person, if the schema says whose the rows are; else read: a row",
     "tier": "the registry's moderators decide on it",
 }
 

@@ -313,7 +313,7 @@ class Schema(PublicModel):
         return content_digest(self.facts())
 
     def facts(self) -> dict[str, Any]:
-        """The settings that say what rows mean."""
+        """What rows that were read mean; not how a file has to be read (``file``), which is its holder's to state."""
         content = self.to_dict()
         content.pop("file", None)
         for part in (*content["columns"].values(), content["target"] or {}):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -262,11 +263,12 @@ def _load(part: Any, schema: Schema, secret: bytes, version: str) -> Partition:
     return Partition(receipt, read.cells, goal, owners)
 
 
-class Readable:
+class Readable(ABC):
     """A part of the rows that a worker reads itself."""
 
+    @abstractmethod
     def rows(self, schema: Schema) -> RowSource[Any]:
-        raise NotImplementedError
+        """Touch the data, on the worker."""
 
 
 def _address() -> str:
