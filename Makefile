@@ -5,20 +5,26 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test test-slow coverage check format docs bench mutants house clean
 
-demo: $(VENV)/ready
+demo: $(VENV)/demo-ready
 	$(BIN)/privlearn demo --out demo-output --force
 
-# Three workers on two cores: the tests of many processes spend much of their time waiting.
+# Tests start many processes, each of which reads the library: compiled once, not every time.
+export PYTHONDONTWRITEBYTECODE :=
+
+# Three workers on two cores: the tests of many processes spend much of their time waiting. Who has nothing left to do
+# takes tests from the others, else one file of long tests keeps everybody waiting at the end.
+PYTEST := $(BIN)/pytest -n 3 --dist worksteal -m "not slow"
+
 test: $(VENV)/ready
 	sh tests/install_debian.sh
-	$(BIN)/pytest -n 3 --dist loadfile -m "not slow" $(ARGS)
+	$(PYTEST) $(ARGS)
 
 test-slow: $(VENV)/ready
 	$(BIN)/pytest -m slow $(ARGS)
 
 # Which lines and branches no test reaches: a table, and pages in htmlcov/.
 coverage: $(VENV)/ready
-	$(BIN)/pytest -n 3 --dist loadfile -m "not slow" --cov --cov-report=term --cov-report=html $(ARGS)
+	$(PYTEST) --cov --cov-report=term --cov-report=html $(ARGS)
 
 check: $(VENV)/ready
 	$(BIN)/ruff check .
@@ -30,7 +36,7 @@ format: $(VENV)/ready
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/docs-ready
-	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -q -j auto -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 bench: $(VENV)/ready
@@ -47,6 +53,11 @@ $(VENV)/bin/python:
 
 $(VENV)/ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
+	@touch $@
+
+# What a plain installation has, and nothing else: no test tools.
+$(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
 $(VENV)/docs-ready: $(VENV)/ready

@@ -54,6 +54,25 @@ class Kind(NamedTuple):
     delta: float
 
 
+class Gap(NamedTuple):
+    """Two means on the same splits; by how much ours is behind, and the standard error of that, noise included."""
+
+    ours: float
+    theirs: float
+    splits: int
+    behind: float
+    error: float | None
+
+    @property
+    def is_clear(self) -> bool:
+        """Behind by more than one standard error; one split has none, and counts."""
+        return self.behind > (self.error or 0.0)
+
+    @property
+    def spread(self) -> str:
+        return "" if self.error is None else f" ± {self.error:.4f}"
+
+
 Values = dict[int, float]
 """A measure on the test rows of each split, by the split's seed."""
 
@@ -187,31 +206,38 @@ def _counts(measured: All, measure: str) -> Iterator[str]:
     )
 
 
-def _apart(mine: Values, theirs: Values) -> list[tuple[float, float]]:
-    """Both, on the splits that both have."""
-    return [(mine[seed], theirs[seed]) for seed in sorted(set(theirs) & set(mine))]
+def _gap(values: Measured, mine: Values, theirs: Values) -> Gap | None:
+    """Ours and theirs on the splits that both have."""
+    both = [(mine[seed], theirs[seed]) for seed in sorted(set(theirs) & set(mine))]
+    if not both:
+        return None
+    gaps = [values.sign * (ours - other) for ours, other in both]
+    error = stdev(gaps) / math.sqrt(len(gaps)) if len(gaps) > 1 else None
+    means = [fmean(side) for side in zip(*both, strict=True)]
+    return Gap(means[0], means[1], len(both), fmean(gaps), error)
 
 
 def _duel(values: Measured, peer: str, epsilon: float, pick: Pick) -> str:
-    apart = _apart(pick(values, values.ours(MET_BY[peer]), epsilon), values.best(peer, epsilon))
-    if not apart:
+    gap = _gap(values, pick(values, values.ours(MET_BY[peer]), epsilon), values.best(peer, epsilon))
+    if gap is None:
         return "not measured"
-    ours, theirs = (fmean(numbers) for numbers in zip(*apart, strict=True))
-    return f"{ours:.3f} : {theirs:.3f} [{len(apart)}]" + " **behind**" * (values.sign * (ours - theirs) > 0)
+    verdict = " **behind**" if gap.is_clear else " behind" if gap.behind > 0 else ""
+    return f"{gap.ours:.3f} : {gap.theirs:.3f}{gap.spread} [{gap.splits}]{verdict}"
 
 
 def _behind(measured: All, what: str, my: Pick, their: PickOfAll) -> str:
     """Each cell where a peer's mean is better than ours: by how much, and the standard error over the splits."""
-    behind, compared = [], 0
-    for (name, values), (peer, neighbours), epsilon in product(measured.items(), MET_BY.items(), EPSILONS):
-        apart = _apart(my(values, values.ours(neighbours), epsilon), their(values, peer, epsilon))
-        gaps = [values.sign * (mine - theirs) for mine, theirs in apart]
-        compared += bool(gaps)
-        if gaps and fmean(gaps) > 0:
-            spread = f" ± {stdev(gaps) / math.sqrt(len(gaps)):.4f}" if len(gaps) > 1 else ""
-            behind.append(f"{TITLES[name]} at {epsilon:g} ({NAMES[peer]}) by {fmean(gaps):.4f}{spread}")
-    cells = f"- {what}: ours is behind in {len(behind)} of {compared} cells"
-    return cells + ": " * bool(behind) + ", ".join(behind) + "."
+    cells = product(measured.items(), MET_BY.items(), EPSILONS)
+    gaps = {
+        f"{TITLES[name]} at {epsilon:g} ({NAMES[peer]})": gap
+        for (name, values), (peer, neighbours), epsilon in cells
+        if (gap := _gap(values, my(values, values.ours(neighbours), epsilon), their(values, peer, epsilon)))
+    }
+    behind = {cell: gap for cell, gap in gaps.items() if gap.behind > 0}
+    clear = sum(gap.is_clear for gap in behind.values())
+    counts = f"behind in {len(behind)} of {len(gaps)} cells, in {clear} by more than one standard error"
+    listed = ", ".join(f"{cell} by {gap.behind:.4f}{gap.spread}" for cell, gap in behind.items())
+    return f"- {what}: ours is {counts}" + ": " * bool(behind) + listed + "."
 
 
 def _tables(measured: dict[str, All]) -> Iterator[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from privlearn.erm import ClippedSquare, Hinge, Huber, HuberHinge, Logistic, SmoothedHinge
     from privlearn.errors import (
         BudgetExceeded,
+        ClusterError,
         DataError,
         InvalidParameter,
         LedgerError,
@@ -29,9 +30,26 @@ if TYPE_CHECKING:
         SolverError,
         VerificationError,
     )
-    from privlearn.estimators import KernelLearner, PrivateLogisticRegression, PrivateRegressor, PrivateSVC
+    from privlearn.estimators import (
+        Cluster,
+        KernelLearner,
+        PrivateLogisticRegression,
+        PrivateRegressor,
+        PrivateSVC,
+    )
     from privlearn.evaluation import Evaluation, evaluate
-    from privlearn.explain import Band, Intervals, curvature, intervals
+    from privlearn.explain import (
+        Band,
+        Contributions,
+        Effects,
+        Intervals,
+        contributions,
+        curvature,
+        effects,
+        intervals,
+        refine,
+    )
+    from privlearn.export import export_release
     from privlearn.guarantee import Guarantee
     from privlearn.ledger import Ledger
     from privlearn.planning import Plan, plan
@@ -46,9 +64,13 @@ __all__ = [
     "BudgetSplit",
     "Certificate",
     "ClippedSquare",
+    "Cluster",
+    "ClusterError",
+    "Contributions",
     "Curvature",
     "DataError",
     "Description",
+    "Effects",
     "Evaluation",
     "Guarantee",
     "Hinge",
@@ -78,12 +100,16 @@ __all__ = [
     "SmoothedHinge",
     "SolverError",
     "VerificationError",
+    "contributions",
     "curvature",
     "describe",
     "discover",
+    "effects",
     "evaluate",
+    "export_release",
     "intervals",
     "plan",
+    "refine",
     "split",
     "verify",
 ]
@@ -105,6 +131,8 @@ _PARTS = (
     "sessions",
     "evaluation",
     "description",
+    "export",
+    "report",
 )
 
 if not TYPE_CHECKING:  # for a type checker the imports above say more

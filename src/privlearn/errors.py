@@ -5,6 +5,7 @@ PrivlearnError
 ├── SchemaError           a schema that contradicts itself or cannot be read (also a ValueError)
 ├── DataError             a table that does not fit its schema; names the column, never a value (also a ValueError)
 ├── SolverError           the minimiser could not certify the asked tolerance
+├── ClusterError          a Dask cluster cannot be used as asked, or was lost
 ├── LedgerError           the ledger cannot be used as asked
 │   ├── BudgetExceeded    the request does not fit into what is left
 │   └── StoreUnusable     its database is full, gone or held by another: the same may work later
@@ -20,7 +21,9 @@ UserWarning
 
 from __future__ import annotations
 
+import difflib
 import math
+from collections.abc import Iterable
 from typing import Any
 
 ON_DROPPING = (
@@ -33,6 +36,13 @@ def shown(value: object) -> str:
     """A parameter as a message may repeat it: a number or a text; of anything else, which may be rows, its type."""
     plain = value is None or isinstance(value, bool | int | float | str)
     return repr(value) if plain else f"a {type(value).__name__}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a message about a public word that is not known, if one that is known looks like it."""
+    by_letters = {name.casefold(): name for name in known}
+    close = difflib.get_close_matches(word.casefold(), by_letters, n=1, cutoff=0.7)
+    return f". Did you mean {by_letters[close[0]]!r}?" if close else ""
 
 
 def check_positive(**numbers: float) -> None:
@@ -71,6 +81,10 @@ class DataError(PrivlearnError, ValueError):
 
 class SolverError(PrivlearnError, ArithmeticError):
     """The minimiser could not certify the asked tolerance, so no guarantee could be given."""
+
+
+class ClusterError(PrivlearnError):
+    """A Dask cluster cannot be used as asked, or was lost on the way."""
 
 
 class LedgerError(PrivlearnError):

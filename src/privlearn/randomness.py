@@ -9,32 +9,31 @@ from __future__ import annotations
 import numbers
 import secrets
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from opendp.domains import atom_domain, vector_domain
-from opendp.measurements import make_gaussian, make_laplace
-from opendp.metrics import l1_distance, l2_distance
-from opendp.mod import Measurement, enable_features
 
 from privlearn.errors import InvalidParameter
 
-enable_features(
-    "contrib"
-)  # these parts, not opendp.prelude: that imports polars and scikit-learn, two seconds more
+if TYPE_CHECKING:
+    from opendp.mod import Measurement
 
 Integers = NDArray[np.int64]
 
 
-class Randomness(Protocol):
+class GaussianIntegers(Protocol):
+    """A source of Gaussian integers, which is all that a session's path needs."""
+
+    def discrete_gaussian(self, scale: float, size: int) -> Integers:
+        """Independent draws with probability proportional to exp(-k^2 / (2 scale^2)) on the integers."""
+
+
+class Randomness(GaussianIntegers, Protocol):
     """A source of random integers; everything else is built on these in `mechanisms.noise` and `.selection`."""
 
     description: str
     secure: bool
-
-    def discrete_gaussian(self, scale: float, size: int) -> Integers:
-        """Independent draws with probability proportional to exp(-k^2 / (2 scale^2)) on the integers."""
 
     def discrete_laplace(self, scale: float, size: int) -> Integers:
         """Independent draws with probability proportional to exp(-|k| / scale) on the integers."""
@@ -95,14 +94,28 @@ def randomness_from(random_state: int | np.random.Generator | np.random.RandomSt
     )
 
 
+# OpenDP is read when noise is drawn: whoever predicts or verifies needs none of its 265 MB. These parts, not
+# opendp.prelude: that imports polars and scikit-learn, two seconds more.
 # Kept, because a session draws at the same few scales for each point, and making one takes as long as drawing.
 @lru_cache(maxsize=16)
 def _gaussian(scale: float) -> Measurement:
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
     return make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T=float), scale=scale)
 
 
 @lru_cache(maxsize=16)
 def _laplace(scale: float) -> Measurement:
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_laplace
+    from opendp.metrics import l1_distance
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
     return make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T=float), scale=scale)
 
 

@@ -30,7 +30,7 @@ MODELS = {
 
 
 def audited(release: Release, folder: Path) -> AuditReport:
-    release.save(folder / "model.privlearn")
+    release.save(folder / "model.privlearn", overwrite=True)
     return audit_release(folder / "model.privlearn")
 
 

@@ -47,7 +47,7 @@ def test_page_stands_alone_and_warns(run: Run, census: Census) -> None:
 
 
 def test_page_has_every_number(run: Run, census: Census) -> None:
-    page = _compare(run, census, "--epsilons", "0.1,1")
+    page = _compare(run, census, "--epsilons", "0.1,1", "--all-methods")
     rows = re.findall(r'<th scope="row">([^<]*)</th>(.*?)</tr>', page)
     methods = [name for name, _ in rows]
     assert methods[: len(methods) // 2] == methods[len(methods) // 2 :]  # logistic, then svm
@@ -57,9 +57,30 @@ def test_page_has_every_number(run: Run, census: Census) -> None:
 
 def test_methods_without_a_theorem_are_explained(run: Run, census: Census) -> None:
     Schema.from_dict({**Schema.load(census.schema).to_dict(), "rows_per_person": 2}).save(census.schema)
-    page = _compare(run, census, "--epsilons", "1")
+    page = _compare(run, census, "--epsilons", "1", "--all-methods")
     assert "objective perturbation does not fit" in page
     assert "output, Gaussian" in page
+
+
+def test_two_methods_unless_all_are_asked_for(run: Run, census: Census) -> None:
+    page = _compare(run, census, "--epsilons", "1", "--metric", "auc")
+    rows = re.findall(r'<th scope="row">([^<]*)</th>', page)
+    assert rows == ["objective, Gaussian (default)", "objective, norm-Gamma", "no privacy", "guessing"] * 2
+    assert "AUC by epsilon" in page
+
+
+def test_a_number_is_compared_by_its_mean_error(run: Run, census: Census) -> None:
+    content = Schema.load(census.schema).to_dict()
+    del content["columns"]["age"]
+    Schema.from_dict(content | {"target": {"name": "age", "lower": 0, "upper": 100}}).save(census.schema)
+    page = _compare(run, census, "--epsilons", "1")
+    assert "Regression: mean absolute error by epsilon" in page
+    assert "always the mean" in page
+    told = run(
+        "compare", census.table, "--schema", census.schema, "--out", census / "q.html", "--metric", "auc"
+    )
+    assert told.code == 2
+    assert "has no AUC" in told.stderr
 
 
 @pytest.mark.parametrize("epsilons", ["", "1,two", "0,1", "inf", "nan"])
@@ -82,7 +103,9 @@ def test_demo(run: Run, census: Census) -> None:
     folder = census / "demo"
     told = run("demo", "--out", folder, "--rows", 600)
     assert told.code == 0, told.stderr
-    assert str(folder / "compare.html") in told.stdout
+    assert "What you now hold" in told.stdout
+    assert "was this person in the data?" in told.stdout
+    assert "What a model of income learnt" in (folder / "income.html").read_text()
     assert "Error on new people" in told.stdout
     statement = Ledger.open(folder / "budgets.db", "census").statement()
     assert [entry.state for entry in statement.entries] == ["committed"] * 4

@@ -16,8 +16,8 @@ from privlearn import Guarantee, Ledger, Release
 from tests.support.cli_support import Census
 
 EPSILON = 0.125  # sums of it are exact
-FITS_IN_A_BUDGET = 6
-RUNS_A_BUDGET = 12  # more than fit, so that the limit is met as well
+FITS_IN_A_BUDGET = 4
+RUNS_A_BUDGET = 8  # more than fit, so that the limit is met as well
 
 
 class ForkServer:
@@ -83,19 +83,19 @@ class Holder:
 
 
 def _crash(census: Census, server: ForkServer, kills: int) -> dict[str, int]:
-    """Kill that many runs; what each left behind, by how far it had come."""
+    """Kill that many runs, more if none of them had come far; what each left behind, by how far it had come."""
     warm_up = Holder(census, "warm-up")
     longest = max(server.run(warm_up.arguments(f"m{index}"), None)["seconds"] for index in range(3))
     assert warm_up.check() == (3, 3, 3)
     dice = random.Random(kills)
     seen = dict.fromkeys(("nothing", "reserved", "committed", "released", "over budget"), 0)
     holder, before, killed, runs = warm_up, (0, 0, 0), 0, 0
-    while killed < kills:
+    while killed < kills or killed == seen["nothing"]:
+        assert killed < 20 * kills, "no run comes as far as a reservation"
         if runs % RUNS_A_BUDGET == 0:
             holder, before = Holder(census, f"holder-{runs}"), (0, 0, 0)
-        moment = dice.triangular(
-            0.0, 1.1 * longest, longest
-        )  # most of a run is reading, which changes nothing
+        usual = (1 + killed // kills) * longest  # a machine that has become busy needs more time
+        moment = dice.triangular(0.0, 1.1 * usual, usual)  # most of a run is reading, which changes nothing
         answer = server.run(holder.arguments(f"m{runs}"), moment)
         runs += 1
         after = holder.check()
@@ -114,10 +114,8 @@ def _crash(census: Census, server: ForkServer, kills: int) -> dict[str, int]:
     return seen
 
 
-def test_killed_at_25_random_moments(census: Census, server: ForkServer) -> None:
-    seen = _crash(census, server, 25)
-    assert seen["nothing"] > 0
-    assert seen["nothing"] < 25
+def test_killed_at_random_moments(census: Census, server: ForkServer) -> None:
+    _crash(census, server, 12)  # asserts after every run
 
 
 @pytest.mark.slow

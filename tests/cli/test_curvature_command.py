@@ -42,7 +42,7 @@ def test_from_a_table_to_effects_with_intervals(tmp_path: Path, run: Run) -> Non
     shown = run("inspect", model, "--intervals", out)
     assert shown.code == 0
     assert "Effects of columns, confidence intervals" in shown.stdout
-    assert "yes" in shown.stdout
+    assert "importance" in shown.stdout
     assert "Effects of columns on" not in shown.stdout
     assert "In 95 % of all cases, each interval by itself" in shown.stdout
     assert "Largest coefficients" not in shown.stdout

@@ -15,6 +15,7 @@ ASK = (
 )  # fmt: skip
 COMMANDS = [
     ("schema",),
+    ("check",),
     ("plan",),
     ("train",),
     ("predict",),

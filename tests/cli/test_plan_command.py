@@ -114,5 +114,7 @@ def test_a_schema_without_a_target_or_with_another_kind(run: Run, tmp_path: Path
     Schema.from_dict({"name": "a", "columns": columns, "target": price}).save(tmp_path / "number.yaml")
     usual = ("--rows", 100, "--epsilon", 1, *GAUSSIAN)
     assert "no target" in run("plan", "--schema", tmp_path / "none.yaml", *usual).stderr
-    assert "is a number" in run("plan", "--schema", tmp_path / "number.yaml", *usual).stderr
-    assert run("plan", "--schema", tmp_path / "number.yaml", *usual, "--model", "regression").code == 0
+    number = tmp_path / "number.yaml"
+    assert "is a number" in run("plan", "--schema", number, *usual, "--model", "logistic").stderr
+    told = run("plan", "--schema", number, *usual, "--model", "regression")
+    assert (told.code, told.stdout) == (0, run("plan", "--schema", number, *usual).stdout)

@@ -33,7 +33,7 @@ def houses(tmp_path: Path) -> Path:
 
 def train(run: Run, folder: Path, *more: object) -> Any:
     return run(
-        "train", folder / "houses.csv", "--schema", folder / "houses.schema.yaml", "--model", "regression",
+        "train", folder / "houses.csv", "--schema", folder / "houses.schema.yaml",
         "--out", folder / "m.privlearn", *more,
     )  # fmt: skip
 
@@ -48,7 +48,7 @@ def test_train_verify_predict(houses: Path, run: Run) -> None:
     assert predictions == pytest.approx([10.0, 50.0, 90.0], abs=25.0)
     shown = run("inspect", houses / "m.privlearn").stdout
     assert "'price' (numbers from 0 to 100)" in shown
-    assert "the number" in shown
+    assert "Importance with its error bar, in price" in shown
 
 
 def test_a_regression_has_no_probabilities(houses: Path, run: Run) -> None:
@@ -62,7 +62,7 @@ def test_a_regression_has_no_probabilities(houses: Path, run: Run) -> None:
 def test_a_classifier_refuses_a_number(houses: Path, run: Run) -> None:
     told = run(
         "train", houses / "houses.csv", "--schema", houses / "houses.schema.yaml", "--epsilon", 1,
-        "--out", houses / "c.privlearn",
+        "--out", houses / "c.privlearn", "--model", "logistic",
     )  # fmt: skip
     assert told.code == 1
     assert "train a regression" in told.stderr

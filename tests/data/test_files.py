@@ -150,7 +150,7 @@ def test_repeated_names_in_parquet(tmp_path: Path, schema: Schema, refused: Refu
         ("t.csv", CANARY_TEXT.encode() + b"\xff\xfe", "UTF-8"),
         ("t.csv.gz", CANARY_TEXT.encode(), "not a CSV file"),
         ("t.parquet", CANARY_TEXT.encode(), "not a Parquet file"),
-        ("t.xlsx", b"x", "must end in"),
+        ("t.doc", b"x", "must end in"),
     ],
 )
 def test_unreadable_tables(

@@ -315,6 +315,19 @@ def test_the_other_rows_stay(container: Callable[[list[Any]], Any]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", READERS)
+def test_a_row_alone_is_the_row_of_a_table(name: str) -> None:
+    """Lists of one cell have a way of their own (`plain_cells`); tuples go through Arrow, as tables do."""
+    read, cells = READERS[name]
+    alone, in_table = (
+        [_read(read, CONTAINERS[container], [cell]) for cell in [*cells, *ODD]]
+        for container in ("dict of lists", "dict of tuples")
+    )
+    assert list(map(repr, alone)) == list(map(repr, in_table))
+    assert any(row is not None for row in alone)
+
+
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 def test_one_row_moves_one_count_down_and_one_up(container: Callable[[list[Any]], Any]) -> None:
     for cells, kind in product(COUNTED.values(), (str, int)):

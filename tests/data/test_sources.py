@@ -162,7 +162,7 @@ def test_a_folder_says_which_file_is_bad(tmp_path: Path) -> None:
         open_records(tmp_path / "rows", census_schema())
 
 
-@pytest.mark.parametrize("names", [[], ["notes.txt"]])
+@pytest.mark.parametrize("names", [[], ["notes.md"]])
 def test_a_folder_without_tables(tmp_path: Path, names: list[str]) -> None:
     for name in names:
         (tmp_path / name).touch()

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from privlearn.data import Schema, write_table
-from privlearn.data.schema.draft import schema_template
+from privlearn.data.schema.template import schema_template
 from privlearn.data.sources.files import read_records
 from privlearn.errors import SchemaError
 from tests.support.canary import CANARIES, CANARY_NUMBER, CANARY_TEXT
@@ -106,7 +106,7 @@ def test_filled_in_it_is_a_schema(tmp_path: Path) -> None:
         ("t.csv", f"a,b\n1,2\n{CANARY_TEXT}\n", "regular CSV"),
         ("t.csv", "", "is empty"),
         ("t.parquet", CANARY_TEXT, "not a Parquet file"),
-        ("t.txt", CANARY_TEXT, "must end in"),
+        ("t.doc", CANARY_TEXT, "must end in"),
     ],
 )
 def test_files_without_a_template(

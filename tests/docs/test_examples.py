@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 from tests.support.doc_pages import Block, blocks, page_name, pages
 from tests.support.ports import free_port
 from tests.support.shell_blocks import check_printed, on_port, run_console
+from tests.support.warm_command import warm_command
 
 RUNNABLE = {"python", "console"}
 FEW_PEOPLE = "200"
@@ -34,10 +34,16 @@ EXAMPLES = [page for page in pages() if any(map(_is_run, blocks(page)))]
 
 
 @pytest.fixture(scope="session")
-def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with warm_command(tmp_path_factory.mktemp("bin")) as folder:
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def demonstration(tmp_path_factory: pytest.TempPathFactory, commands: Path) -> Path:
     """What `make demo` leaves, with fewer people."""
     folder = tmp_path_factory.mktemp("demo") / "demo-output"
-    command = [sys.executable, "-m", "privlearn", "demo", "--out", str(folder), "--rows", FEW_PEOPLE]
+    command = [str(commands / "privlearn"), "demo", "--out", str(folder), "--rows", FEW_PEOPLE]
     subprocess.run(command, check=True, capture_output=True)
     return folder
 
@@ -48,6 +54,8 @@ def workplace(
 ) -> Iterator[Path]:
     """An empty folder, with the demonstration's files if the page speaks of them."""
     page: Path = request.getfixturevalue("page")
+    if "$PRIVLEARN_DATA" in page.read_text(encoding="utf-8") and not os.environ.get("PRIVLEARN_DATA"):
+        pytest.skip("the page reads public tables, and PRIVLEARN_DATA is not set")
     if "demo-output/" in page.read_text(encoding="utf-8"):
         shutil.copytree(request.getfixturevalue("demonstration"), tmp_path / "demo-output")
     monkeypatch.chdir(tmp_path)
@@ -57,8 +65,11 @@ def workplace(
             os.kill(int(file.read_text()), signal.SIGKILL)
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index")  # Dask's read_parquet
 @pytest.mark.parametrize("page", EXAMPLES, ids=page_name)
-def test_the_page_s_examples_run(page: Path, workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_s_examples_run(
+    page: Path, workplace: Path, commands: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shared: dict[str, Any] = {"__name__": "example"}
     port = free_port()
     for block in blocks(page):
@@ -66,7 +77,7 @@ def test_the_page_s_examples_run(page: Path, workplace: Path, capsys: pytest.Cap
         if block.caption is not None:
             (workplace / block.caption).write_text(text, encoding="utf-8")
         if _is_run(block) and block.language == "console":
-            run_console(text, workplace, port)
+            run_console(text, workplace, port, commands)
         elif _is_run(block):
             exec(compile(text, page_name(page), "exec"), shared)
         elif block.language == "text":
@@ -88,4 +99,7 @@ def test_a_console_block_that_fails_is_noticed(tmp_path: Path) -> None:
         run_console("$ false\n", tmp_path)
     with pytest.raises(AssertionError, match="did not print"):
         run_console("$ echo epsilon 1\nepsilon 1, delta 2\n", tmp_path)
+    run_console("$ echo wrong >&2; exit 3\nwrong\n(exit code 3)\n", tmp_path)
+    with pytest.raises(AssertionError):
+        run_console("$ exit 2\n(exit code 3)\n", tmp_path)
     run_console("$ echo epsilon 1 && \\\n  echo more\n...\nepsilon 0.5\n", tmp_path)

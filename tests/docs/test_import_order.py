@@ -14,7 +14,7 @@ LAYERS = (
     "data", "features", "erm", "accounting",
     "mechanisms", "bounds", "release", "storage", "ledger", "splitting", "discovery",
     "estimators", "selection", "planning", "explain", "sessions", "multiparty", "audit", "reproduce",
-    "study", "evaluation", "description", "service", "client", "cli",
+    "study", "evaluation", "description", "export", "report", "service", "client", "cli",
 )  # fmt: skip
 PACKAGE = ROOT / "src" / "privlearn"
 ABOVE_ALL = {"__init__", "__main__"}

@@ -188,7 +188,8 @@ def certified_gap(signed: SignedGram, loss: Loss, alpha: Vector) -> float:
     weights = np.ones(signed.count)
     if math.isinf(loss.smoothness):
         return hinge_gap(signed, weights, signed.count, alpha)
-    return gradient_gap(signed, WeightedLoss(loss, weights, 0.0 * weights), signed.count, alpha, goal=0.0)
+    losses, margins = WeightedLoss(loss, weights, 0.0 * weights), signed.times(alpha)
+    return gradient_gap(signed, losses, signed.count, alpha, margins, goal=0.0)
 
 
 @settings(max_examples=40, deadline=None)

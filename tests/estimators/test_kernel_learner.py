@@ -19,7 +19,7 @@ from privlearn.data import Schema
 from privlearn.data.datasets import census_schema
 from privlearn.erm import HuberHinge, minimise_kernel
 from privlearn.errors import DataError, InvalidParameter, SessionError
-from privlearn.estimators import kernel_learner
+from privlearn.estimators import kernel_fit
 from privlearn.estimators.kernel_learner import KernelLearner
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.features.kernel import KERNEL_ROUNDING
@@ -145,7 +145,7 @@ def test_a_learner_that_only_read_is_solved_after_the_charge(
         seen.append(ledger.statement().reserved.epsilon)
         return solve(*given, **settings)
 
-    monkeypatch.setattr(kernel_learner, "minimise_kernel", solve_and_look)
+    monkeypatch.setattr(kernel_fit, "minimise_kernel", solve_and_look)
     read = learner().read(X, y)
     InteractivePredictor(read, promise, state=tmp_path / "new.session", ledger=ledger).close()
     assert seen == [4.0]
@@ -156,7 +156,7 @@ def test_a_learner_that_only_read_is_solved_after_the_charge(
 def test_a_regularization_that_some_table_cannot_stand_is_refused_before_it_is_solved(
     regularization: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_learner, "minimise_kernel", _unwanted)
+    monkeypatch.setattr(kernel_fit, "minimise_kernel", _unwanted)
     X, y = ring(60)
     twins = np.repeat(X[:30], 2, axis=0)
     for rows in (X, twins):
@@ -187,7 +187,7 @@ def test_a_learner_that_only_read_goes_on_with_a_session(
     fitted = learner().fit(X, y)
     with InteractivePredictor(fitted, promise, state=path, random_state=0) as session:
         session.predict(test)
-    monkeypatch.setattr(kernel_learner, "minimise_kernel", _unwanted)
+    monkeypatch.setattr(kernel_fit, "minimise_kernel", _unwanted)
     read = learner().read(X, y)
     for private in (read.function_bytes, lambda: read.decision_function(test)):
         with pytest.raises(SessionError, match="not been fitted"):
@@ -280,12 +280,47 @@ def test_one_record_moves_each_of_several_functions_by_no_more_than_the_sensitiv
     probes = np.vstack([X[:1], thirds(200, seed=9)[0]])
     for scale in (0.005, 0.3):
         one, two = (
-            learner(**THREE, regularization=scale).fit(X, np.where(np.arange(60) == 0, label, y))
+            learner(**THREE, loss="huber_hinge", regularization=scale).fit(
+                X, np.where(np.arange(60) == 0, label, y)
+            )
             for label in ("in", "out")
         )
         moved = np.abs(one.decision_function(probes) - two.decision_function(probes))
         assert np.max(moved) <= one.facts("replace_one").sensitivity
         assert moved.shape == (201, 3)
+
+
+def test_one_record_moves_the_softmax_by_no_more_than_the_sensitivity_of_all_functions_together() -> None:
+    """sqrt(2) for one function's 1, whatever the number of classes; nearly reached by a lone record."""
+    X, y = thirds(60)
+    X[0] = [0.05, 0.05]
+    probes = np.vstack([X[:1], thirds(200, seed=9)[0]])
+    for scale in (0.005, 0.3):
+        one, two = (
+            learner(**THREE, regularization=scale).fit(X, np.where(np.arange(60) == 0, label, y))
+            for label in ("in", "out")
+        )
+        moved = np.linalg.norm(one.decision_function(probes) - two.decision_function(probes), axis=1)
+        facts = one.facts("replace_one")
+        assert np.max(moved) <= facts.sensitivity
+        assert facts.task.minimiser_sensitivity == pytest.approx(2.0 * math.sqrt(2.0) / (60 * scale))
+        assert (facts.functions, facts.task.problems) == (3, 1)
+
+
+@pytest.mark.parametrize("landmarks", [False, True])
+def test_a_softmax_session_has_probabilities(tmp_path: Path, landmarks: bool) -> None:
+    X, y = thirds(900)
+    promise = Guarantee(8.0, 1e-5)
+    settings: dict[str, Any] = THREE | {"regularization": "auto", "guarantee": promise}
+    if landmarks:
+        settings["public_points"] = thirds(80, seed=8)[0]
+    fitted = learner(**settings).fit(X, y)
+    with InteractivePredictor(fitted, promise, state=tmp_path / "p.session", random_state=0) as session:
+        test, truth = thirds(200, seed=5)
+        found = session.predict_proba(test)
+        assert found.sum(axis=1) == pytest.approx(1.0)
+        assert np.mean(np.array(THREE["classes"])[np.argmax(found, axis=1)] == truth) > 0.6
+        assert np.array_equal(session.predict(test), np.array(THREE["classes"])[np.argmax(found, axis=1)])
 
 
 def test_one_record_can_move_all_functions_at_once() -> None:
@@ -297,6 +332,7 @@ def test_one_record_can_move_all_functions_at_once() -> None:
         "norm_bound": 1.0,
         "regularization": 10.0,
     }
+    settings |= {"loss": "huber_hinge"}
     one, two = (learner(**THREE, **settings).fit(sign * X, ["mid"]) for sign in (1.0, -1.0))
     moved = np.abs(one.decision_function(X) - two.decision_function(X))[0]
     allowed = one.facts("replace_one").sensitivity

@@ -11,14 +11,12 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from privlearn import PrivateLogisticRegression, PrivateSVC
+from tests.support.estimator_checks import QUIET, with_checks
 
 Data = tuple[np.ndarray, np.ndarray]
 DECLARED = "labels are declared as public, never read from y; this check brings labels of its own"
-QUIET = "the conversion error that scikit-learn expects would quote the offending cell; ours never does"
-
 SIGN = "classes go by the sign of the score, probabilities by counts of scores: as in scikit-learn's own SVC"
 
 OF_ALL = {"check_dtype_object": QUIET}
@@ -66,14 +64,14 @@ PRIVATE: list[PrivateLogisticRegression | PrivateSVC] = [
 ]
 
 
-def expected_failures(estimator: PrivateLogisticRegression | PrivateSVC) -> dict[str, str]:
+def cannot_pass(estimator: PrivateLogisticRegression | PrivateSVC) -> dict[str, str]:
     assert estimator.epsilon is not None
     if math.isfinite(estimator.epsilon):
         return OF_ALL | OF_PRIVATE
     return OF_ALL | OF_SCORED if estimator.probability else OF_ALL
 
 
-@parametrize_with_checks(PLAIN + PRIVATE, expected_failed_checks=expected_failures)
+@with_checks(PLAIN + PRIVATE, cannot_pass)
 def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 

@@ -36,7 +36,7 @@ def test_more_records_than_an_exact_machine_takes(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="at most 32768 records: pass public_points"):
         learner(public_points=None).fit(X, y)
     path, settings = tmp_path / "a.session", {"regularization": "auto", "guarantee": PROMISE}
-    session = InteractivePredictor(learner(**settings).fit(X, y), PROMISE, state=path)
+    session = InteractivePredictor(learner(**settings).fit(X, y), PROMISE, state=path, random_state=0)
     test, truth = ring(150, 5)
     answers = session.decide(test)
     assert np.mean(answers.predictions == truth) > 0.85
@@ -45,7 +45,7 @@ def test_more_records_than_an_exact_machine_takes(tmp_path: Path) -> None:
     assert stated["encoding"]["landmarks"] == {"kernel": "rbf", "gamma": 4.0}
     assert stated["encoding"]["public_points"] == 60
     session.close()
-    with InteractivePredictor.reopen(path, learner(**settings).read(X, y)) as again:
+    with InteractivePredictor.reopen(path, learner(**settings).read(X, y), random_state=1) as again:
         assert again.decide(test[::-1]).scores.tolist() == answers.scores[::-1].tolist()
         assert again.decide(test[0]).scores == answers.scores[0]
     with pytest.raises(SessionError, match="learner"):

@@ -120,6 +120,13 @@ def served(owner: Owner) -> Iterator[Served]:
         yield running
 
 
+@pytest.fixture
+def idle(owner: Owner) -> Iterator[Served]:
+    """For questions without a job: no training process is started for them."""
+    with serving(owner, training=False) as running:
+        yield running
+
+
 def key_of(client: httpx.Client) -> str:
     return client.headers["Authorization"].removeprefix("Bearer ")
 
@@ -169,20 +176,20 @@ def test_through_the_interface(served: Served) -> None:
         ({"kind": None}, 400),
     ],
 )
-def test_what_is_refused_costs_nothing(served: Served, changes: dict[str, Any], status: int) -> None:
-    answer = served.alice.post("/v1/jobs", json=body(**changes))
+def test_what_is_refused_costs_nothing(idle: Served, changes: dict[str, Any], status: int) -> None:
+    answer = idle.alice.post("/v1/jobs", json=body(**changes))
     assert answer.status_code == status, answer.text
-    assert served.spent() == (0.0, 0.0)
+    assert idle.spent() == (0.0, 0.0)
 
 
-def test_its_price_has_a_least_epsilon_too(served: Served) -> None:
+def test_its_price_has_a_least_epsilon_too(idle: Served) -> None:
     for address in ("/v1/jobs", "/v1/estimates"):
-        answer = served.alice.post(address, json=body(epsilon=1e-7))
+        answer = idle.alice.post(address, json=body(epsilon=1e-7))
         assert answer.status_code == 422
         assert "leaves nothing but noise" in answer.json()["detail"]
 
 
-def test_its_fields_have_a_size(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_fields_have_a_size(idle: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     class Long(CountFields):
         value: str = Field(description="Of any length.")
 
@@ -190,10 +197,10 @@ def test_its_fields_have_a_size(served: Served, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(requests, "named_body_of", requests.named_body_of.__wrapped__)
     monkeypatch.setattr(requests, "body_of", requests.body_of.__wrapped__)
     for address in ("/v1/jobs", "/v1/estimates"):
-        answer = served.alice.post(address, json=body(value="x" * 20_000))
+        answer = idle.alice.post(address, json=body(value="x" * 20_000))
         assert answer.status_code == 413
         assert "more than 16384 bytes" in answer.json()["detail"]
-    assert served.alice.get("/v1/jobs").json() == []
+    assert idle.alice.get("/v1/jobs").json() == []
 
 
 @pytest.mark.parametrize("trial", [False, True])
@@ -207,7 +214,7 @@ def test_its_fields_have_a_size(served: Served, monkeypatch: pytest.MonkeyPatch)
     ids=["long purpose", "too dear", "other neighbours"],
 )
 def test_a_plan_that_cannot_be_paid_for_is_refused_when_asked_for(
-    served: Served, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any], reason: str, trial: bool
+    idle: Served, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any], reason: str, trial: bool
 ) -> None:
     """A trial too: it is there to find out."""
     sound = Count.plan
@@ -218,10 +225,10 @@ def test_a_plan_that_cannot_be_paid_for_is_refused_when_asked_for(
         return changed(**facts)
 
     monkeypatch.setattr(Count, "plan", plan)
-    answer = served.alice.post("/v1/jobs", json=body(trial=trial))
+    answer = idle.alice.post("/v1/jobs", json=body(trial=trial))
     assert answer.status_code == 422
     assert reason in answer.json()["detail"]
-    assert served.alice.get("/v1/jobs").json() == []
+    assert idle.alice.get("/v1/jobs").json() == []
 
 
 def test_a_curve_without_a_value_is_refused_when_asked_for(
@@ -237,7 +244,7 @@ def test_a_curve_without_a_value_is_refused_when_asked_for(
 
 
 def test_a_defect_of_its_plan_is_one_sentence(
-    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    idle: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: object) -> LaplaceCount:
         raise ValueError("a cell, perhaps")
@@ -245,7 +252,7 @@ def test_a_defect_of_its_plan_is_one_sentence(
     monkeypatch.setattr(Count, "plan", broken)
     for address in ("/v1/jobs", "/v1/estimates"):
         caplog.clear()
-        answer = served.alice.post(address, json=body())
+        answer = idle.alice.post(address, json=body())
         assert answer.status_code == 500
         assert "tell the data's holder" in answer.json()["detail"]
         assert "cell" not in answer.text
@@ -253,11 +260,11 @@ def test_a_defect_of_its_plan_is_one_sentence(
         assert [record.name for record in caplog.records if record.levelname == "ERROR"] == [
             "privlearn.service.failures"
         ]
-    assert served.alice.get("/v1/jobs").json() == []
+    assert idle.alice.get("/v1/jobs").json() == []
 
 
-def test_the_interface_describes_it(served: Served) -> None:
-    found = served.alice.get("/v1/openapi.json").json()
+def test_the_interface_describes_it(idle: Served) -> None:
+    found = idle.alice.get("/v1/openapi.json").json()
     members = found["components"]["schemas"]["CountJobRequest"]["properties"]
     assert set(members) == {"kind", "dataset", "epsilon", "delta", "trial", "column", "value"}
     content = found["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]["application/json"]

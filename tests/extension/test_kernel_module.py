@@ -13,7 +13,7 @@ from privlearn import Release
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.errors import SchemaError, VerificationError
 from privlearn.features.kernels import KERNELS
-from privlearn.multiparty.run.plan import KernelSettings
+from privlearn.multiparty.run.features import KernelSettings
 from privlearn.release.verification import verify_bytes
 from privlearn.service.holder.settings import Owner
 from tests.support.cli_support import Run

@@ -107,12 +107,12 @@ def test_noise_in_the_mean_is_as_declared() -> None:
 
 
 def test_noise_in_the_counts_is_as_declared() -> None:
-    """A count that is one deviation too high is taken for high enough in 84 of 100 cases, each of four times."""
+    """A count that is one deviation too high is taken for high enough in 84 of 100 cases, each of six times."""
     centring = Centring(1, 1.0, mean_noise_scale=1.0, count_noise_scale=20.0)
     randomness = SeededRandomness(np.random.default_rng(2))
     runs = [centring.run(Told(np.zeros(1), 70), 100, randomness).radius for _ in range(600)]
-    smallest = sum(radius < 0.012 for radius in runs)  # high enough all four times
-    assert stats.binomtest(smallest, 600, stats.norm.cdf(1.0) ** 4).pvalue > ALARM
+    smallest = sum(radius < 0.009 for radius in runs)  # high enough all six times
+    assert stats.binomtest(smallest, 600, stats.norm.cdf(1.0) ** 6).pvalue > ALARM
 
 
 def test_the_radius_holds_half_of_the_rows() -> None:
@@ -121,7 +121,7 @@ def test_the_radius_holds_half_of_the_rows() -> None:
     centring = Centring(4, 1.0, mean_noise_scale=20.0, count_noise_scale=20.0)
     centre = centring.run(oracle_of(rows), 20_000, SeededRandomness(rng))
     share = np.mean(np.linalg.norm(rows - centre.mean, axis=1) <= centre.radius)
-    assert 0.5 <= share < 0.9
+    assert 0.5 <= share < 0.65
     assert np.linalg.norm(centre.mean - 0.3) < 0.01
 
 
@@ -135,7 +135,7 @@ def test_ratios_add_up_in_squares(neighbours: str, classes: int) -> None:
     facts = task_of(neighbours, total=100_000, dimension=12, classes=classes, centring=bought,
                     loss=Multinomial() if classes else Logistic())  # fmt: skip
     moved = 2.0 if neighbours == "replace_one" else 1.0
-    spent = (moved * (1.0 + 2.0 * 2.0**-21) / 30.0) ** 2 + 4.0 / 40.0**2
+    spent = (moved * (1.0 + 2.0 * 2.0**-21) / 30.0) ** 2 + 6.0 / 40.0**2
     output = OutputPerturbation.calibrate(facts, promise, "gaussian", "tight")
     ratio = output.sensitivity / output.noise_scale
     assert hockey_stick(epsilon, math.hypot(ratio, math.sqrt(spent))) == pytest.approx(delta, rel=1e-4)
@@ -168,7 +168,7 @@ def test_beside_a_residual_ratios_add_up_in_squares(neighbours: str) -> None:
     promise = Guarantee(epsilon, delta, neighbours)
     mechanism = ObjectivePerturbation.calibrate(facts, promise, "gaussian", "tight")
     moved = 2.0 if neighbours == "replace_one" else 1.0
-    spent = (moved * (1.0 + 2.0 * 2.0**-21) / 30.0) ** 2 + 4.0 / 40.0**2
+    spent = (moved * (1.0 + 2.0 * 2.0**-21) / 30.0) ** 2 + 6.0 / 40.0**2
     beside = math.sqrt(spent + (2.0 * mechanism.solver_distance / mechanism.tolerance_noise_scale) ** 2)
     left, alone = epsilon - mechanism.slack, moved / mechanism.noise_scale
     z, width = np.linspace(-9.0, 9.0, 3001, retstep=True)
@@ -201,14 +201,14 @@ class Line:
         bought, total = self.mechanism.task.centring, self.mechanism.task.total
         assert bought is not None
         told, loss = self._noisy([rows.sum() for rows, _ in self.tables], side, bought.mean_noise_scale, rng)
-        mean, low, high = told / total, 0, 16
-        for _ in range(4):
+        mean, low, high = told / total, 0, 64
+        for _ in range(6):
             middle = (low + high) // 2
-            counts = [np.sum(np.abs(rows - mean) <= 2.0 ** (1.0 - middle / 2.0)) for rows, _ in self.tables]
+            counts = [np.sum(np.abs(rows - mean) <= 2.0 ** (1.0 - middle / 8.0)) for rows, _ in self.tables]
             told, more = self._noisy(counts, side, bought.count_noise_scale, rng)
             loss += more
             low, high = (middle, high) if told >= total / 2.0 else (low, middle)
-        return loss + self._fit(side, mean, 2.0 ** (1.0 - low / 2.0), rng)
+        return loss + self._fit(side, mean, 2.0 ** (1.0 - low / 8.0), rng)
 
     @staticmethod
     def _noisy(exact: list[Any], side: int, scale: float, rng: np.random.Generator) -> tuple[float, float]:

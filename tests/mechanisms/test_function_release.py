@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from privlearn.erm import Multinomial
 from privlearn.errors import InvalidParameter
 from privlearn.features import kernel_from_name
 from privlearn.guarantee import Guarantee
@@ -22,6 +24,9 @@ from privlearn.mechanisms.session.function_release import (
     VALUE_JITTER,
     FunctionRelease,
 )
+from privlearn.mechanisms.session.pinp import TightPINP
+from privlearn.mechanisms.session.task import KernelTask
+from privlearn.mechanisms.task import Task
 from privlearn.sessions import InteractivePredictor
 from tests.support.session_support import (
     PROMISE,
@@ -58,6 +63,39 @@ def test_the_noise_is_the_least_that_keeps_the_promise(
     assert mechanism.spends() <= guarantee
     halved = dataclasses.replace(mechanism, noise_scale=mechanism.noise_scale / 2.0)
     assert not halved.spends() <= guarantee
+
+
+@pytest.mark.parametrize("classes", [3, 10])
+def test_functions_of_the_softmax_move_together(classes: int) -> None:
+    """The noise does not grow with the number of classes but for the rounding of so many values."""
+    task = Task(Multinomial(), 500, classes, 1, 0.02, 1.0, "zero_out", classes=classes)
+    facts, promise = KernelTask(task, 1e-8), Guarantee(1.0, 1e-6, "zero_out")
+    moved = math.sqrt(2.0) / (500 * 0.02) + 2e-8
+    rounding = 2.0 * math.sqrt(2.0) * (1.0 / 0.02) * 2.0**-34
+    distance = math.sqrt(moved**2 + classes * CAPACITY * rounding**2 / VALUE_JITTER)
+    mechanism = FunctionRelease.calibrate(facts, promise)
+    assert hockey_stick(1.0, distance / mechanism.noise_scale) == pytest.approx(1e-6, rel=1e-5)
+    assert mechanism.constants()["functions"] == classes
+    with pytest.raises(InvalidParameter, match="one function"):
+        TightPINP.calibrate(facts, promise)
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5, 2.0])
+def test_exact_law_of_an_answer_of_three_classes(factor: float) -> None:
+    """One point, the worst change of norm D: the divergence integrated over its three scores."""
+    task = Task(Multinomial(), 500, 3, 1, 0.02, 1.0, "zero_out", classes=3)
+    facts = KernelTask(task, 1e-8)
+    scale = factor * FunctionRelease.calibrate(facts, Guarantee(1.0, 1e-6, "zero_out")).noise_scale
+    change = facts.sensitivity * np.array([-1.0, 1.0, 0.0]) / math.sqrt(2.0)
+    axis, width = np.linspace(-9 * scale, 9 * scale, 150, retstep=True)
+
+    def law(centre: Any) -> Any:
+        one, two, three = (norm.pdf(axis, at, scale) * width for at in centre)
+        return one[:, None, None] * two[:, None] * three
+
+    delta = float(np.sum(np.maximum(law(change) - math.e * law(np.zeros(3)), 0.0)))
+    assert (delta <= 1.05e-6) == (factor >= 1.0)
+    assert (delta >= 0.9e-6) == (factor <= 1.0)
 
 
 @settings(max_examples=40, deadline=None)

@@ -15,7 +15,7 @@ from privlearn.accounting import MARGIN
 from privlearn.mechanisms.noise import GRID_BITS, grid_step
 from privlearn.randomness import SecureRandomness
 
-ALARM = 1e-6
+ALARM = 1e-7  # in truth 1e-6: with ten draws expected in a cell a chi-square's tail is heavier
 
 
 def normaliser(scale: float) -> mpmath.mpf:

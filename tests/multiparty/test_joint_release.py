@@ -16,7 +16,8 @@ from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.errors import InvalidParameter
 from privlearn.features import kernel_from_name
 from privlearn.mechanisms.summed.summed import NoisySum, Question
-from privlearn.multiparty.run.plan import MultipartyPlan, SharedLandmarkFeatures
+from privlearn.multiparty.run.features import SharedLandmarkFeatures
+from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.training import Party, train_together
 from privlearn.release import Certificate
 from tests.support.oracles import Sums
@@ -106,7 +107,7 @@ def test_several_classes_and_weights_of_persons() -> None:
     plan = MultipartyPlan(
         schema=schema, parties={"a": 100, "b": 200}, epsilon=4.0, delta=1e-4, regularization=0.01
     )
-    assert plan.mechanism.task.problems == 4
+    assert (plan.mechanism.task.problems, plan.mechanism.task.classes) == (1, 4)
     assert plan.mechanism.task.averaged
     release = train_together(plan, {"a": table[:200], "b": table[200:]}, random_state=1)
     assert release.model.coefficients.shape == (4, SchemaEncoder(schema).dimension)

@@ -22,6 +22,9 @@ SETTINGS: dict[str, Any] = {
 }
 
 
+WEIGHTED = {"name": "income", "classes": ["low", "high"], "weights": {"high": 2.0}}
+
+
 def plan_with(**changes: Any) -> MultipartyPlan:
     return MultipartyPlan.from_dict({"schema": census_schema()} | SETTINGS | changes)
 
@@ -78,7 +81,7 @@ def test_a_plan_survives_json_and_toml(tmp_path: Path) -> None:
     [
         ({"delta": 0.0}, "delta=1e-6"),
         ({"parties": {"alone": 100}}, "at least 2"),
-        ({"parties": {"north": 0, "south": 10}}, "greater than or equal to 1"),
+        ({"parties": {"north": 0, "south": 10}}, "at least 1"),
         ({"dropouts": 1}, "Set dropouts = 0: dropouts = 1 needs 4 parties"),
         ({"dropouts": 2, "colluding": 0}, "Set dropouts = 1: dropouts = 2 needs 7 parties"),
         ({"colluding": 3}, "nobody is left"),
@@ -89,6 +92,7 @@ def test_a_plan_survives_json_and_toml(tmp_path: Path) -> None:
         ({"epsilom": 1.0}, "epsilom: unknown setting"),
         ({"kernel": {"name": "polynomial"}}, "only the kernels rbf"),
         ({"schema": census_schema().to_dict() | {"target": None}}, "list its classes"),
+        ({"schema": census_schema().to_dict() | {"target": WEIGHTED}}, "count all classes alike"),
     ],
     ids=lambda value: str(value)[:30],
 )

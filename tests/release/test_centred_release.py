@@ -105,7 +105,7 @@ def test_the_schema_counts_persons_as_the_certificate_does(release: Release, per
 
 
 def test_nothing_hides_in_the_centre(release: Release) -> None:
-    """A radius is one of sixteen, and an array holds doubles."""
+    """A radius is one of sixty-four, and an array holds doubles."""
     Release.from_bytes(_resaved(release))
     with pytest.raises(VerificationError, match="another model"):
         Release.from_bytes(_resaved(release, radius=0.123))

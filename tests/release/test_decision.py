@@ -101,8 +101,9 @@ def test_a_calibration_is_read_off_the_curve(rows: pa.Table) -> None:
 
 
 def test_a_margin_gets_probabilities(rows: pa.Table) -> None:
-    machine = PrivateSVC(schema=census_schema(), epsilon=1.0, delta=1e-6).fit(simulated_census(4000, seed=1))
-    found = evaluate(machine.release_, rows, epsilon=2.0)
+    machine = PrivateSVC(schema=census_schema(), epsilon=1.0, delta=1e-6, random_state=0)
+    machine.fit(simulated_census(4000, seed=1))
+    found = evaluate(machine.release_, rows, epsilon=2.0, random_state=0)
     decided = machine.release_.decided_by(found.decision(threshold=0.0, calibrate=True), found)
     assert 0.0 <= likely(decided, rows).min() < 0.3 < 0.5 < likely(decided, rows).max() <= 1.0
     assert (decided.model.predict(rows) == machine.predict(rows)).all()

@@ -293,6 +293,6 @@ def test_crash_while_saving_leaves_the_old_file(
 
     monkeypatch.setattr("os.fsync", crash)
     with pytest.raises(OSError, match="disk is gone"):
-        release.signed(Ed25519PrivateKey.generate()).save(target)
+        release.signed(Ed25519PrivateKey.generate()).save(target, overwrite=True)
     assert target.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["m"]

@@ -394,6 +394,29 @@ class TestEstimators:
             assert model.best_params_ == {"class_weight": None}
             assert model.score(X, y) > 0.8
 
+    @pytest.mark.parametrize("weights", [None, {1: 2.0}])
+    def test_a_candidate_without_weights_has_the_schema_s(self, weights: Any) -> None:
+        """Whatever the candidate before it gave the same rows."""
+        schema = Schema.from_dict(
+            {
+                "name": "t",
+                "columns": {"x": {"type": "number", "lower": -1, "upper": 1}},
+                "target": {"name": "y", "classes": [0, 1], "weights": weights or {}},
+            }
+        )
+        X, y = records()
+        given = ({0: 50.0}, None)
+        models = [
+            PrivateLogisticRegression(epsilon=1.0, schema=schema, class_weight=weight) for weight in given
+        ]
+        shop = Candidates(
+            models, [{"class_weight": weight} for weight in given], {"x": X[:, 0], "y": y}, None
+        )
+        assert [shop.work(place).rows.goal.weight_bound for place in (0, 1)] == [
+            50.0,
+            2.0 if weights else 1.0,
+        ]
+
 
 class TestCertificate:
     def record(self, way: str, delta: float = 1e-4) -> dict[str, Any]:

@@ -100,11 +100,11 @@ def spend_everything(folder: Path, place: str, results: int, kill_after: int | N
 
 
 def test_fifty_clients_use_up_one_budget_on_two_servers(server: Cluster, tmp_path: Path) -> None:
-    spend_everything(tmp_path, server.new_place(), results=60)
+    spend_everything(tmp_path, server.new_place(), results=30)
 
 
 def test_one_of_two_servers_is_killed_and_the_other_goes_on(server: Cluster, tmp_path: Path) -> None:
-    spend_everything(tmp_path, server.new_place(), results=60, kill_after=10)
+    spend_everything(tmp_path, server.new_place(), results=30, kill_after=10)
 
 
 @pytest.mark.slow

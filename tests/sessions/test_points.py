@@ -43,7 +43,7 @@ def learner(**settings: Any) -> KernelLearner:
 
 def test_texts_from_fit_to_reopening(tmp_path: Path) -> None:
     path = tmp_path / "a.session"
-    session = InteractivePredictor(learner().fit(TEXTS, LABELS), PROMISE, state=path)
+    session = InteractivePredictor(learner().fit(TEXTS, LABELS), PROMISE, state=path, random_state=0)
     asked = random_texts(50, 2)
     labels = session.predict(asked)
     assert np.mean(labels == [text.count("a") > text.count("b") for text in asked]) > 0.7
@@ -52,7 +52,7 @@ def test_texts_from_fit_to_reopening(tmp_path: Path) -> None:
     assert repr(session).endswith("50 answers>")
     assert session.certificate.to_dict()["learner"]["encoding"] == {"objects": "as the kernel reads them"}
     session.close()
-    with InteractivePredictor.reopen(path, learner().read(TEXTS, LABELS)) as again:
+    with InteractivePredictor.reopen(path, learner().read(TEXTS, LABELS), random_state=1) as again:
         assert again.decide(asked[::-1]).predictions.tolist() == labels[::-1].tolist()
     for texts, answers in ((TEXTS[::-1], LABELS), (TEXTS, 1 - LABELS)):
         with pytest.raises(SessionError, match="other records"):

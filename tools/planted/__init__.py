@@ -1,7 +1,9 @@
 """Planted defects: `tools/mutants.py` puts one at a time into a copy of the source, and a test must fail."""
 
 from tools.planted import (
+    cluster,
     evaluation,
+    exporting,
     holders,
     intervals,
     learning,
@@ -21,4 +23,6 @@ MUTANTS: list[Mutant] = [
     *holders.MUTANTS,
     *evaluation.MUTANTS,
     *intervals.MUTANTS,
+    *exporting.MUTANTS,
+    *cluster.MUTANTS,
 ]

@@ -12,7 +12,6 @@ from tools.planted.mutant import (
     CALLERS,
     CENTRES,
     CHOICES,
-    COUNTED,
     DEFECTS,
     EXACT,
     HOSTILE,
@@ -22,6 +21,7 @@ from tools.planted.mutant import (
     PATH_LAWS,
     QUESTIONS,
     RELEASE,
+    SCORE_COUNTED,
     SEARCH,
     SESSIONS,
     SHARES,
@@ -95,7 +95,7 @@ def _noise_scales() -> Iterator[Mutant]:
     yield from scaled("noise of the counts", CENTRING, "float(count)]), @self.count_noise_scale@", CENTRES)
     yield Mutant("the mean is free", CENTRING, "math.hypot(mean,", "math.hypot(0.0,", CENTRES)
     yield Mutant(
-        "three counts are free", CENTRING, "math.sqrt(_COUNTS) / self.count", "1.0 / self.count", CENTRES
+        "five counts are free", CENTRING, "math.sqrt(_COUNTS) / self.count", "1.0 / self.count", CENTRES
     )
     yield Mutant(
         "a replaced row moves the mean once", CENTRING, "return relation.gradients *", "return 1.0 *", CENTRES
@@ -115,17 +115,24 @@ def _noise_scales() -> Iterator[Mutant]:
         CENTRES,
     )
     yield from scaled(
-        "noise of the counted scores", SCORES, "add_gaussian(counts, @self.noise_scale@, randomness)", COUNTED
+        "noise of the counted scores",
+        SCORES,
+        "add_gaussian(counts, @self.noise_scale@, randomness)",
+        SCORE_COUNTED,
     )
     yield Mutant(
         "a replaced record is counted once",
         SCORES,
         "return relation.counts / self",
         "return 1.0 / self",
-        COUNTED,
+        SCORE_COUNTED,
     )
     yield Mutant(
-        "counted scores are free", TASK, "(self.centring, self.score_counts)", "(self.centring,)", COUNTED
+        "counted scores are free",
+        TASK,
+        "(self.centring, self.score_counts)",
+        "(self.centring,)",
+        SCORE_COUNTED,
     )
     yield Mutant(
         "two problems cost as one",
@@ -139,7 +146,7 @@ def _noise_scales() -> Iterator[Mutant]:
         MEMORY,
         "counted = counted * ~goal.ignored[rows]",
         "pass",
-        COUNTED,
+        SCORE_COUNTED,
     )
     yield Mutant("centred rows are too long", CENTRED, "math.sqrt(1.0 - INTERCEPT)", "1.0", CENTRES)
     yield Mutant(
@@ -305,7 +312,7 @@ MUTANTS = [
     *scaled("session: drawn noise of a path", PATHS, "_integers(@2.0**DRAW_BITS@, shape", PATH_LAWS),
     *scaled("session: noise of the sparse vector", "mechanisms/session/pinp.py", "return @2.0 * self.sensitivity / (self.epsilon@ - ", SESSIONS),
     *scaled("session: noise of an answer, pinp", PINP, "add_gaussian(np.array([value]), @self.answer_scale@, randomness)", SESSIONS),
-    Mutant("session: sqrt(K) dropped", FUNCTION, "return math.sqrt(facts.task.problems) * math.hypot", "return math.hypot", PATH_LAWS),
+    Mutant("session: sqrt(K) dropped", FUNCTION, "return math.sqrt(problems) * math.hypot", "return math.hypot", PATH_LAWS),
     Mutant("session: rounding of values for free", FUNCTION, "rounding = 2.0 * facts.evaluation_error", "rounding = 0.0 * facts.evaluation_error", PATH_LAWS),
     Mutant("session: one path for all functions", PATHS, "draws = _integers(2.0**DRAW_BITS, shape, randomness)", "draws = [row * shape[1] for row in _integers(2.0**DRAW_BITS, (shape[0], 1), randomness)]", PATH_LAWS),
     Mutant("session: independent noise", PATHS, "left = _to_grid(self._solve(cross.T).T)", "left = 0.0 * _to_grid(self._solve(cross.T).T)", PATH_LAWS),
@@ -340,6 +347,15 @@ MUTANTS = [
     Mutant("rounding of sums for free", SUMMED, "2.0 * SUM_ROUNDING * task.total", "0.0 * SUM_ROUNDING * task.total", PARTIES),
     Mutant("rounding to the grid for free", SUMMED, "math.sqrt(length) * 2.0**-SHARE_GRID_BITS", "0.0", PARTIES),
     Mutant("off-diagonal moments counted once", SUMMED, "np.where(rows == columns, 1.0, math.sqrt(2.0)))\n\n\ndef unpacked", "1.0)\n\n\ndef unpacked", PARTIES),
+    Mutant("functions of the softmax as one against the rest", "mechanisms/session/function_release.py", "return math.sqrt(problems) * math.hypot", "return math.sqrt(functions) * math.hypot", PATH_LAWS),
+    Mutant("rounding of one function for all", "mechanisms/session/function_release.py", "math.sqrt(functions / problems * (CAPACITY", "math.sqrt(1.0 * (CAPACITY", PATH_LAWS),
+    Mutant("softmax margins exact for the certificate", "erm/certifiable.py", "return 0.5 * margin_error + gamma(product_chain(classes) + 16)", "return 0.0 * margin_error", ("erm/test_kernel_multinomial.py", "erm/test_multinomial.py")),
+    Mutant("the gap of one class for all", "erm/kernel/multinomial.py", "for column in (alpha + slopes).T", "for column in (alpha + slopes).T[:1]", ("erm/test_kernel_multinomial.py",)),
+    Mutant("all classes share one class's moments", DESCENT, "scores = gradient.reshape(-1, task.features)", "scores = gradient.reshape(-1, task.features).mean(axis=0, keepdims=True)", ("multiparty/test_softmax_and_numbers.py",)),
+    Mutant("margins that depend on a row's place", "estimators/memory_oracle.py", "margins[rows] = row_scores(block, coefficients)", "margins[rows] = block @ coefficients.T", ("multiparty/test_softmax_and_numbers.py",)),
+    Mutant("draws kept though another answered", "sessions/machines.py", "if record.point not in self._own and isinstance", "if False and isinstance", ("sessions/test_drawn_ahead.py",)),
+    Mutant("a direction without bend", "erm/kernel/multinomial.py", "if not bend > 0:", "if False:", ("erm/test_kernel_multinomial.py",)),
+    Mutant("numbers without their targets", "estimators/memory_oracle.py", "margins if offsets is None else margins - offsets", "margins", ("multiparty/test_softmax_and_numbers.py",)),
     Mutant("momentum dropped", DESCENT, "ahead = here + momentum * (here - before)", "ahead = here", PARTIES),
     Mutant("steps without the curvature's noise bound", DESCENT, "np.maximum(values + most, 0.0)", "np.maximum(values, 0.0)", PARTIES),
     Mutant("uniform mean counts all records", AGGREGATION, 'count = task.total if calibration == "weighted" else parties * smallest_party', "count = task.total", PARTIES),

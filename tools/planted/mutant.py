@@ -8,7 +8,7 @@ from dataclasses import dataclass
 NOISE = ("privacy/test_calibrated_noise.py", "mechanisms/test_noise.py")
 EXACT = ("mechanisms/test_exact_noise.py",)
 CENTRES = ("mechanisms/test_centring.py",)
-COUNTED = ("mechanisms/test_score_counts.py",)
+SCORE_COUNTED = ("mechanisms/test_score_counts.py",)
 CHOICES = ("mechanisms/test_selection.py",)
 LAWS = (
     "privacy/test_calibrated_noise.py",

@@ -97,7 +97,7 @@ MUTANTS = [
     Mutant("PostgreSQL commits before the disk has it", "storage/postgresql.py", "ELSE 'on' END", "ELSE current_setting('synchronous_commit') END", SHARED),
     Mutant("PostgreSQL rounds costs", "storage/postgresql.py", "'extra_float_digits', '3'", "'extra_float_digits', '0'", LEDGERS),
     Mutant("weak: a session", "sessions/interactive.py", "ledger=ledger, accept_weak_privacy=accept_weak_privacy", "ledger=ledger, accept_weak_privacy=True", WEAK),
-    Mutant("weak: verify calls it private", "cli/inspect.py", "    if proven.weakness:\n", "    if False:\n", WEAK_COMMANDS),
+    Mutant("weak: verify calls it private", "cli/inspect.py", "    if proven.is_private and not proven.weakness:\n", "    if proven.is_private:\n", WEAK_COMMANDS),
     Mutant("weak: a total bought in parts", "cli/train/train.py", "        check_strength(plan.total, records, learner.accept_weak_privacy)\n", "", WEAK_COMMANDS),
     Mutant("weak: an analyst decides", "service/service.py", "if weak and not asked.offered.settings.accept_weak_privacy:", "if False:", WEAK_REQUESTS),
     Mutant("weak: a word taken back", "service/jobs/training.py", "check_strength(promise, offered.records, offered.settings.accept_weak_privacy)", "pass", WEAK_REQUESTS),

@@ -12,14 +12,19 @@ from privlearn._version import __version__
 from privlearn.cli.ask.ask import ask
 from privlearn.cli.audit import audit
 from privlearn.cli.budget import budget
+from privlearn.cli.check import check
 from privlearn.cli.curvature import curvature
 from privlearn.cli.demo import demo
 from privlearn.cli.describe import describe
+from privlearn.cli.effects import explain
 from privlearn.cli.evaluate import evaluate, threshold
+from privlearn.cli.export import export
 from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
+from privlearn.cli.refine import refine
+from privlearn.cli.report import report
 from privlearn.cli.schema import discover, schema
 from privlearn.cli.serve import restored, serve, upgrade
 from privlearn.cli.several_holders import coordinate, identity, party, simulate
@@ -39,6 +44,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    suggest_commands=False,  # click does, and both would say it twice
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -79,17 +85,22 @@ def introduce(
 
 for command in (
     schema,
+    check,
     plan,
     discover,
     describe,
     split,
     train,
     predict,
+    export,
+    report,
+    explain,
     evaluate,
     threshold,
     curvature,
     verify,
     inspect,
+    refine,
     audit,
     upgrade,
     restored,

@@ -1,13 +1,11 @@
-"""`privlearn curvature`: buy what intervals need; and how `inspect` shows them."""
+"""`privlearn curvature`: buy what intervals need."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from privlearn.cli.options import (
     AcceptWeakPrivacy,
@@ -23,11 +21,8 @@ from privlearn.cli.options import (
     part_of,
     say_what_is_left,
 )
-from privlearn.cli.terminal import LateProgress, output, warn
+from privlearn.cli.terminal import LateProgress, warn
 from privlearn.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from privlearn.explain.bands import Band, Intervals
 
 
 def curvature(
@@ -83,67 +78,10 @@ def curvature(
             accept_weak_privacy=accept_weak_privacy,
             random_state=seed,
         )
-    bought.save(out)
+    bought.save(out, overwrite=True)
     certificate = bought.certificate
     typer.echo(f"Price: {certificate.guarantee}. {certificate.guarantee.in_words()}")
     if not certificate.is_private:
         warn("NOT PRIVATE: --seed makes the noise known. Leave it out for data of people.")
     say_what_is_left(budget, promised=certificate.is_private)
     typer.echo(f"Wrote {out}. Next: privlearn inspect {model} --intervals {out}")
-
-
-def show_intervals(model: Path, bought: Path | None, kind: str | None, level: float, largest: int) -> None:
-    """Effects of a schema's columns, or coefficients of plain arrays, and which are above the noise."""
-    from privlearn.data.encode.encoder import SchemaEncoder
-    from privlearn.explain.bands import intervals
-    from privlearn.release.artifact import Release
-    from privlearn.release.curvature_file import Curvature
-    from privlearn.release.model import base_of
-
-    release = Release.load(model)
-    known = None if bought is None else Curvature.load(bought)
-    chosen: Any = kind or ("privacy" if known is None else "confidence")
-    found = intervals(release, known, level=level, kind=chosen)
-    typer.echo("")
-    if isinstance(base_of(release.model.encoder), SchemaEncoder):
-        for label in _labels(release.model):
-            output.print(_effects(found, label))
-    else:
-        output.print(_coefficients(found.coefficients(), largest))
-    typer.echo(found.meaning)
-
-
-def _labels(model: Any) -> list[Any]:
-    """The classes whose effects are shown one by one; none is named where there are two, or a number."""
-    return [None] if len(model.coefficients) == 1 else model.classes.tolist()
-
-
-def _effects(found: Intervals, label: Any) -> Table:
-    about = "" if label is None else f" on {label}"
-    table = Table(title=f"Effects of columns{about}, {found.kind} intervals", title_justify="left")
-    for heading in ("column", "lowest", "highest", "above noise"):
-        table.add_column(heading)
-    for column in found.columns:
-        band = found.effect(column, label)
-        ends = [_at(band, int(place)) for place in (band.estimate.argmin(), band.estimate.argmax())]
-        table.add_row(*map(Text, [column, *ends, "yes" if found.shows_effect(column, label) else "no"]))
-    return table
-
-
-def _coefficients(band: Band, largest: int) -> Table:
-    table = Table(title=f"Largest coefficients, {band.kind} intervals", title_justify="left")
-    for heading in ("feature", "coefficient", "above noise"):
-        table.add_column(heading)
-    for place in sorted(range(len(band.names)), key=lambda place: -abs(band.estimate[place]))[:largest]:
-        shown = "yes" if band.excludes_zero[place] else "no"
-        table.add_row(*map(Text, (str(band.names[place]), _interval(band, place), shown)))
-    return table
-
-
-def _interval(band: Band, place: int) -> str:
-    return f"{band.estimate[place]:+.2g} [{band.lower[place]:+.2g}, {band.upper[place]:+.2g}]"
-
-
-def _at(band: Band, place: int) -> str:
-    value = band.names[place]
-    return f"{_interval(band, place)} at {f'{value:g}' if isinstance(value, float) else value}"

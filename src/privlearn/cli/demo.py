@@ -6,7 +6,7 @@ import contextlib
 import io
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _EPSILONS = ("0.1", "0.3", "1", "3")
 _DELTA = "1e-6"
 _SEED = 2024  # of the simulated people, not of any noise
+_ATTACKED = 100  # people, of whom each attacked model has learnt from half
 
 
 class _Files:
@@ -33,7 +34,7 @@ class _Files:
         self.schema = folder / "census.schema.yaml"
         self.new_rows = folder / "new.csv"
         self.ledger = folder / "budgets.db"
-        self.page = folder / "compare.html"
+        self.page = folder / "income.html"
 
     def model(self, epsilon: str) -> Path:
         return self.folder / f"income-{epsilon}.privlearn"
@@ -54,7 +55,7 @@ def demo(
     rows: Annotated[int, typer.Option(help="Number of simulated people.", min=100)] = 30_000,
     force: Force = False,
 ) -> None:
-    """Show the whole path on a simulated census, from schema to comparison.
+    """Show the whole path on a simulated census, from a schema to a model that is read, and attacked in vain.
 
     Needs no data and no network, and less than a minute.
     Every command is printed as you would type it.
@@ -72,12 +73,64 @@ def demo(
     for epsilon in _EPSILONS:
         _train_verify_predict(context, files, epsilon, quiet=epsilon != _EPSILONS[0])
     _train_plain(context, files)
-    _run(context, "compare", files.table, "--schema", files.schema, "--seeds", "2", "--out", files.page)
+    _run(context, "inspect", files.model("3"), "--out", files.page, quiet=True)
     _run(context, "budget", "--ledger", files.ledger)
     _print_errors(files, schema, truth)
-    typer.echo(f"Open {files.page} in a browser. Next, type:")
-    typer.echo(f"  privlearn inspect {files.model('1')}")
-    typer.echo("  privlearn schema YOUR.csv > your.schema.yaml")
+    _attack(schema)
+    typer.secho("\nWhat you now hold", bold=True)
+    typer.echo(_HOLD.format(folder=files.folder, model=files.model("1"), page=files.page))
+
+
+_HOLD = """\
+{model} is a model that you may give to anybody. Whoever has it, and even
+everybody else's record, finds nothing about a person more than 2.7 times likelier than if that
+person's record had been another, but for one chance in a million (delta); `privlearn verify`
+recomputes this from the file. Open
+{page} to see what it learnt at epsilon 3, and what it could not tell from noise.
+{folder}/budgets.db has written down what the private models cost together: 4.4 of the 5 that were
+allowed, and a training that asks for more than the rest is refused.
+
+Next: privlearn schema YOUR.csv > your.schema.yaml"""
+
+
+def _attack(schema: Schema) -> None:
+    """Whoever has a model asks: was this person in the data? Small models, which learn people by heart if they can."""
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+
+    from privlearn.audit.membership import advantage_ceiling, membership_attack
+    from privlearn.data.datasets import simulated_census
+    from privlearn.data.encode.encoder import SchemaEncoder
+    from privlearn.estimators.linear import PrivateLogisticRegression
+    from privlearn.guarantee import Guarantee
+
+    people = simulated_census(_ATTACKED, _SEED + 2)
+    rows, income = np.asarray(SchemaEncoder(schema).encode(people)), np.array(people["income"].to_pylist())
+    promise = Guarantee(1.0, float(_DELTA))
+
+    def private(seed: int) -> PrivateLogisticRegression:
+        return PrivateLogisticRegression(
+            epsilon=promise.epsilon,
+            delta=promise.delta,
+            norm_bound=1.0,
+            classes=["low", "high"],
+            random_state=seed,
+        )
+
+    table = Table(title="An attack: was this person in the data?", title_justify="left")
+    for heading in ("model of 50 people", "better than guessing by", "the promise allows"):
+        table.add_column(heading, justify="right")
+    kinds: list[tuple[str, Any, str]] = [
+        ("without privacy", lambda seed: LogisticRegression(C=100.0), "anything"),
+        ("epsilon 1", private, f"{advantage_ceiling(promise):.0%}"),
+    ]
+    for name, make, allowed in kinds:
+        found = membership_attack(make, rows, income, shadows=64, attacked=32, seed=_SEED)
+        table.add_row(name, f"{found.advantage:.1%} ± {2 * found.standard_error:.1%}", allowed)
+    output.print(table)
+    typer.echo(
+        "The attacker trains 64 models of such people, knows the record, and the model's every coefficient."
+    )
 
 
 def _start_over(files: _Files, force: bool) -> None:

@@ -91,7 +91,7 @@ def describe(
             accept_weak_privacy=accept_weak_privacy,
             random_state=seed,
         )
-    (found if key is None else found.signed(key)).save(out)
+    (found if key is None else found.signed(key)).save(out, overwrite=True)
     if page is not None:
         write_atomically(page, write_page(found).encode())
     typer.echo(f"Wrote {out}{'' if page is None else f' and {page}'}.")

@@ -117,7 +117,7 @@ def evaluate(
             accept_weak_privacy=accept_weak_privacy,
             random_state=seed,
         )
-    (found if key is None else found.signed(key)).save(out)
+    (found if key is None else found.signed(key)).save(out, overwrite=True)
     if page is not None:
         write_atomically(page, write_page(found).encode())
     _report(found, out, page, budget)
@@ -167,7 +167,7 @@ def threshold(
     if chosen is None:
         chosen = found.best_threshold(false_positive=false_positive, false_negative=false_negative)
     made = release.decided_by(found.decision(threshold=chosen, calibrate=calibrate), found)
-    (made if key is None else made.signed(key)).save(out)
+    (made if key is None else made.signed(key)).save(out, overwrite=True)
     calibrated = ", with calibrated probabilities" if calibrate else ""
     typer.echo(f"Wrote {out}: {found.classes[1]!r} is said for scores above {chosen:.4g}{calibrated}.")
     typer.echo(f"It points to the model's certificate, {release.certificate.guarantee},")

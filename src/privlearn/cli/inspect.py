@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from privlearn.cli.options import CertifiedFile
+from privlearn.cli.options import CertifiedFile, Force, check_writable
 from privlearn.cli.terminal import listed, output, warn
 
 if TYPE_CHECKING:
@@ -25,6 +25,12 @@ def verify(
     signer: Annotated[
         Path | None,
         typer.Option(metavar="PUB.pem", help="Require this holder's Ed25519 signature.", show_default=False),
+    ] = None,
+    origin: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL", help="Require that it was refined from this release.", show_default=False
+        ),
     ] = None,
 ) -> None:
     """Check a file with a certificate, and recompute its guarantee from the certificate's constants alone.
@@ -43,42 +49,31 @@ def verify(
     from privlearn.release.verification import read_public_key
     from privlearn.release.verification import verify as check
 
-    proven = check(model, None if signer is None else read_public_key(signer))
-    typer.echo(f"claimed     {proven.claimed}")
-    typer.echo(f"recomputed  {proven.recomputed}")
-    if proven.certificate.adds_up:
-        typer.echo(f"with schema {proven.certificate.together}, the price of what was bought of it included")
-    if proven.evaluation is not None:
-        typer.echo(
-            f"evaluation  {proven.evaluation.guarantee}, recomputed {proven.evaluation.mechanism.spends()}:"
-        )
-        typer.echo(
-            "            counts of this model's scores, which its threshold or calibration was chosen from"
-        )
-    typer.echo(f"randomness  {proven.certificate.randomness}")
-    typer.echo(f"signer      {proven.signer or 'not signed'}")
-    if proven.certificate.meaning:
-        typer.echo(f"meaning     {proven.certificate.meaning.in_words()}")
-    if not proven.is_private:
-        reason = (
-            "its noise can be computed from the seed"
-            if proven.claimed.is_private
-            else "its epsilon is infinite"
-        )
-        warn(f"{model} is consistent, but NOT PRIVATE: {reason}.")
-        raise typer.Exit(_NOT_PRIVATE)
-    if proven.weakness:
-        warn(f"{model} is consistent, but {proven.weakness}.")
+    proven = check(model, None if signer is None else read_public_key(signer), origin)
+    for name, fact in proven.facts.items():
+        typer.echo(f"{name:<12}{fact}")
+    if proven.is_private and not proven.weakness:
+        typer.echo(f"{model} is {proven.verdict}.")
         return
-    typer.echo(f"{model} is consistent and private.")
+    warn(f"{model} is {proven.verdict}.")
+    if not proven.is_private:
+        raise typer.Exit(_NOT_PRIVATE)
 
 
 def inspect(
     model: CertifiedFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON.")] = False,
-    largest: Annotated[int, typer.Option(help="How many coefficients to show.", min=0)] = 15,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PAGE.html", help="Write a page: effects of columns as curves.", show_default=False
+        ),
+    ] = None,
+    largest: Annotated[
+        int, typer.Option(help="Show so many of the largest coefficients, noise included.", min=0)
+    ] = 0,
     effects: Annotated[
-        bool, typer.Option("--effects", help="Show effects of columns instead, with privacy intervals.")
+        bool, typer.Option("--effects", help="Show all columns, also those not above the noise.")
     ] = False,
     intervals: Annotated[
         Path | None,
@@ -96,8 +91,9 @@ def inspect(
         ),
     ] = None,
     level: Annotated[float, typer.Option(help="Of intervals.")] = 0.95,
+    force: Force = False,
 ) -> None:
-    """Show what is in a file: of a release its certificate, what it reads and its largest coefficients.
+    """Show what is in a file: of a release its certificate, what it reads and what is above the noise.
 
     Of an evaluation or a description its certificate and what was measured; of a
     curvature or a session its certificate.
@@ -105,7 +101,7 @@ def inspect(
     \b
     Example:
       privlearn inspect income.privlearn
-      privlearn inspect income.privlearn --effects
+      privlearn inspect income.privlearn --out income.html
       privlearn inspect income.privlearn --intervals income.curvature
       privlearn inspect income.privlearn --json
     """
@@ -116,6 +112,8 @@ def inspect(
     from privlearn.release.counts_file import CountsCertificate, CountsFile
     from privlearn.release.verification import verify
 
+    if out is not None:
+        check_writable(out, force)
     certificate = verify(model).certificate
     if as_json:
         typer.echo(json.dumps(certificate.to_dict(), indent=2))
@@ -125,11 +123,19 @@ def inspect(
     if certificate.weakness:
         warn(f"This promise is {certificate.weakness}.")
     if isinstance(certificate, Certificate):
-        _show(Release.load(model).model, 0 if effects or intervals else largest)
-    if effects or intervals:
-        from privlearn.cli.curvature import show_intervals
+        from privlearn.cli.effects import show_effects
 
-        show_intervals(model, intervals, kind, level, largest)
+        release = Release.load(model)
+        _show(release.model, largest)
+        if release.refinement is not None:
+            typer.echo(
+                f"\nRefined from {release.origin.digest[:12]}: {release.refinement.told}. What follows is told of it."
+            )
+        show_effects(release, intervals, kind, level, every=effects or intervals is not None, largest=largest)
+    if out is not None:
+        from privlearn.cli.effects import write_page
+
+        write_page(Release.load(model), intervals, kind, level, out)
     if isinstance(certificate, CountsCertificate):
         counted = CountsFile.load(model).about.get("kind")
         typer.echo(f"\n{(Description if counted == 'description' else Evaluation).load(model)}")
@@ -155,8 +161,8 @@ def _description(model: Model) -> list[str]:
     if isinstance(base, ArrayEncoder):
         return [f"Plain arrays: {base.n_features} columns, {_answers(model)}"]
     schema: Any = base.schema
-    columns = [f"  {name}: {_column(column)}" for name, column in schema.columns.items()]
-    target = f"{schema.target.name!r} ({_answers(model)})"
+    columns = [f"  {name}: {_column(column)}{_about(column)}" for name, column in schema.columns.items()]
+    target = f"{schema.target.name!r} ({_answers(model)}){_about(schema.target)}"
     return [f"Schema {schema.name!r}, target {target}, columns:", *columns]
 
 
@@ -193,6 +199,12 @@ def _answers(model: Model) -> str:
 
 def _labels(model: Any) -> Any:
     return getattr(model, "classes", ("", "the number"))
+
+
+def _about(part: Any) -> str:
+    """What a column or target is measured in, and what it is, if the schema says so."""
+    unit = f", in {part.unit}" if part.unit else ""
+    return f"{unit}: {part.description}" if part.description else unit
 
 
 def _column(column: Any) -> str:

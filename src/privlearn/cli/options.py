@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,7 +26,9 @@ def plain_number(text: str | float) -> float:
             return float(text)
     except ValueError:
         pass
-    raise typer.BadParameter(f"{str(text)!r} is not a valid float: write it like 0.5, 10 or 1e-6.")
+    pointed = str(text).replace(",", ".")
+    example = pointed if re.fullmatch(r"[0-9]+[.][0-9]+", pointed) else "0.5, 10 or 1e-6"
+    raise typer.BadParameter(f"{str(text)!r} is not a valid float: write it like {example}.")
 
 
 NUMBER: dict[str, Any] = {"parser": plain_number, "metavar": "FLOAT"}
@@ -113,7 +116,14 @@ def check_writable_apart(out: Path, page: Path | None, force: bool) -> None:
         raise InvalidParameter(f"--out and --page are both {out}: the page needs a name of its own")
 
 
-ModelName = Annotated[str, typer.Option("--model", help="logistic, svm or regression.")]
+ModelName = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        help="logistic, svm or regression.",
+        show_default="regression if the target is a number, else logistic",
+    ),
+]
 LossName = Annotated[
     str | None,
     typer.Option(

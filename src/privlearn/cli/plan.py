@@ -42,7 +42,7 @@ def plan(
     ] = None,
     classes: Annotated[int, typer.Option(help="With --columns: number of classes.", min=2)] = 2,
     delta: Annotated[float, typer.Option(**NUMBER, help="Above 0 (say 1e-6) it buys Gaussian noise.")] = 0.0,
-    model: ModelName = "logistic",
+    model: ModelName = None,
     loss: LossName = None,
     kernel: KernelName = "linear",
     gamma: Gamma = "auto",
@@ -64,12 +64,13 @@ def plan(
       privlearn plan --schema census.schema.yaml --rows 30000 --epsilon 1 --delta 1e-6
       privlearn plan --columns 20 --rows 5000 --epsilon 0.5 --delta 1e-6 --out plan.svg
     """
-    from privlearn.estimators.by_name import make_estimator
+    from privlearn.estimators.by_name import make_estimator, model_for
     from privlearn.planning.planner import plan as make_plan
 
-    settings = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "loss": loss}
+    settings: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbours": neighbours, "loss": loss}
     settings |= _described(schema, columns, classes, model)
-    estimator = make_estimator(model, settings | {"kernel": kernel, "gamma": number_or_word(gamma)})
+    chosen = model_for(settings.get("schema")) if model is None else model
+    estimator = make_estimator(chosen, settings | {"kernel": kernel, "gamma": number_or_word(gamma)})
     with LateProgress("planning"):
         made = make_plan(estimator, rows, columns)
         if out is not None:
@@ -84,7 +85,7 @@ def plan(
         typer.echo(f"Wrote {out}.")
 
 
-def _described(schema: Path | None, columns: int | None, classes: int, model: str) -> dict[str, Any]:
+def _described(schema: Path | None, columns: int | None, classes: int, model: str | None) -> dict[str, Any]:
     """What the estimator is told about the rows."""
     if (schema is None) == (columns is None):
         raise InvalidParameter("describe the rows in one way: --schema FILE, or --columns NUMBER")

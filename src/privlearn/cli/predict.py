@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,7 @@ from privlearn.cli.terminal import LateProgress
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from privlearn.data.schema.schema import Schema
     from privlearn.data.sources.row_source import RowSource
     from privlearn.release.model import Model
 
@@ -28,6 +29,20 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add a column for each class.")
     ] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Copy this column of the table beside the predictions, such as an identifier; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            help="A schema whose `file:` says how this table is written.", show_default="as the training's"
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Predict the class (or the number) of each row of a table, as CSV. The target column is not needed.
@@ -35,8 +50,8 @@ def predict(
     \b
     Example:
       privlearn predict income.privlearn new.csv --out predictions.csv
+      privlearn predict income.privlearn new.csv --keep customer --probabilities
     """
-    from privlearn.data.sources.files import open_rows
     from privlearn.data.sources.passes import watch_passes
     from privlearn.release.artifact import Release
     from privlearn.release.files import write_atomically
@@ -48,8 +63,8 @@ def predict(
     if probabilities and isinstance(released, RegressionModel):
         raise InvalidParameter("a regression predicts numbers: leave out --probabilities")
     with LateProgress(f"reading {table}") as progress, watch_passes(progress.tell("predicting")) as passes:
-        rows = open_rows(table, _features_only(released))
-        pieces = _predicted(released, rows, probabilities)
+        rows = rows_to_predict(table, features_only(released, schema), keep or [])
+        pieces = _predicted(released, rows, probabilities, keep or [])
         if out is None:
             for piece in pieces:
                 sys.stdout.buffer.write(piece)
@@ -60,8 +75,9 @@ def predict(
         typer.echo(f"Wrote {out}: {passes.rows} predictions.")
 
 
-def _features_only(model: Model) -> Any:
+def features_only(model: Model, written: Path | None = None) -> Schema:
     """The schema without its target: whatever the table says there is not read."""
+    from privlearn.data.schema.schema import Schema
     from privlearn.release.model import base_of
 
     schema = getattr(base_of(model.encoder), "schema", None)
@@ -70,10 +86,30 @@ def _features_only(model: Model) -> Any:
             "this model was trained on plain arrays, so its columns have no names: "
             "predict in Python, with Release.load(path).model.predict(X)"
         )
-    return schema.model_copy(update={"target": None, "person": None})
+    features: Schema = schema.model_copy(update={"target": None, "person": None})
+    return features if written is None else features.model_copy(update={"file": Schema.load(written).file})
 
 
-def _predicted(model: Any, rows: RowSource[Any], probabilities: bool) -> Iterator[bytes]:
+def rows_to_predict(table: Path, schema: Schema, keep: Sequence[str] = ()) -> RowSource[Any]:
+    """What the model reads and the columns to copy; other columns are nobody's business, those of persons too."""
+    from privlearn.data.sources.files import check_columns, open_rows
+
+    check_columns(table, schema, schema.columns, "which the model reads: add it to the table")
+    check_columns(
+        table, schema, keep, "which --keep asks for: leave it out, or repeat --keep for each column"
+    )
+    return open_rows(table, _with_kept(schema, keep))
+
+
+def _with_kept(schema: Schema, keep: Sequence[str]) -> Schema:
+    """The same with the columns to copy, as text."""
+    from privlearn.data.schema.columns import TextColumn
+
+    kept = {name: TextColumn(missing="zero") for name in keep if name not in schema.columns}
+    return schema.model_copy(update={"columns": {**schema.columns, **kept}})
+
+
+def _predicted(model: Any, rows: RowSource[Any], probabilities: bool, keep: Sequence[str]) -> Iterator[bytes]:
     """CSV text, block by block: the encoded rows need far more memory than the table."""
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
@@ -84,7 +120,7 @@ def _predicted(model: Any, rows: RowSource[Any], probabilities: bool) -> Iterato
 
     def written(block: Any) -> bytes:
         nonlocal header
-        columns = {"prediction": model.predict(block)}
+        columns = {name: block.column(name) for name in keep} | {"prediction": model.predict(block)}
         if probabilities:
             chances = model.predict_proba(block).T
             columns |= {

@@ -37,22 +37,33 @@ def schema(
     out: Annotated[
         Path | None, typer.Option(help="Write to this file instead of the terminal.", show_default=False)
     ] = None,
+    names: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="The columns' names, if the first line does not have them.",
+            show_default=False,
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Write a schema template for a table: names and types of its columns, no value.
 
     Fill in bounds, categories and the target from public knowledge, never from the data.
+    How the file is written (delimiter, decimal comma, encoding, codes for gaps) is told
+    from its first lines and stands in the template: check it.
 
     \b
     Example:
       privlearn schema census.csv > census.schema.yaml
+      privlearn schema iris.data --names length,width,species --out iris.yaml
     """
-    from privlearn.data.schema.draft import schema_template
+    from privlearn.data.schema.template import schema_template
     from privlearn.release.files import write_atomically
 
     if out is not None:
         check_writable(out, force)
-    template = schema_template(table)
+    template = schema_template(table, [] if names is None else [name.strip() for name in names.split(",")])
     if out is None:
         typer.echo(template, nl=False)
         return

@@ -108,7 +108,7 @@ def party(
     if run.release is None:
         raise ProtocolError(f"the run was stopped: {run.stopped}")
     if mine.model is not None:
-        run.release.save(mine.model)
+        run.release.save(mine.model, overwrite=True)
         typer.echo(f"Wrote {mine.model}.")
     say_what_is_left(ledger)
 
@@ -166,7 +166,7 @@ def coordinate(
         patience=patience,
         tell=say,
     )
-    release.save(target)
+    release.save(target, overwrite=True)
     proven = verify(target)
     typer.echo(f"Wrote {target}, verified: {proven.recomputed}. {proven.recomputed.in_words()}")
     if proven.certificate.meaning:
@@ -208,6 +208,6 @@ def simulate(
         for name, table in zip(agreed.parties, tables, strict=True)
     }
     release = rehearse(agreed, rows, say)
-    release.save(target)
+    release.save(target, overwrite=True)
     typer.echo(f"Wrote {target}: {release.certificate.guarantee}.")
     typer.echo(f"Next: privlearn verify {target}")

@@ -47,21 +47,23 @@ def split(
     """
     from privlearn.data.parts import split as make
     from privlearn.data.schema.schema import Schema
-    from privlearn.data.sources.files import is_parquet
+    from privlearn.data.sources.files import is_compressed, is_parquet
+    from privlearn.data.sources.program_files import is_program_file
     from privlearn.data.sources.raw_cells import open_cells, write_rows
 
     parts = {"train": out_train, "test": out_test}
     if out_train == out_test:
         raise InvalidParameter("--out-train and --out-test are the same file: give two names")
     for path in parts.values():
-        if not is_parquet(path) and not path.name.lower().endswith(".csv"):
+        if not is_parquet(path) and (is_program_file(path) or is_compressed(path)):
             raise InvalidParameter(f"{path}: parts are written as .csv or .parquet")
         check_writable(path, force)
         check_writable(Path(f"{path}.split.json"), force)
     description = Schema.load(schema)
-    made = make(open_cells(table), description, test=test, by=by, seed=seed, neighbours=neighbours)
+    cells = open_cells(table, description.file)
+    made = make(cells, description, test=test, by=by, seed=seed, neighbours=neighbours)
     for name, path in parts.items():
-        write_rows(getattr(made, name), path)
+        write_rows(getattr(made, name), path, description.file)
         made.split.part(name).save(path)
     shares = "" if made.split.counts is None else f": {_counted(made.split.counts, description.person)}"
     typer.echo(f"Split by {made.split.by}, seed {made.split.seed}, for {neighbours} neighbours{shares}.")

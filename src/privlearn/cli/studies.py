@@ -25,9 +25,15 @@ def compare(
     epsilons: Annotated[str, typer.Option(help="Comma-separated.")] = "0.05,0.1,0.3,1,3",
     delta: Annotated[float, typer.Option(help="For the methods with Gaussian noise.")] = 1e-6,
     seeds: Annotated[int, typer.Option(help="Random splits to average over.", min=1)] = 3,
+    metric: Annotated[
+        str, typer.Option(help="Of classes: error or auc; numbers have mean errors.")
+    ] = "error",
+    all_methods: Annotated[
+        bool, typer.Option("--all-methods", help="Every mechanism and the papers' calibrations, not two.")
+    ] = False,
     force: Force = False,
 ) -> None:
-    """Compare the mechanisms over several epsilons, as one HTML page.
+    """Compare the default with and without a delta over several epsilons, as one HTML page.
 
     The page shows errors measured on the table's own rows: looking at it is
     itself NOT PRIVATE. Use public or simulated data.
@@ -40,7 +46,7 @@ def compare(
     from privlearn.data.schema.schema import Schema
     from privlearn.data.sources.files import open_rows
     from privlearn.release.files import write_atomically
-    from privlearn.study.comparison import compare_mechanisms, fits_needed
+    from privlearn.study.comparison import METHODS, USUAL, compare_mechanisms, fits_needed, measure_named
     from privlearn.study.comparison_page import write_page
     from privlearn.study.drawing import require_matplotlib
 
@@ -51,7 +57,9 @@ def compare(
         raise InvalidParameter("--delta must lie between 0 and 1: the Gaussian methods need one, e.g. 1e-6")
     warn("Looking at this page is not private: use public or simulated data.")
     description = Schema.load(schema)
-    with LateProgress("comparing", total=fits_needed(levels, seeds)) as progress:
+    measure_named(metric, description)  # refuses what cannot be measured before anything is read
+    methods = METHODS if all_methods else USUAL
+    with LateProgress("comparing", total=fits_needed(description, levels, seeds, methods)) as progress:
         comparison = compare_mechanisms(
             open_rows(table, description),
             description,
@@ -59,6 +67,8 @@ def compare(
             delta=delta,
             seeds=seeds,
             advance=progress.advance,
+            methods=methods,
+            metric=metric,
         )
         write_atomically(out, write_page(comparison).encode())
     typer.echo(f"Wrote {out}. Open it in a browser.")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.data.encode.column_cells import people
-from privlearn.data.schema.schema import Schema, content_digest
+from privlearn.data.schema.schema import Schema, SchemaLike, as_schema, content_digest
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.row_source import ChosenRows, RowSource, TableRows, joined, read_each
 from privlearn.data.sources.table import as_table
@@ -200,7 +200,7 @@ class SplitTable:
 
 def split(
     table: Any,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     test: float = 0.2,
     by: str | None = None,
@@ -233,6 +233,7 @@ def split(
     >>> len(parts.train), len(parts.test), dict(parts.split.counts)
     (80, 20, {'train': 80, 'test': 20})
     """
+    schema = as_schema(schema)
     rows = table if isinstance(table, RowSource) else TableRows(as_table(table))
     refuse_unclear_persons(schema, next(rows.blocks()).column_names)
     relation = relation_named(neighbours)

@@ -14,7 +14,7 @@ from privlearn.data.encode.column_cells import MISSING, codes, days, numbers
 from privlearn.data.encode.encoder import weights_of_persons
 from privlearn.data.encode.packed_cells import PackedCells
 from privlearn.data.schema.columns import CategoryColumn, DateColumn, OrdinalColumn
-from privlearn.data.schema.schema import Schema, with_purchases
+from privlearn.data.schema.schema import Schema, SchemaLike, as_schema, with_purchases
 from privlearn.data.sources.files import open_table
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.row_source import joined, read_each
@@ -43,7 +43,7 @@ Cell = NDArray[np.int64]
 
 def describe(
     table: Any,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     epsilon: float,
     delta: float = 0.0,
@@ -82,6 +82,7 @@ def describe(
     guarantee = Guarantee(epsilon, delta, neighbours)
     guarantee.relation.check_expected(expected_records)
     randomness = randomness_from(random_state)
+    schema = as_schema(schema)
     cells, weights, persons = read_cells(table, schema)
     total = guarantee.relation.total(persons, expected_records)
     plan = plan_description(schema, guarantee, total, correlations=correlations)

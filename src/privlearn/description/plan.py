@@ -94,7 +94,7 @@ def described_columns(schema: Schema) -> dict[str, Described]:
 
 def _as_column(target: Target) -> NumberColumn | CategoryColumn:
     if target.bounds is None:
-        return CategoryColumn(values=target.classes or ())
+        return CategoryColumn(values=target.labels or ())
     lower, upper = target.bounds
     return NumberColumn(lower=lower, upper=upper)
 

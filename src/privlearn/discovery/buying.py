@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from privlearn.data.encode.column_cells import MISSING, distinct, numbers, owners
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.encode.packed_cells import PackedCells
-from privlearn.data.schema.draft import Bound, SchemaDraft
+from privlearn.data.schema.draft import Bound, SchemaDraft, as_draft
 from privlearn.data.schema.public import Value
 from privlearn.data.schema.schema import Purchase, Schema
 from privlearn.data.sources.files import open_table
@@ -28,7 +30,7 @@ from privlearn.randomness import Randomness, randomness_from
 
 def discover(
     table: Any,
-    draft: SchemaDraft,
+    draft: SchemaDraft | Mapping[str, Any] | str | Path,
     *,
     epsilon: float,
     delta: float = 0.0,
@@ -83,6 +85,7 @@ def discover(
     (epsilon = 0.5)-differential privacy, neighbours: replace_one
     """
     guarantee, randomness = Guarantee(epsilon, delta, neighbours), randomness_from(random_state)
+    draft = as_draft(draft)
     if draft.is_complete:
         raise InvalidParameter(
             "nothing is marked: write `buy` where a bound or a list is not known, e.g. lower: buy"

@@ -89,8 +89,17 @@ class Rounding:
         margin_error = gamma(product_chain(self.dimension) + 2) * (largest + self.largest_offset)
         if not self.classes:
             return self.loss.smoothness * margin_error + self.loss.derivative_rounding
-        margin_error += UNIT_ROUNDOFF * (1.0 + math.sqrt(self.classes)) * largest
-        return self.loss.smoothness * margin_error + gamma(product_chain(self.classes) + 16)
+        return softmax_slope_error(self.classes, margin_error, largest)
+
+
+def softmax_slope_error(classes: int, margin_error: float, largest: float) -> float:
+    """Bound on the error of a row's computed probabilities less its class, in Euclidean norm.
+
+    Its margins, of norm at most ``largest``, are off by ``margin_error`` in that norm; probabilities move by at most
+    half as much.
+    """
+    margin_error += UNIT_ROUNDOFF * (1.0 + math.sqrt(classes)) * largest
+    return 0.5 * margin_error + gamma(product_chain(classes) + 16)
 
 
 @dataclass(frozen=True)
@@ -184,7 +193,7 @@ def least_tolerance(
         mass=weight_bound,
         norm_bound=1.0,
         linear_norm=linear_norm,
-        largest_offset=_farthest(loss),
+        largest_offset=farthest(loss),
         classes=dimension if loss.sees == "classes" else 0,
     )
     # The point returned is up to tolerance / Lambda longer than the minimiser, and the bound is affine in its length.
@@ -213,10 +222,10 @@ def _at_zero(loss: LossFacts, dimension: int) -> float:
     """The most that a record's loss can be at w = 0."""
     if loss.sees == "classes":
         return math.log(dimension)  # there are no more classes than coefficients
-    return float(cast(Loss, loss).value(np.array([_farthest(loss)]))[0])
+    return float(cast(Loss, loss).value(np.array([farthest(loss)]))[0])
 
 
-def _farthest(loss: LossFacts) -> float:
+def farthest(loss: LossFacts) -> float:
     """The largest offset: that of a target in [-1, 1]."""
     return 1.0 if loss.sees == "residual" else 0.0
 

@@ -84,13 +84,26 @@ def minimise_multinomial(
     start = np.zeros(n_classes * rows.dimension)
     tilt = start if linear is None else linear.ravel()
     check_vector("linear", tilt, len(start))
-    objective = _Softmax(rows, labels, n_classes, regularization, weights / total, norm_bound, tilt)
+    objective = Softmax(rows, labels, n_classes, regularization, weights / total, norm_bound, tilt)
     found = descend(objective, ConjugateGradients(objective), start, tolerance, progress)
     coefficients = found.coefficients.reshape(n_classes, rows.dimension)
     return Solution(coefficients, found.gradient_norm, found.distance, found.iterations)
 
 
-class _Softmax:
+def multinomial_gradient(
+    rows: Rows, labels: NDArray[np.integer[Any]], weights: Array, margins: Array
+) -> Array:
+    """The sum over the rows of the weighted losses' gradients where their scores are ``margins``, (n, classes)."""
+
+    def gradients() -> Iterator[Array]:
+        for places, block in rows:
+            _, residuals = _losses(margins[places], labels[places])
+            yield (block.T @ (weights[places, np.newaxis] * residuals)).T
+
+    return pairwise_sum(gradients(), (margins.shape[1], rows.dimension))
+
+
+class Softmax:
     """Value, gradient, Hessian products and rounding bound (docs/theory/solver.md, "Multinomial")."""
 
     def __init__(
@@ -122,13 +135,20 @@ class _Softmax:
 
     def at(self, coefficients: Array) -> Point:
         """Value, gradient and margins (n, K), in one pass over the rows."""
+        margins, value, gradient = self.sums(coefficients)
+        gradient += self.regularization * coefficients + self.linear
+        value += ridge_value(self.regularization, self.linear, coefficients)
+        return Point(coefficients, margins, value, gradient, float(np.linalg.norm(gradient)))
+
+    def sums(self, coefficients: Array) -> tuple[NDArray[Any], float, Array]:
+        """Margins, and what the rows alone add to value and gradient."""
         matrix = coefficients.reshape(self._shape)
         margins = np.empty((self.rows.count, self._shape[0]))
-        values = [ridge_value(self.regularization, self.linear, coefficients)]
+        values = []
 
         def work(rows: slice, block: Any) -> tuple[float, Array]:
             margins[rows] = row_products(block, matrix.T)
-            losses, residuals = self._losses(margins[rows], rows)
+            losses, residuals = _losses(margins[rows], self.labels[rows])
             value = float(self.scales[rows] @ losses)
             return value, (block.T @ (self.scales[rows, np.newaxis] * residuals)).T
 
@@ -137,38 +157,32 @@ class _Softmax:
                 values.append(value)
                 yield gradient
 
-        gradient = pairwise_sum(gradients(), self._shape).ravel()
-        gradient += self.regularization * coefficients + self.linear
-        return Point(coefficients, margins, sum(values), gradient, float(np.linalg.norm(gradient)))
-
-    def _losses(self, margins: Array, rows: slice) -> tuple[Array, Array]:
-        """Loss and its gradient in the margins, for each row."""
-        probabilities, logarithms = _softmax(margins)
-        own = (np.arange(len(margins)), self.labels[rows])
-        losses = logarithms - margins[own]
-        probabilities[own] -= 1.0
-        return losses, probabilities
+        return margins, sum(values), pairwise_sum(gradients(), self._shape).ravel()
 
     def slope(self, one: Point, other: Point, length: float) -> tuple[float, float]:
         """First and second derivative of the data's part of the value, so far on the line from one point to another."""
         change = other.margins - one.margins
-        probabilities, _ = _softmax(one.margins + length * change)
+        probabilities, _ = softmax(one.margins + length * change)
         mean = np.einsum("ik,ik->i", probabilities, change)
         square = np.einsum("ik,ik->i", probabilities, change**2)
         own = change[np.arange(len(change)), self.labels]
         return float(self.scales @ (mean - own)), float(self.scales @ (square - mean**2))
 
-    def curvatures(self, point: Point) -> Array:
+    def curvatures(self, point: Point) -> Any:
         """The probabilities (n, K): each row's Hessian in its margins is ``diag(p) - p p'``."""
-        return _softmax(point.margins)[0]
+        return softmax(point.margins)[0]
 
-    def curvatures_between(self, one: Point, other: Point) -> Array:
+    def curvatures_between(self, one: Point, other: Point) -> Any:
         """The same at ``other``: this loss has no corners."""
         return self.curvatures(other)
 
-    def hessian_product(self, curvatures: NDArray[Any], vector: Array) -> Array:
+    def hessian_product(self, curvatures: Any, vector: Array) -> Array:
+        return self.product(curvatures, vector) + self.regularization * vector
+
+    def product(self, curvatures: Any, vector: Array) -> Array:
+        """What the rows alone add to a product with the Hessian."""
         matrix = vector.reshape(self._shape)
-        product = self.regularization * matrix
+        product = np.zeros(self._shape)
 
         def work(rows: slice, block: Any) -> Array:
             probabilities = curvatures[rows]
@@ -181,17 +195,15 @@ class _Softmax:
             product += part
         return product.ravel()
 
-    def preconditioner(self, curvatures: NDArray[Any]) -> Callable[[Array], Array]:
+    def preconditioner(self, curvatures: Any) -> Callable[[Array], Array]:
         """Where columns are few, the inverse of ``mean of (diag(p) - p p') (x) mean of x x' + Lambda I``.
 
         It would be the Hessian's if a row said nothing about its probabilities.
         """
-        if self.rows.dimension > MOST_COLUMNS:
-            diagonal = self._hessian_diagonal(curvatures)
+        if self._shape[1] > MOST_COLUMNS:
+            diagonal = self.diagonal(curvatures) + self.regularization
             return lambda vector: vector / diagonal
-        weighted = self.scales[:, np.newaxis] * curvatures
-        mean = np.diag(weighted.sum(axis=0)) - weighted.T @ curvatures
-        sizes, classes = np.linalg.eigh(mean)
+        sizes, classes = np.linalg.eigh(self.class_moments(curvatures))
         lengths, columns = self._spectrum
         strengths = np.maximum(np.outer(sizes, lengths), 0.0) + self.regularization
 
@@ -204,12 +216,23 @@ class _Softmax:
     @cached_property
     def _spectrum(self) -> tuple[Array, Array]:
         """Eigenvalues and eigenvectors of the rows' mean second moments."""
-        gram = self.rows.gram(self.scales / max(float(np.sum(self.scales)), UNDERFLOW), np.float32)
+        gram = self.second_moments() / max(self._rounding.mass, UNDERFLOW)
         lengths, columns = np.linalg.eigh(gram)
         return np.maximum(lengths, 0.0), columns
 
-    def _hessian_diagonal(self, curvatures: NDArray[Any]) -> Array:
-        diagonal = np.full(self._shape, self.regularization)
+    def class_moments(self, curvatures: Any) -> Array:
+        """The rows' sum of ``diag(p) - p p'``, by their weights."""
+        weighted = self.scales[:, np.newaxis] * curvatures
+        moments: Array = np.diag(weighted.sum(axis=0)) - weighted.T @ curvatures
+        return moments
+
+    def second_moments(self) -> Array:
+        """The rows' sum of ``x x'``, by their weights."""
+        return self.rows.gram(self.scales, np.float32)
+
+    def diagonal(self, curvatures: Any) -> Array:
+        """What the rows alone add to the Hessian's diagonal."""
+        diagonal = np.zeros(self._shape)
         for rows, block in self.rows:
             spread = self.scales[rows, np.newaxis] * curvatures[rows] * (1.0 - curvatures[rows])
             diagonal += column_squares(block, spread).T
@@ -224,7 +247,16 @@ class _Softmax:
         return self._rounding.bound(float(np.linalg.norm(point.coefficients)))
 
 
-def _softmax(margins: Array) -> tuple[Array, Array]:
+def _losses(margins: Array, labels: NDArray[np.integer[Any]]) -> tuple[Array, Array]:
+    """Loss and its gradient in the margins, for each row."""
+    probabilities, logarithms = softmax(margins)
+    own = (np.arange(len(margins)), labels)
+    losses = logarithms - margins[own]
+    probabilities[own] -= 1.0
+    return losses, probabilities
+
+
+def softmax(margins: Array) -> tuple[Array, Array]:
     """Probabilities (n, K) and the logarithm of each row's sum of exponentials."""
     largest = np.max(margins, axis=1, keepdims=True)
     powers = np.exp(margins - largest)

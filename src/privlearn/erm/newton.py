@@ -25,13 +25,15 @@ MOST_PRECISE = 1e-8  # relative residual that conjugate gradients can still reac
 class Curved(Protocol):
     """An objective whose Hessian is known by its products."""
 
-    def curvatures(self, point: Point) -> NDArray[Any]: ...
+    def curvatures(self, point: Point) -> Any:
+        """Of each row; or, where rows are elsewhere, of which points they are."""
+        ...
 
-    def curvatures_between(self, one: Point, other: Point) -> NDArray[Any]: ...
+    def curvatures_between(self, one: Point, other: Point) -> Any: ...
 
-    def hessian_product(self, curvatures: NDArray[Any], vector: Array) -> Array: ...
+    def hessian_product(self, curvatures: Any, vector: Array) -> Array: ...
 
-    def preconditioner(self, curvatures: NDArray[Any]) -> Callable[[Array], Array]:
+    def preconditioner(self, curvatures: Any) -> Callable[[Array], Array]:
         """Multiplication by something near the Hessian's inverse, positive definite."""
         ...
 
@@ -158,7 +160,7 @@ class FactorisedHessian:
             curvatures = self._objective.curvatures(point)
         else:
             curvatures = self._objective.curvatures_between(self._jumped_from, point)
-        return self._objective.rows.gram(curvatures, kind)
+        return self._objective.gram(curvatures, kind)
 
     def _apply_inverse(self, gradient: Array) -> Array:
         return two_loops(

@@ -41,6 +41,8 @@ class Objective:
 
     def __init__(self, problem: Problem) -> None:
         self.rows = Rows(problem.features, problem.norm_bound)
+        self.count, self.dimension = self.rows.count, self.rows.dimension
+        self.is_sparse = self.rows.is_sparse
         self.loss = problem.loss
         self.regularization = problem.regularization
         self.signs = problem.signs
@@ -63,6 +65,13 @@ class Objective:
 
     def at(self, coefficients: Array) -> Point:
         """Value, gradient and margins, in one pass over the rows."""
+        margins, value, gradient = self.sums(coefficients)
+        gradient += self.regularization * coefficients + self.linear
+        value += self.ridge(coefficients)
+        return Point(coefficients, margins, value, gradient, float(np.linalg.norm(gradient)))
+
+    def sums(self, coefficients: Array) -> tuple[NDArray[Any], float, Array]:
+        """Margins, and what the rows alone add to value and gradient."""
         margins = np.empty(
             self.rows.count, dtype=np.float32
         )  # for directions and step lengths, which may be inexact
@@ -81,19 +90,17 @@ class Objective:
                 yield gradient
 
         gradient = pairwise_sum(gradients(), self.rows.dimension)
-        gradient += self.regularization * coefficients + self.linear
-        value = sum(values) + self.ridge(coefficients)
-        return Point(coefficients, margins, value, gradient, float(np.linalg.norm(gradient)))
+        return margins, sum(values), gradient
 
     def ridge(self, coefficients: Array) -> float:
         """The part of the value that does not read the rows."""
         return ridge_value(self.regularization, self.linear, coefficients)
 
-    def curvatures(self, point: Point) -> NDArray[Any]:
+    def curvatures(self, point: Point) -> Any:
         """The weight of each row in the Hessian, ``sum_i curvature_i x_i x_i' + Lambda I``."""
         return self._rowwise(lambda rows: self.scales[rows] * self.loss.curvature(_wide(point.margins[rows])))
 
-    def curvatures_between(self, one: Point, other: Point) -> NDArray[Any]:
+    def curvatures_between(self, one: Point, other: Point) -> Any:
         """The same at ``other``, but at least each row's mean curvature on the way from ``one``.
 
         A loss with a corner has no curvature beside it, and descent by local curvature would jump across it for ever.
@@ -115,21 +122,39 @@ class Objective:
             weights[rows] = weight(rows)
         return weights
 
-    def hessian_product(self, curvatures: NDArray[Any], vector: Array) -> Array:
-        product = self.regularization * vector
+    def hessian_product(self, curvatures: Any, vector: Array) -> Array:
+        return self.product(curvatures, vector) + self.regularization * vector
+
+    def product(self, curvatures: Any, vector: Array) -> Array:
+        """What the rows alone add to a product with the Hessian."""
+        product = np.zeros(self.rows.dimension)
         for part in self.rows.mapped(lambda rows, block: block.T @ (curvatures[rows] * (block @ vector))):
             product += part
         return product
 
-    def preconditioner(self, curvatures: NDArray[Any]) -> Callable[[Array], Array]:
+    def gram(self, curvatures: Any, kind: type[np.floating[Any]]) -> Array:
+        """What the rows alone add to the Hessian."""
+        return self.rows.gram(curvatures, kind)
+
+    def diagonal(self, curvatures: Any) -> tuple[Array, int]:
+        """What the rows alone add to the Hessian's diagonal, and how many entries they have."""
+        diagonal, entries = np.zeros(self.rows.dimension), 0
+        for rows, block in self.rows:
+            diagonal += column_squares(block, curvatures[rows])
+            entries += block.size
+        return diagonal, entries
+
+    def some_gram(self, curvatures: Any, columns: NDArray[np.intp], stride: int) -> Array:
+        """What every so many-th row adds to the Hessian in some columns."""
+        return self.rows.some_gram(curvatures, columns, stride)
+
+    def preconditioner(self, curvatures: Any) -> Callable[[Array], Array]:
         """The strongest columns jointly, as some of the rows know them, the others each by itself.
 
         Splines, lists and the intercept hang together, and so do coarse cells of pairs; thousands of bins hardly do.
         """
-        diagonal, entries = np.full(self.rows.dimension, self.regularization), 0
-        for rows, block in self.rows:
-            diagonal += column_squares(block, curvatures[rows])
-            entries += block.size
+        diagonal, entries = self.diagonal(curvatures)
+        diagonal += self.regularization
         # so many that their factorisation costs no more than the passes over the rows that it saves
         columns = int(np.clip(0.5 * entries**0.5, FEWEST_COLUMNS, MOST_COLUMNS))
         strongest = np.sort(np.argsort(-diagonal, kind="stable")[:columns])
@@ -144,10 +169,10 @@ class Objective:
 
         return apply
 
-    def _sampled_hessian(self, curvatures: NDArray[Any], columns: NDArray[np.intp]) -> Array:
+    def _sampled_hessian(self, curvatures: Any, columns: NDArray[np.intp]) -> Array:
         """The Hessian in some columns, estimated from some of the rows."""
-        stride = max(LEAST_STRIDE, self.rows.count // (ROWS_PER_COLUMN * len(columns)))
-        gram: Array = stride * self.rows.some_gram(curvatures, columns, stride)
+        stride = max(LEAST_STRIDE, self.count // (ROWS_PER_COLUMN * len(columns)))
+        gram: Array = stride * self.some_gram(curvatures, columns, stride)
         gram[np.diag_indices_from(gram)] += self.regularization
         return gram
 
@@ -164,7 +189,7 @@ class Objective:
 
     def certified_norm(self, point: Point) -> float:
         """Upper bound on the norm of the exact gradient at exactly ``point.coefficients``."""
-        return point.norm * (1.0 + 2.0 * gamma(self.rows.dimension + 2)) + self.rounding(point)
+        return point.norm * (1.0 + 2.0 * gamma(self.dimension + 2)) + self.rounding(point)
 
     def rounding(self, point: Point) -> float:
         """Upper bound on |computed gradient - exact gradient|."""

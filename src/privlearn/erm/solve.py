@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from privlearn.arrays import Array
 from privlearn.data.sources.row_source import in_memory
 from privlearn.erm.certifiable import GAP_TOLERANCE
 from privlearn.erm.descent import Directions, descend, not_certified
@@ -62,7 +63,7 @@ def minimise(
 
 
 def _descend(problem: Problem, tolerance: float, progress: Progress | None = None) -> Solution:
-    """From the minimiser over some of the rows; where there are many columns, with directions from these, too."""
+    """From the minimiser over some of the rows, which also give the directions where there are many columns."""
     part = _sample(problem)
     start = np.zeros(problem.features.shape[1])
     if part is not None:
@@ -70,23 +71,39 @@ def _descend(problem: Problem, tolerance: float, progress: Progress | None = Non
             start = _descend(part, _precision(part)).coefficients
         except SolverError:  # nobody promised this tolerance: it only saves time
             part = None
-    objective = Objective(problem)
+    return descend_from(start, Objective(problem), tolerance, progress, part)
+
+
+def descend_from(
+    start: Array,
+    objective: Objective,
+    tolerance: float,
+    progress: Progress | None,
+    part: Problem | None = None,
+) -> Solution:
+    """Newton's method by the directions that suit so many columns; ``part`` is the problem of some of the rows."""
     directions: Directions
-    if objective.rows.dimension <= (SPARSE_LIMIT if objective.rows.is_sparse else FACTORISED_LIMIT):
+    if objective.dimension <= (SPARSE_LIMIT if objective.is_sparse else FACTORISED_LIMIT):
         directions = FactorisedHessian(objective)
-    elif part is None or not objective.rows.is_sparse:
+    elif part is None or not objective.is_sparse:
         directions = ConjugateGradients(objective)
     else:
         directions = SampledHessian(Objective(part), start, lambda: ConjugateGradients(objective))
     return descend(objective, directions, start, tolerance, progress)
 
 
+def warm_rows(rows: int, dimension: int) -> tuple[int, int]:
+    """One row in how many a warm start reads, and how many that are; none if they are too few."""
+    stride = max(STRIDE, rows // MOST_ROWS)
+    kept = -(-rows // stride)
+    return stride, kept if kept >= max(FEWEST_ROWS, ROWS_PER_COLUMN * min(dimension, FACTORISED_LIMIT)) else 0
+
+
 def _sample(problem: Problem) -> Problem | None:
     """The problem of every so many-th row, in memory; None if that would say too little."""
     rows, dimension = problem.features.shape
-    stride = max(STRIDE, rows // MOST_ROWS)
-    kept = -(-rows // stride)
-    if kept < max(FEWEST_ROWS, ROWS_PER_COLUMN * min(dimension, FACTORISED_LIMIT)):
+    stride, kept = warm_rows(rows, dimension)
+    if not kept:
         return None
     return replace(
         problem,

@@ -10,18 +10,22 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privlearn.accounting import gaussian_ratio
 from privlearn.arrays import Array
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.bounded_arrays import bounded_array
+from privlearn.data.encode.column_cells import UNKNOWN
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.encode.resolution import Resolution, choose_resolution
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.columns import Target
+from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.erm.losses import LossFacts, choose_loss
-from privlearn.errors import InvalidParameter, shown
+from privlearn.errors import InvalidParameter
 from privlearn.estimators.callers import check_callers
+from privlearn.estimators.cluster.rows import check_loss, rows_on_cluster
 from privlearn.estimators.fitting import Fitting, charge_of
 from privlearn.estimators.goal import TrainingRows
 from privlearn.estimators.inputs import target_column
@@ -32,7 +36,7 @@ from privlearn.randomness import randomness_from
 from privlearn.relation import relation_named
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
-from privlearn.release.model import Model, base_of
+from privlearn.release.model import Model, base_of, feature_names
 
 
 class PrivateLinearModel(ReleasingLearner):
@@ -92,10 +96,8 @@ class PrivateLinearModel(ReleasingLearner):
 
         ``private=False`` allows what is read from the rows where nothing is promised.
         """
-        if not isinstance(self.schema, Schema | None):
-            raise InvalidParameter(
-                f"schema must be a Schema, not {shown(self.schema)}: Schema.load('census.yaml')"
-            )
+        if self.schema is not None:
+            as_schema(self.schema)  # the constructor keeps what it cannot read: refused here
         if isinstance(self.ledger, str | Path):
             raise InvalidParameter("ledger must be a Ledger, not a path: Ledger.open('budgets.db', 'census')")
         self.chosen_loss()  # refuse what cannot be before reading what may be long
@@ -104,6 +106,18 @@ class PrivateLinearModel(ReleasingLearner):
         rows = self.read_rows(X, y, private)
         public = dataclasses.replace(rows, total=relation.total(rows.total, self.expected_records))
         return Fitting(self, self._lift(public))
+
+    def read_rows(self, X: Any, y: Any, private: bool) -> TrainingRows:
+        remote = rows_on_cluster(X)
+        if remote is None:
+            return super().read_rows(X, y, private)
+        self._refuse_declarations()
+        if self.schema is None or y is not None:
+            raise InvalidParameter(
+                "rows on a cluster are read by a schema, target included: pass schema=... and leave out y"
+            )
+        check_loss(self.chosen_loss().smoothness)
+        return self.weighted(remote.training_rows(self.schema, self.fit_intercept, self.resolution))
 
     def resolution(self, schema: Schema, records: int, promise: Guarantee | None = None) -> Resolution | None:
         """Public: as fine as so many records, and the noise that the promise asks for, afford."""
@@ -136,12 +150,23 @@ class PrivateLinearModel(ReleasingLearner):
         self.coefficients_ = release.model.coefficients
         self.certificate_ = release.certificate
         self.release_ = release
+        if self.schema is not None:
+            self.feature_names_in_ = np.array(list(self.schema.columns), dtype=object)
+            self.n_features_in_ = len(self.schema.columns)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The name of each coefficient: of the features that columns are encoded as, the constant term included."""
+        check_is_fitted(self)
+        return np.array(feature_names(self.release_.model.encoder), dtype=object)
 
     def _truth(self, X: Any, y: Any) -> Any:
-        """What to score against: with a schema, its target column unless ``y`` is given."""
-        if y is not None or self.schema is None:
+        """What to score against: ``y``, or else the schema's target column; merged labels as their class."""
+        if self.schema is None:
             return y
-        return np.array(target_column(self.schema, X, None)[1].to_pylist())
+        target, answers = target_column(self.schema, X, y)
+        if target.merge:
+            return _merged(self.schema, target, answers)
+        return np.array(answers.to_pylist()) if y is None else y
 
     @classmethod
     @abstractmethod
@@ -183,3 +208,10 @@ class PrivateLinearModel(ReleasingLearner):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _merged(schema: Schema, target: Target, answers: Any) -> NDArray[Any]:
+    """Each label's class; a label of none (``unknown: zero``) stays what it is, so that no prediction meets it."""
+    places = SchemaEncoder(schema).encode_labels(answers)
+    merged = np.array(target.classes)[places]
+    return np.where(places == UNKNOWN, np.array(answers), merged) if np.any(places == UNKNOWN) else merged

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.linear import PrivateLogisticRegression
@@ -16,6 +17,12 @@ MODELS: dict[str, Callable[..., PrivateLinearModel]] = {
     "svm": PrivateSVC,
     "regression": PrivateRegressor,
 }
+
+
+def model_for(schema: Schema | None) -> str:
+    """What the target asks for: a regression if it is a number, else classes."""
+    is_number = schema is not None and schema.target is not None and schema.target.bounds is not None
+    return "regression" if is_number else "logistic"
 
 
 def make_estimator(model: str, settings: dict[str, Any], *, probability: bool = False) -> PrivateLinearModel:

@@ -15,6 +15,8 @@ from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.schema import Schema, with_purchases
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.errors import InvalidParameter, shown
+from privlearn.estimators.cluster.oracle import ClusterOracle
+from privlearn.estimators.cluster.rows import FeaturesOnCluster
 from privlearn.estimators.goal import Places, TrainingRows
 from privlearn.estimators.learner import ReleasingLearner
 from privlearn.estimators.memory_oracle import MemoryOracle
@@ -98,8 +100,9 @@ class Fitting:
         return asked and self.estimator.loss_for(self.rows.goal).link == "none"
 
     def oracle(self, task: Task) -> MemoryOracle:
-        """What mechanisms of that task may ask of the rows."""
-        return MemoryOracle(self.rows, task, self.estimator.progress)
+        """What mechanisms of that task may ask of the rows, wherever they are."""
+        kind = ClusterOracle if isinstance(self.rows.features, FeaturesOnCluster) else MemoryOracle
+        return kind(self.rows, task, self.estimator.progress)
 
     def run(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Array:
         """Touch the data: coefficients in the rows' space, with the mechanism's noise."""
@@ -129,9 +132,13 @@ class Fitting:
 
     def release(self, mechanism: ReleaseMechanism, randomness: Randomness) -> Release:
         """Touch the data: what may leave, once it is paid for."""
-        work = self.centred(mechanism, randomness)
-        coefficients = work.run(mechanism, randomness)
-        model = work._with_probabilities(work.model(coefficients), mechanism, coefficients, randomness)
+        try:
+            work = self.centred(mechanism, randomness)
+            coefficients = work.run(mechanism, randomness)
+            model = work._with_probabilities(work.model(coefficients), mechanism, coefficients, randomness)
+        finally:
+            if isinstance(self.rows.features, FeaturesOnCluster):
+                self.rows.features.held.let_go()
         return Release(model, Certificate.issue(mechanism, randomness, describe_encoding(model.encoder)))
 
     def _with_probabilities(

@@ -45,9 +45,12 @@ class ClassLearner(Learner):
         return self._encode_arrays(X, goal, len(goal.labels))
 
     def weighted(self, rows: TrainingRows) -> TrainingRows:
+        """By ``class_weight``, else by the schema; never by what a search's other candidate gave the same rows."""
         if not isinstance(rows.goal, ClassGoal):
             return rows
         weights = check_class_weight(self.class_weight, rows.goal.classes)
+        if weights is None and self.schema is not None:
+            weights = _declared_weights(target_of(self.schema))
         return dataclasses.replace(rows, goal=dataclasses.replace(rows.goal, class_weights=weights))
 
     def _read_labels(self, X: Any, y: Any, private: bool) -> ClassGoal:
@@ -79,9 +82,26 @@ def read_table(
         return labels.astype(np.min_scalar_type(-len(target.classes)))
 
     labels, read = read_columns(encoder, X, y, places_of)
+    return read.rows(class_goal(target, labels), resolve)
+
+
+def class_goal(target: Target, labels: NDArray[np.integer[Any]]) -> ClassGoal:
+    """The declared classes, of labels as `SchemaEncoder.encode_labels` numbers them."""
     ignored = labels == UNKNOWN if target.unknown == "zero" else None
-    goal = ClassGoal(np.maximum(labels, 0), np.array(target.classes), ignored)
-    return read.rows(goal, resolve)
+    return ClassGoal(np.maximum(labels, 0), np.array(target.classes), ignored, _declared_weights(target))
+
+
+def _declared_weights(target: Target) -> Array | None:
+    return None if target.class_weights is None else np.array(target.class_weights)
+
+
+def read_number_table(
+    schema: Schema, X: Any, y: Any, fit_intercept: bool, resolve: Resolve = lambda schema, persons: None
+) -> TrainingRows:
+    """The same under a schema whose target is a number."""
+    encoder = SchemaEncoder(schema, fit_intercept=fit_intercept)
+    targets, read = read_columns(encoder, X, y, encoder.encode_targets)
+    return read.rows(NumberGoal(targets, cast(Bounds, target_of(schema).bounds)), resolve)
 
 
 def target_of(schema: Schema) -> Target:
@@ -275,10 +295,7 @@ class NumberLearner(Learner):
             self._check_arrays(X, y, private)
             goal = self._read_targets(X, y, private)
             return self._encode_arrays(X, goal, len(goal.targets))
-        encoder = SchemaEncoder(self.schema, fit_intercept=self.fit_intercept)
-        targets, read = read_columns(encoder, X, y, encoder.encode_targets)
-        goal = NumberGoal(targets, cast(Bounds, target_of(self.schema).bounds))
-        return read.rows(goal, self.resolution)
+        return read_number_table(self.schema, X, y, self.fit_intercept, self.resolution)
 
     def _read_targets(self, X: Any, y: Any, private: bool) -> NumberGoal:
         """Numbers scaled from their bounds to [-1, 1]."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,22 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 from privlearn.arrays import Array
 from privlearn.data.encode.bounded_arrays import bounded_array
 from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.schema import SchemaLike
 from privlearn.data.sources.row_source import in_memory
-from privlearn.erm.kernel.dual import minimise_kernel
-from privlearn.erm.kernel.problem import KernelProblem, make_symmetric
-from privlearn.erm.losses import Loss, choose_loss
-from privlearn.errors import InvalidParameter, SessionError, SolverError
-from privlearn.estimators.goal import TrainingRows
+from privlearn.erm.losses import Loss, LossFacts, Multinomial, choose_loss
+from privlearn.errors import InvalidParameter, SessionError
+from privlearn.estimators.goal import ClassGoal, Goal, TrainingRows
 from privlearn.estimators.inputs import ClassLearner, NumberLearner, TargetBounds, first_rows_of_persons
+from privlearn.estimators.kernel_fit import exact_functions
 from privlearn.estimators.learner import KernelParameters, check_array_shape
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.estimators.session_points import SessionLandmarks, digest_of, read_objects
-from privlearn.estimators.session_task import session_facts, session_gap, session_task, span_facts, span_task
+from privlearn.estimators.session_task import session_facts, session_task, span_facts, span_task
 from privlearn.features.kernel import Kernel, as_matrix
 from privlearn.features.kernels import LinearKernel, VectorKernel
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.session.task import KernelTask, kernel_rounding, refuse_private_count
+from privlearn.mechanisms.session.task import KernelTask, refuse_private_count
 from privlearn.mechanisms.task import Task
 from privlearn.release.model import Encoder, describe_encoding, probabilities_of
 
@@ -40,8 +39,9 @@ rows of each, since how many they have together is private. On landmarks there i
 class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     """Classes or a number, any kernel, fitted exactly and without noise: for `InteractivePredictor`, which adds it.
 
-    Two classes take one function, and so does a number; K classes take K, each one against the rest, and sqrt(K) times
-    the noise. Everything fitted is private. The object cannot be pickled, and prints its parameters only.
+    Two classes take one function, and so does a number; K classes take K, learnt together by the softmax loss with
+    sqrt(2) times the noise, or each one against the rest with sqrt(K) times. Everything fitted is private. The object
+    cannot be pickled, and prints its parameters only.
 
     Parameters
     ----------
@@ -61,14 +61,15 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         replaced by its projection on it, which costs accuracy and no privacy. No private record may be among them, nor
         anything computed from private records; they should look like the points that will be asked.
     loss : str or Loss, optional
-        For classes ``"huber_hinge"`` (default), ``"smoothed_hinge"``, ``"logistic"`` or ``"hinge"``; for a number
+        For two classes ``"huber_hinge"`` (default), ``"smoothed_hinge"``, ``"logistic"`` or ``"hinge"``; for more
+        ``"multinomial"`` (default), or one of those for each class against the rest; for a number
         ``"huber"`` (default) or ``"clipped_square"``, as in `PrivateRegressor`.
     regularization : float or "auto", default="auto"
         Lambda of (1/N) sum loss + (Lambda/2) |f|^2, f in the space of the kernel divided by its bound. ``"auto"`` takes
         it from N and ``guarantee``.
     guarantee : Guarantee, optional
         What the session will promise, for ``regularization="auto"``.
-    schema : Schema, optional
+    schema : Schema, path or dict, optional
         Its target has classes, or the bounds of a number.
     norm_bound : float, optional
         Without a schema: public bound of the rows' norms.
@@ -116,7 +117,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         loss: str | Loss | None = None,
         regularization: str | float = "auto",
         guarantee: Guarantee | None = None,
-        schema: Schema | None = None,
+        schema: SchemaLike | None = None,
         norm_bound: float | None = None,
         column_bounds: Sequence[tuple[float, float]] | None = None,
         classes: Sequence[Any] | None = None,
@@ -179,10 +180,16 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         self._landmarks = SessionLandmarks(self.chosen_kernel(), self._base_points(self.public_points))
         return dataclasses.replace(rows, features=self._landmarks.of_records(in_memory(rows.features)))
 
-    def chosen_loss(self) -> Loss:
-        sees, default = ("residual", "huber") if self._predicts_numbers else ("margin", "huber_hinge")
-        chosen: Loss = choose_loss(self.loss, lambda kind: kind.sees == sees, default)
+    def chosen_loss(self) -> LossFacts:
+        numbers = self._predicts_numbers
+        fits, default = (("residual",), "huber") if numbers else (("margin", "classes"), "huber_hinge")
+        chosen: LossFacts = choose_loss(self.loss, lambda kind: kind.sees in fits, default)
         return chosen
+
+    def loss_for(self, goal: Goal) -> LossFacts:
+        """Public: softmax for three classes and more, unless a loss was asked for."""
+        several = isinstance(goal, ClassGoal) and len(goal.classes) > 2
+        return Multinomial() if several and self.loss is None else self.chosen_loss()
 
     def decision_function(self, X: Any) -> Array:
         """PRIVATE: the fitted functions without noise, a column each. Their values must not leave the trusted side."""
@@ -190,7 +197,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
 
     def predict_proba(self, X: Any) -> Array:
         """PRIVATE: probabilities of the classes without noise, of a learner with ``loss="logistic"``."""
-        link = self.chosen_loss().link
+        link = self.loss_for(self._rows.goal).link
         if link == "none":
             raise InvalidParameter(
                 f"this loss has no probabilities: {type(self).__name__}(loss='logistic') has them"
@@ -274,7 +281,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     def restore_function(self, content: bytes) -> None:
         """Take the coefficients of an earlier fit on the same rows."""
         coefficients = np.frombuffer(content, dtype="<f8").astype(np.float64)
-        shape = (self._task.problems, len(self._centres))
+        shape = (self.facts("replace_one").functions, len(self._centres))
         if coefficients.size != shape[0] * shape[1]:
             raise SessionError("these coefficients belong to other rows: fit the learner on the session's")
         self._dual = coefficients.reshape(shape)
@@ -322,30 +329,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         if self._landmarks is not None:
             task = span_task(self._task, self._landmarks.dimension)
             return MemoryOracle(self._rows, task).minimise(None, task.regularization)
-        facts, features, goal = self.facts("replace_one"), self._features, self._rows.goal
-        gap = session_gap(facts.task, self.kernel_, self._rows.dimension)
-        self.kernel_.check(features)
-        gram = self.similarity(features, features)
-        if not isinstance(self.kernel_, VectorKernel):
-            gram = gram.copy()  # a function of the user's may want to keep what it returned
-        make_symmetric(gram)
-        problems = (
-            KernelProblem(
-                gram,
-                signs,
-                cast(Loss, facts.task.loss),
-                facts.task.regularization,
-                facts.task.total,
-                row_weights=self._rows.weights,
-                offsets=offsets,
-                gram_error=kernel_rounding(self.kernel_, self._rows.dimension),
-            )
-            for signs, offsets in zip(goal.signs, goal.offsets, strict=True)
-        )
-        dual = np.array([minimise_kernel(problem, gap=gap).dual for problem in problems])
-        if float(np.max(np.sum(np.abs(dual), axis=1))) > facts.slope_total * (1.0 + 1e-6):
-            raise SolverError("the solver's coefficients exceed their bound: take a stronger regularization")
-        return dual
+        return exact_functions(self._rows, self._features, self.kernel_, self.facts("replace_one"))
 
 
 def _check_count(rows: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from scipy import sparse
@@ -14,10 +14,10 @@ from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.bounded_arrays import bounded_array, schema_of_bounds
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.encode.resolution import Resolution
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.data.sources.table import safely
 from privlearn.erm.losses import LossFacts
-from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
+from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, SchemaError
 from privlearn.estimators.goal import Goal, Progress, TrainingRows
 from privlearn.estimators.scikit_learn import BaseEstimator
 from privlearn.features.kernel import Kernel
@@ -49,7 +49,10 @@ class Learner(BaseEstimator, ABC):
         """Store a constructor's ``locals()`` under their own names: all that scikit-learn lets a constructor do."""
         for name, value in arguments.items():
             if name != "self":
-                setattr(self, name, value)
+                setattr(self, name, _read_schema(name, value))
+
+    def set_params(self, **params: Any) -> Self:
+        return super().set_params(**{name: _read_schema(name, value) for name, value in params.items()})
 
     @abstractmethod
     def chosen_loss(self) -> LossFacts:
@@ -147,6 +150,19 @@ class Learner(BaseEstimator, ABC):
             averaged=rows.person_weights is not None,
             classes=dimension // features if loss.sees == "classes" else 0,
         )
+
+
+def _read_schema(name: str, value: Any) -> Any:
+    """A schema may be given as the path of its file or as a dict.
+
+    What cannot be read is kept as it is, and `fit` refuses it: scikit-learn lets no constructor do so.
+    """
+    if name != "schema" or value is None:
+        return value
+    try:
+        return as_schema(value)
+    except SchemaError:
+        return value
 
 
 class ReleasingLearner(Learner):

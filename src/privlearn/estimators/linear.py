@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from privlearn.arrays import Array
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.schema import SchemaLike
 from privlearn.erm.losses import LossFacts, Multinomial, loss_from_name
 from privlearn.estimators.goal import ClassGoal, Goal, Progress, TrainingRows
 from privlearn.estimators.inputs import ClassLearner
@@ -63,7 +63,7 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, KernelChoice):
     expected_records : int, optional
         With ``add_remove``, where the number of records is private: how many there are about (persons, if the schema
         has a person column), from public knowledge. It takes the place of n everywhere.
-    schema : Schema, optional
+    schema : Schema, path or dict, optional
         Public description of a table; ``fit`` then takes raw tables. Or declare the next two, for plain arrays.
     norm_bound : float, optional
         Public bound on the Euclidean norm of a row; longer rows are shortened to it.
@@ -119,8 +119,10 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, KernelChoice):
     coefficients_ : array of shape (problems, dimension)
         Over the encoded features.
     coef_, intercept_ : array
-        In the units of X; for plain arrays under a ``norm_bound`` only. Rows that are shortened have smaller scores
-        than these give.
+        In the units of X, for plain arrays under a ``norm_bound``. Rows that are shortened have smaller scores
+        than these give. With a schema ``coef_`` has a number for each of `get_feature_names_out`, the constant too.
+    feature_names_in_, n_features_in_
+        With a schema: its columns.
     """
 
     _declared: ClassVar[tuple[str, ...]] = ("norm_bound", "column_bounds", "classes")
@@ -141,7 +143,7 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, KernelChoice):
         delta: float = 0.0,
         neighbours: str = "replace_one",
         expected_records: int | None = None,
-        schema: Schema | None = None,
+        schema: SchemaLike | None = None,
         norm_bound: float | None = None,
         column_bounds: Sequence[tuple[float, float]] | None = None,
         classes: Sequence[Any] | None = None,
@@ -208,6 +210,8 @@ class PrivateLinearClassifier(ClassifierMixin, ClassLearner, KernelChoice):
         encoder = model.encoder
         if isinstance(encoder, ArrayEncoder | CentredEncoder) and isinstance(base_of(encoder), ArrayEncoder):
             self.coef_, self.intercept_ = encoder.unscale(model.coefficients)
+        elif self.schema is not None:
+            self.coef_ = model.coefficients
 
 
 class PrivateLogisticRegression(PrivateLinearClassifier):

@@ -14,7 +14,7 @@ from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.centred import distances
 from privlearn.data.sources.row_source import row_blocks
 from privlearn.erm.losses import Loss
-from privlearn.erm.multinomial import minimise_multinomial
+from privlearn.erm.multinomial import minimise_multinomial, multinomial_gradient
 from privlearn.erm.problem import Problem, Rows
 from privlearn.erm.solve import minimise
 from privlearn.estimators.goal import ClassGoal, Progress, TrainingRows
@@ -40,6 +40,7 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         self._rows = rows
         self._task = task
         self._progress = progress
+        self._distances: tuple[Array, Array] | None = None
 
     @property
     def total(self) -> int:
@@ -61,8 +62,13 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         )
 
     def gradients(self, coefficients: Array) -> Array:
-        problems = zip(self._rows.goal.signs, coefficients, strict=True)
-        return np.array([self._gradient(signs, point) for signs, point in problems])
+        goal = self._rows.goal
+        if self._task.loss.sees == "classes":
+            margins = self._margins(coefficients.reshape(self._task.classes, -1))
+            labels = cast(ClassGoal, goal).labels
+            return multinomial_gradient(self._blocks, labels, self._weights, margins).reshape(1, -1)
+        problems = zip(goal.signs, goal.offsets, self._margins(coefficients).T, strict=True)
+        return np.array([self._gradient(*problem) for problem in problems])
 
     def second_moments(self) -> Array:
         return self._blocks.gram(self._weights)
@@ -87,11 +93,16 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         return np.asarray(total / UNIT)
 
     def rows_within(self, centre: Centre) -> int:
-        parts = self._dense_parts()
-        inside = (
-            weights[distances(features, centre.mean) <= centre.radius].sum() for features, weights in parts
-        )
-        return round(float(sum(inside)))
+        weights = self._rows.person_weights
+        inside = self._distances_from(centre.mean) <= centre.radius
+        return round(float(inside.sum() if weights is None else weights[inside].sum()))
+
+    def _distances_from(self, mean: Array) -> Array:
+        """PRIVATE: of all rows; kept, since one mean is asked about with several radii."""
+        if self._distances is None or self._distances[0] is not mean:
+            found = [distances(features, mean) for features, _ in self._dense_parts()]
+            self._distances = mean, np.concatenate([np.zeros(0), *found])
+        return self._distances[1]
 
     def score_counts(self, coefficients: Array, edges: Array) -> NDArray[np.int64]:
         goal = cast(ClassGoal, self._rows.goal)
@@ -134,8 +145,16 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
     def _loss(self) -> Loss:
         return cast(Loss, self._task.loss)
 
-    def _gradient(self, signs: NDArray[np.int8], point: Array) -> Array:
-        slopes = self._loss.derivative(signs * self._blocks.times(point))
+    def _margins(self, coefficients: Array) -> Array:
+        """Of each row by itself: at coefficients that a coordinator chose, a last bit may decide a slope."""
+        margins = np.empty((self._blocks.count, len(coefficients)))
+        for rows, block in self._blocks:
+            margins[rows] = row_scores(block, coefficients)
+        return margins
+
+    def _gradient(self, signs: NDArray[np.int8], offsets: Array | None, scores: Array) -> Array:
+        margins = signs * scores
+        slopes = self._loss.derivative(margins if offsets is None else margins - offsets)
         return self._blocks.transposed_times(signs * self._weights * slopes)
 
     def _minimiser(
@@ -172,10 +191,13 @@ class MemoryOracle(DataOracle, Centres, CountsScores):
         ).coefficients
 
     def _within_reach(self, regularization: float, linear: Array | None) -> Task:
-        weights = self._rows.weights
-        mass = float(self._rows.features.shape[0] if weights is None else weights.sum()) / self.total
         longest = 0.0 if linear is None else float(np.linalg.norm(linear))
-        return self._task.within_reach(regularization, longest, mass)
+        return self._task.within_reach(regularization, longest, self._mass() / self.total)
+
+    def _mass(self) -> float:
+        """The rows' weights."""
+        weights = self._rows.weights
+        return float(self._rows.features.shape[0] if weights is None else weights.sum())
 
     def _counted(self, problem: int, problems: int) -> Callable[[int, float], None] | None:
         progress = self._progress

@@ -70,8 +70,9 @@ def session_regularization(task: Task, guarantee: Guarantee | None) -> float:
     """Lambda of a session's learner, at which noise and shrinkage balance.
 
     Let B be the noise in the sum of gradients: an answer has noise B / (N Lambda). A label needs its sign only, and
-    N Lambda = 2.5 B leaves a noise of 0.4. A number needs its size: shrinkage, about Lambda / c where the loss has
-    curvature c, costs as much as the noise at N Lambda proportional to sqrt(B N c).
+    N Lambda = 2.5 B leaves a noise of 0.4. Of K scores, two are compared, and the largest noise of K - 1 rivals counts:
+    sqrt(2) max(1, sqrt(2 log(K - 1))) times as much. A number needs its size: shrinkage, about Lambda / c where the
+    loss has curvature c, costs as much as the noise at N Lambda proportional to sqrt(B N c).
     """
     if guarantee is None:
         raise InvalidParameter(
@@ -88,7 +89,9 @@ def session_regularization(task: Task, guarantee: Guarantee | None) -> float:
     if task.loss.sees == "residual":
         balance = _SESSION_NUMBERS * math.sqrt(noise * task.total * task.loss.smoothness)
     else:
-        balance = _SESSION_CLASSES * noise
+        rivals = max(task.classes - 1, 1)
+        several = math.sqrt(2.0 * max(1.0, 2.0 * math.log(rivals))) if task.classes else 1.0
+        balance = _SESSION_CLASSES * several * noise
     return max(balance, _PLAIN) / task.total
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.schema import SchemaLike
 from privlearn.erm.losses import LossFacts
 from privlearn.estimators.goal import Progress, TrainingRows
 from privlearn.estimators.inputs import NumberLearner, TargetBounds
@@ -83,7 +83,7 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
         delta: float = 0.0,
         neighbours: str = "replace_one",
         expected_records: int | None = None,
-        schema: Schema | None = None,
+        schema: SchemaLike | None = None,
         norm_bound: float | None = None,
         column_bounds: Sequence[tuple[float, float]] | None = None,
         target_bounds: TargetBounds | None = None,
@@ -129,3 +129,6 @@ class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):
             slopes, intercept = encoder.unscale(model.coefficients if lower.ndim else model.coefficients[0])
             half = (upper - lower) / 2.0
             self.coef_, self.intercept_ = (half * slopes.T).T, lower + half * (1.0 + intercept)
+        elif self.schema is not None:
+            lower, upper = cast(tuple[float, float], model.target_bounds)
+            self.coef_ = model.coefficients * (upper - lower) / 2.0

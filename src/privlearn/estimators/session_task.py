@@ -45,7 +45,8 @@ def span_facts(task: Task, dimension: int) -> KernelTask:
 
 def span_task(task: Task, dimension: int) -> Task:
     """What the linear solver has to certify; one tolerance, whatever neighbours the session will promise for."""
-    asked = dataclasses.replace(task, dimension=dimension, tolerance=0.0, neighbours="replace_one")
+    coefficients = dimension * max(task.classes, 1)
+    asked = dataclasses.replace(task, dimension=coefficients, tolerance=0.0, neighbours="replace_one")
     return asked.certifiable()
 
 
@@ -73,4 +74,5 @@ def _least_gap(task: Task, kernel: Kernel, dimension: int) -> float:
         rows=LARGEST_SUM if task.averaged else task.total,
         weight_bound=task.mass_bound,
         gram_error=kernel_rounding(kernel, dimension),
+        classes=task.classes,
     )

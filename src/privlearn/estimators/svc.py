@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.schema import SchemaLike
 from privlearn.erm.losses import HuberHinge, Logistic, LossFacts
 from privlearn.estimators.goal import Progress
 from privlearn.estimators.linear import PrivateLinearClassifier
@@ -63,7 +63,7 @@ class PrivateSVC(PrivateLinearClassifier):
         delta: float = 0.0,
         neighbours: str = "replace_one",
         expected_records: int | None = None,
-        schema: Schema | None = None,
+        schema: SchemaLike | None = None,
         norm_bound: float | None = None,
         column_bounds: Sequence[tuple[float, float]] | None = None,
         classes: Sequence[Any] | None = None,

@@ -9,7 +9,7 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.data.encode.encoder import weights_of_persons
-from privlearn.data.schema.schema import Schema, with_purchases
+from privlearn.data.schema.schema import Schema, SchemaLike, with_purchases
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.row_source import RowSource, joined, read_each
 from privlearn.data.sources.table import as_source, as_table, column_names
@@ -38,7 +38,7 @@ def evaluate(
     epsilon: float,
     delta: float = 0.0,
     by: str | Sequence[str] | None = None,
-    schema: Schema | None = None,
+    schema: SchemaLike | None = None,
     scores: Any = None,
     score_bound: float | None = None,
     neighbours: str = "replace_one",

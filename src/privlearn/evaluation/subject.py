@@ -17,7 +17,7 @@ from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.encode.column_cells import numbers
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.columns import Target
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
 from privlearn.data.sources.table import as_array, as_table, safely
 from privlearn.errors import DataError, InvalidParameter, SchemaError, check_positive
 from privlearn.release.artifact import Release
@@ -81,10 +81,10 @@ def subject_of(model: Any, scores: Any, target: Target, score_bound: float | Non
     return found if score_bound is None else dataclasses.replace(found, bound=score_bound)
 
 
-def schema_of(model: Any, schema: Schema | None) -> Schema:
+def schema_of(model: Any, schema: SchemaLike | None) -> Schema:
     """The one given, or the release's own; it must have a target."""
     own = getattr(base_of(model.model.encoder), "schema", None) if isinstance(model, Release) else None
-    chosen = own if schema is None else schema
+    chosen = own if schema is None else as_schema(schema)
     if chosen is None:
         raise InvalidParameter(
             "say what is public about the table: schema=Schema.load('census.schema.yaml'). It lists the classes of "

@@ -16,7 +16,7 @@ from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.encode.encoder import Bounds, from_unit
 from privlearn.errors import InvalidParameter, shown
-from privlearn.explain.effects import effect_directions, schema_of
+from privlearn.explain.directions import effect_directions, schema_of
 from privlearn.explain.uncertainty import Kind, Uncertainty
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
@@ -129,7 +129,7 @@ class Intervals:
         functions = np.vstack([slopes.T, np.asarray(constants)[np.newaxis]])
         if not isinstance(model, RegressionModel):
             return self._named(names, functions)
-        lower, upper = _bounds(model)
+        lower, upper = bounds_of(model)
         half = (upper - lower) / 2.0
         return self.linear(half * functions, names, offset=np.eye(len(names))[-1] * (lower + half))
 
@@ -145,12 +145,32 @@ class Intervals:
 
     def effect_functions(self, column: str, label: Any = None) -> tuple[list[Any], Array]:
         """The values, and the linear function of all coefficients that is the effect at each."""
-        model = self.release.model
-        values, directions = effect_directions(model.encoder, column)
-        if isinstance(model, RegressionModel):
-            lower, upper = _bounds(model)
-            directions = directions * (upper - lower) / 2.0
+        values, directions = self.effect_directions(column)
         return values, self.of_class(directions, label)
+
+    def effect_directions(self, column: str) -> tuple[list[Any], Array]:
+        """The same for one class's coefficients."""
+        values, directions = effect_directions(self.release.model.encoder, column)
+        return values, directions * self.unit_width
+
+    @property
+    def unit_width(self) -> float:
+        """How much a score of 1 is, in the target's units; scores of classes have none."""
+        model = self.release.model
+        if not isinstance(model, RegressionModel):
+            return 1.0
+        lower, upper = bounds_of(model)
+        return (upper - lower) / 2.0
+
+    @property
+    def labels(self) -> list[Any]:
+        """The classes whose effects are shown one by one; ``None`` where one score says it all."""
+        model = self.release.model
+        return (
+            model.classes.tolist()
+            if isinstance(model, LinearModel) and len(model.coefficients) > 1
+            else [None]
+        )
 
     def shows_effect(self, column: str, label: Any = None) -> bool:
         """Whether a column's effect is above the noise: a column without one passes with probability 1 - level at most.
@@ -177,7 +197,7 @@ class Intervals:
         rows = np.vstack([_dense(block) for block in encoded(model.encoder, X)])
         names = list(range(len(rows)))
         if isinstance(model, RegressionModel):
-            return _mapped(self.linear(rows, names), lambda units: from_unit(units, _bounds(model)))
+            return _mapped(self.linear(rows, names), lambda units: from_unit(units, bounds_of(model)))
         if model.link == "softmax":
             return self._softmax(rows, self._place(label))
         band = self.linear(rows, names)
@@ -239,7 +259,7 @@ def _dense(block: Any) -> Array:
     return block if isinstance(block, np.ndarray) else np.asarray(block.toarray())
 
 
-def _bounds(model: RegressionModel) -> Bounds:
+def bounds_of(model: RegressionModel) -> Bounds:
     """Of the one number that it predicts."""
     lower, upper = model.target_bounds
     if isinstance(lower, tuple) or isinstance(upper, tuple):

@@ -95,6 +95,8 @@ def _task_of(release: Release) -> Task:
     reason = explain_refusal(release.certificate.mechanism)
     if not isinstance(release.model.encoder, SchemaEncoder | ArrayEncoder | CentredEncoder):
         reason = "it has a kernel"
+    if release.refinement is not None:
+        reason = "it was refined: buy that of its origin"
     task = release.certificate.task
     if reason is None and task.dimension > MOST_COEFFICIENTS:
         reason = (
@@ -117,7 +119,7 @@ def _rows_of(release: Release, X: Any, y: Any, class_weight: Mapping[Any, float]
     task, encoder = release.certificate.task, release.model.encoder
     rows = _read(release.model, cast(RawEncoder, base_of(encoder)), X, y)
     rows = dataclasses.replace(rows, features=in_memory(rows.features))
-    if isinstance(rows.goal, ClassGoal):
+    if isinstance(rows.goal, ClassGoal) and class_weight is not None:
         weights = check_class_weight(class_weight, rows.goal.classes)
         rows = dataclasses.replace(rows, goal=dataclasses.replace(rows.goal, class_weights=weights))
     if task.relation.count_is_public and rows.total != task.total:

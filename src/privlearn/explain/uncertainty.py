@@ -28,6 +28,7 @@ WORLDS = 100
 """How often the curvature's own noise is drawn again."""
 
 DRAWS = 100 * WORLDS
+_MOST_DRAWS = 100 * DRAWS
 _AT_ONCE = 256  # functions, for the sake of memory
 
 FARTHEST = 0.5
@@ -64,11 +65,14 @@ class Uncertainty:
         Without it a privacy interval under objective perturbation is the widest that any table could need.
     kind : {"privacy", "confidence"}
         Around the minimiser on these records; or around that of the population they were drawn from.
+    bounds_sampling : bool, default=False
+        Without a curvature: whether the widest that any table could need covers sampling too; of likelihoods only.
     """
 
     release: Release
     curvature: Curvature | None
     kind: Kind
+    bounds_sampling: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -76,6 +80,8 @@ class Uncertainty:
         reason = explain_refusal(self.release.certificate.mechanism)
         if isinstance(self.release.model.encoder, KernelEncoder):
             reason = "its coefficients are those of a kernel's public points"
+        if self.release.refinement is not None:
+            reason = "it was refined, and what is known of the noise is about its origin: take release.origin"
         if reason is not None:
             raise InvalidParameter(f"no intervals are known for this release: {reason}")
         if self.curvature is None and self.kind == "confidence":
@@ -83,6 +89,8 @@ class Uncertainty:
                 "a confidence interval needs the curvature, which costs privacy: privlearn.curvature(release, X, y, "
                 "epsilon=..., delta=..., ledger=...). A privacy interval needs none: kind='privacy'"
             )
+        if self.bounds_sampling and (self.curvature is not None or not is_likelihood(self.release)):
+            raise InvalidParameter("sampling is bounded for likelihoods only, without a curvature")
         if self.curvature is not None and self.curvature.release_sha256 != self.release.digest:
             raise InvalidParameter("this curvature belongs to another release: buy that of this one")
         if self._curved is not None and (self.kind == "confidence" or self._perturbs_objective):
@@ -91,12 +99,69 @@ class Uncertainty:
     @property
     def is_bound(self) -> bool:
         """True if intervals are as wide as any table could need, for want of a curvature."""
-        return self._perturbs_objective and self.curvature is None
+        return self.curvature is None and (self._perturbs_objective or self.bounds_sampling)
+
+    @property
+    def covers_sampling(self) -> bool:
+        """Whether what is told holds for sampling as well as for noise."""
+        return self.kind == "confidence" or self.bounds_sampling
 
     def half_widths(self, functions: Array, level: float) -> Array:
         """For each row v of ``functions``: v'w lies no farther from what it estimates, with probability ``level``."""
         parts = np.array_split(functions, max(1, math.ceil(len(functions) / _AT_ONCE)))
         return np.concatenate([self._half_widths(part, level) for part in parts])
+
+    def length_deviation(self, functions: Array) -> float:
+        """How long the vector of all errors is, root mean square."""
+        return math.sqrt(sum(float(np.trace(part)) for part in self._covariances(functions, self._curved)))
+
+    def length_quantile(self, functions: Array, level: float) -> float:
+        """How long the vector of all errors is at most, with that probability: of v'w for each row v of ``functions``.
+
+        Its error's law is drawn: noise and sampling have covariances, and noise the law that it has.
+        """
+        noise, sampling = self._covariances(functions, self._curved)
+        total = float(np.trace(noise + sampling))
+        if total == 0.0:
+            return 0.0
+        again = [sum(map(np.trace, self._covariances(functions, world))) for world in self._worlds]
+        ratios = np.array(again or [total]) / total
+        lengths = np.concatenate(
+            [
+                self._error_lengths(functions, noise, sampling, count, seed)
+                / np.sqrt(np.resize(ratios, count))
+                for seed, count in enumerate(_blocks(level))
+            ]
+        )
+        return float(np.quantile(lengths, level))
+
+    def leaked(self, functions: Array, coefficients: Array) -> Array:
+        """What regularization, shrinking these coefficients, moves into each function; 0 without a curvature."""
+        if self._curved is None:
+            return np.zeros(len(functions))
+        return np.asarray(self._ridge * self._curved.solve(functions) @ coefficients)
+
+    def _error_lengths(self, functions: Array, noise: Array, sampling: Array, count: int, seed: int) -> Array:
+        """Draws of the errors' length."""
+        generator = np.random.default_rng(seed)
+        if self._is_normal:
+            spread = _squares(_root(noise + sampling))
+            return np.asarray(np.sqrt(generator.standard_normal((count, len(spread))) ** 2 @ spread))
+        if self._mechanism.noise == "laplace":
+            errors = _laplace(functions, self._deviation, generator, count)
+        else:
+            root = _root(noise)
+            errors = _isotropic(self._mechanism.task.dimension, len(root), generator, count) @ root
+        root = _root(sampling)
+        errors += generator.standard_normal((count, len(root))) @ root
+        return np.sqrt(_squares(errors))
+
+    def _covariances(self, functions: Array, curved: Curved | None) -> tuple[Array, Array]:
+        """What the noise does to all functions together; and what sampling does, if that is asked for."""
+        noise, moved = self._noise_rows(functions, curved)
+        gradients = self._sampling(curved)
+        sampling = np.zeros((len(functions),) * 2) if gradients is None else moved @ gradients @ moved.T
+        return noise @ noise.T, sampling
 
     def _half_widths(self, functions: Array, level: float) -> Array:
         noise, sampling = self._variances(functions, self._curved)
@@ -110,22 +175,48 @@ class Uncertainty:
 
     def _variances(self, functions: Array, curved: Curved | None) -> tuple[Array, Array]:
         """What the noise does to each function; and what sampling does, if that is asked for."""
+        noise, moved = self._noise_rows(functions, curved)
+        gradients = self._sampling(curved)
+        sampling = (
+            np.zeros(len(functions)) if gradients is None else np.einsum("ij,ij->i", moved @ gradients, moved)
+        )
+        return _squares(noise), sampling
+
+    def _noise_rows(self, functions: Array, curved: Curved | None) -> tuple[Array, Array]:
+        """Each function's error as one of independent noises of deviation 1; and Hessian^-1 v for each function v."""
         moved = functions / self._ridge if curved is None else curved.solve(functions)
-        mechanism, reach = self._mechanism, moved if self._perturbs_objective else functions
-        noise = self._deviation**2 * _squares(reach)
-        if self._perturbs_objective and mechanism.guarantee.is_private:
-            second = self._coordinate_deviation(mechanism.noise_scales[1])
-            noise += second**2 * _squares(functions)
-        if self.kind == "privacy" or curved is None:
-            return noise, np.zeros(len(functions))
-        return noise, np.einsum("ij,ij->i", moved @ curved.gradients, moved)
+        reach = moved if self._perturbs_objective else functions
+        noise = [self._deviation * reach, self._second_deviation * functions]
+        if self.bounds_sampling:
+            noise.append(self._sampling_bound * functions)
+        return np.hstack(noise), moved
+
+    @property
+    def _sampling_bound(self) -> float:
+        """What sampling adds, at most, to the deviation of a function of length 1 (docs/theory/intervals.md).
+
+        Gradients of a likelihood spread as its Hessian says, up to the largest weight k. So along an eigenvector whose
+        eigenvalue is h the variance is (s^2 + k h) / (r + h)^2 under objective perturbation, s the noise's deviation
+        and r the ridge, and s^2 + k h / (r + h)^2 under output perturbation: largest at a known h.
+        """
+        weight, ridge = self._mechanism.task.weight_bound, self._ridge
+        if not self._perturbs_objective:
+            return math.sqrt(weight / (4.0 * ridge))
+        noise = self._deviation**2
+        if weight * ridge <= 2.0 * noise:
+            return 0.0  # largest where the data say nothing
+        return math.sqrt(weight**2 / (4.0 * (weight * ridge - noise)) - noise / ridge**2)
+
+    def _sampling(self, curved: Curved | None) -> Array | None:
+        """The gradients' spread, if sampling is asked for."""
+        return curved.gradients if curved is not None and self.kind == "confidence" else None
 
     def _standard_errors(self, functions: Array, share: Array) -> Array:
         """Draws of an error over its deviation, one column per function; the noise has that share of its variance."""
         scores = ndtri((np.arange(DRAWS) + 0.5) / DRAWS)
         generator = np.random.default_rng(0)
         normal: Array = generator.permutation(scores)[:, np.newaxis]
-        if self._mechanism.noise == "gaussian" or not self._mechanism.guarantee.is_private:
+        if self._is_normal:
             return np.broadcast_to(normal, (DRAWS, len(functions)))
         components = _components(self._mechanism.noise, functions, generator)
         return np.asarray(np.sqrt(share) * components + np.sqrt(1.0 - share) * normal)
@@ -136,6 +227,10 @@ class Uncertainty:
         return mechanism  # type: ignore[no-any-return]
 
     @property
+    def _is_normal(self) -> bool:
+        return self._mechanism.noise == "gaussian" or not self._mechanism.guarantee.is_private
+
+    @property
     def _perturbs_objective(self) -> bool:
         return self._mechanism.perturbs == "objective"
 
@@ -143,6 +238,13 @@ class Uncertainty:
     def _deviation(self) -> float:
         """Of one coordinate of the noise, in the sum of gradients or in the minimiser."""
         return self._coordinate_deviation(self._mechanism.noise_scale)
+
+    @property
+    def _second_deviation(self) -> float:
+        """Of the noise that objective perturbation adds for the solver's tolerance; 0 elsewhere."""
+        if not (self._perturbs_objective and self._mechanism.guarantee.is_private):
+            return 0.0
+        return self._coordinate_deviation(self._mechanism.noise_scales[1])
 
     def _coordinate_deviation(self, scale: float) -> float:
         return coordinate_deviation(self._mechanism.noise, scale, self._mechanism.task.dimension)
@@ -213,6 +315,11 @@ class Uncertainty:
             )
 
 
+def is_likelihood(release: Release) -> bool:
+    """Whether the model's probabilities are what its loss was made of, so that its curvature says how they spread."""
+    return release.certificate.task.loss.link in ("logistic", "softmax")
+
+
 def symmetric_noise(scale: float, size: int, generator: np.random.Generator) -> Array:
     """A draw of what `NoisyCurvature` adds."""
     above = np.triu(generator.normal(0.0, scale * math.sqrt(0.5), (size, size)), 1)
@@ -232,13 +339,41 @@ def _components(noise: str, functions: Array, generator: np.random.Generator) ->
         return np.asarray(
             generator.gamma(dimension, size=(DRAWS, 1)) * along / np.sqrt(along**2 + across) / unit
         )
+    lengths = np.sqrt(np.maximum(_squares(functions), 1e-300))
+    return _laplace(functions / lengths[:, np.newaxis], 1.0, generator, DRAWS)
+
+
+def _laplace(functions: Array, deviation: float, generator: np.random.Generator, count: int) -> Array:
+    """Draws of functions of independent Laplace coordinates."""
+    dimension = functions.shape[1]
     if dimension > MOST_COEFFICIENTS:
         raise InvalidParameter(
             f"intervals under Laplace noise are known for at most {MOST_COEFFICIENTS} coefficients: train with "
             "noise='norm_gamma', or with delta > 0"
         )
-    lengths = np.sqrt(np.maximum(_squares(functions), 1e-300))
-    return np.asarray(generator.laplace(size=(DRAWS, dimension)) @ (functions.T / lengths) / unit)
+    draws = generator.laplace(scale=deviation * math.sqrt(0.5), size=(count, dimension))
+    return np.asarray(draws @ functions.T)
+
+
+def _isotropic(dimension: int, size: int, generator: np.random.Generator, count: int) -> Array:
+    """Draws of ``size`` coordinates, of all, of CMS11's noise vector, over their deviation."""
+    along = generator.standard_normal((count, size))
+    across = generator.chisquare(dimension - size, count) if dimension > size else 0.0
+    radius = generator.gamma(dimension, size=count) / math.sqrt(dimension + 1.0)
+    return np.asarray(along * (radius / np.sqrt(_squares(along) + across))[:, np.newaxis])
+
+
+def _root(covariance: Array) -> Array:
+    """A matrix R with R'R = covariance, its rows orthogonal; as many as it has directions."""
+    lengths, vectors = np.linalg.eigh(covariance)
+    kept = lengths > 1e-12 * max(float(lengths[-1]), 1e-300)
+    return np.asarray(np.sqrt(lengths[kept])[:, np.newaxis] * vectors[:, kept].T)
+
+
+def _blocks(level: float) -> list[int]:
+    """How many draws there are, a part at a time: some twenty beyond the level."""
+    wanted = math.ceil(20.0 / max(1.0 - level, 20.0 / _MOST_DRAWS) / DRAWS)
+    return [DRAWS] * wanted
 
 
 def _squares(rows: Array) -> Array:

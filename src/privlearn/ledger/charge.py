@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeVar
 
 from sqlalchemy import Connection, insert, select
 
-from privlearn.errors import LedgerError, NothingRecorded
+from privlearn.errors import ClusterError, LedgerError, NothingRecorded
 from privlearn.guarantee import Guarantee, check_strength
 from privlearn.ledger import store as stores
 from privlearn.ledger.composition import Cost
@@ -156,15 +156,26 @@ class Charge:
         """Touch the data once the cost is durable; if that fails the cost stays, since a failure tells something."""
         self.check()
         if self.ledger is None:
-            return compute()
+            return self._explained(compute)
         with self.ledger.reserve(self.cost, self.purpose, self.schema_digest) as reservation:
-            try:
-                result = compute()
-            except BaseException as error:  # also whoever interrupts it
-                error.add_note(f"Its cost, {self.cost.guarantee}, was charged before and stands")
-                raise
+            result = self._explained(compute)
             reservation.commit()
         return result
+
+    def _explained(self, compute: Callable[[], Result]) -> Result:
+        """The result; or an error that says what was paid."""
+        try:
+            return compute()
+        except ClusterError as error:
+            recorded = (
+                "stands in the ledger" if self.ledger is not None else "is spent, though no ledger records it"
+            )
+            message = f"{error}. {self.cost.guarantee} {recorded}: whoever saw this may have learnt something"
+        except BaseException as error:  # also whoever interrupts it
+            if self.ledger is not None:
+                error.add_note(f"Its cost, {self.cost.guarantee}, was charged before and stands")
+            raise
+        raise ClusterError(message)
 
 
 @cache  # once in a process; a warning that a filter turns into an error is raised each time

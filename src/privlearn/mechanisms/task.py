@@ -188,6 +188,11 @@ class Task:
         return self.weight_bound * self.relation.largest_table
 
     @property
+    def features(self) -> int:
+        """Coefficients of one score: all of a problem's, or those of one class."""
+        return self.dimension // max(self.classes, 1)
+
+    @property
     def gradient_sensitivity(self) -> float:
         """How far one person moves the sum of all gradients of one problem, at any w: 2 L, or L if none is replaced."""
         return self.relation.gradients * self.loss.lipschitz * self.weight_bound * self.rows_per_person

@@ -1,6 +1,7 @@
 """Several holders, one model: nobody sees another's rows, and nobody a single holder's part of a sum."""
 
-from privlearn.multiparty.run.plan import KernelSettings, MultipartyPlan
+from privlearn.multiparty.run.features import KernelSettings
+from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.simulation import simulate
 from privlearn.multiparty.run.training import Party, TrustedSum, coordinate, train_together
 from privlearn.multiparty.secure_sum.noise_share import FixedPoint, NoiseShare, distributed_zcdp

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from numpy.typing import NDArray
 
 from privlearn.errors import InvalidParameter, ReleaseError, SchemaError, VerificationError
-from privlearn.release.files import write_atomically
+from privlearn.release.files import write_new
 
 MANIFEST, SIGNATURE = "manifest.json", "signature.json"
 
@@ -42,9 +42,9 @@ class SignedArchive(ABC):
         """SHA-256 of the manifest, and so of every byte of content; a signature does not change it."""
         return digest_of(self._manifest())
 
-    def save(self, path: str | Path) -> None:
-        """Write the file, whole or not at all."""
-        write_atomically(Path(path), self.to_bytes())
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the file, whole or not at all; one that is there is only replaced with ``overwrite=True``."""
+        write_new(path, self.to_bytes(), overwrite=overwrite)
 
     def signed(self, key: Ed25519PrivateKey) -> Self:
         """The same with the holder's signature over the manifest, and so over every byte of content."""

@@ -6,6 +6,8 @@
     coefficients.npy    this depends on the records, and so do the next and the radius in model.json, if they are there
     mean.npy            of centred rows
     public_points.npy   the landmarks of a kernel model, if it has any
+    refinement.json     what was done to the coefficients afterwards, and to which release, if anything was
+    origin.npy          the coefficients before that
     evaluation.privlearn  archive of the noisy counts that a threshold or calibration was chosen from, if one was
     signature.json      optional: Ed25519 signature of the manifest by the data's holder
 
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -42,10 +44,13 @@ from privlearn.release.model import (
     describe_encoding,
     model_from_dict,
 )
+from privlearn.release.notebook import as_html
+from privlearn.release.refinement import Refinement, Step, refinement_from_dict
 
 _ARRAYS = ("coefficients", "mean", "public_points", "log_odds")
 _RELEASED = {"coefficients", "mean", "log_odds"}
 _EVALUATION = "evaluation.privlearn"
+_REFINEMENT, _ORIGIN = "refinement.json", "origin.npy"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +61,15 @@ class Release(SignedArchive):
     ----------
     evaluation : CountsFile, optional
         Noisy counts that the model's threshold or calibration was chosen from, with their own certificate.
+    refinement : Refinement, optional
+        What was done to the coefficients afterwards, and what they were before.
     """
 
     model: Model
     certificate: Certificate
     signature: dict[str, str] | None = None
     evaluation: CountsFile | None = None
+    refinement: Refinement | None = None
 
     format: ClassVar[str] = "privlearn release 1"
     what: ClassVar[str] = "release"
@@ -100,7 +108,9 @@ class Release(SignedArchive):
                 f"a threshold of {decision.threshold:g} is beyond all probabilities: take one from 0 to 1"
             )
         decided = dataclasses.replace(plain.model, decision=decision)
-        made = Release(decided, self.certificate, evaluation=dataclasses.replace(evaluation, signature=None))
+        made = dataclasses.replace(
+            plain, model=decided, evaluation=dataclasses.replace(evaluation, signature=None)
+        )
         _check_decision(made)
         return made
 
@@ -108,12 +118,55 @@ class Release(SignedArchive):
         """The same model, saying the second class above a threshold that was chosen from its evaluation."""
         return self.decided_by(Decision(threshold), evaluation)
 
+    def effects(self, curvature: Any = None, *, level: float = 0.95) -> Any:
+        """What each column does to the score, and which are above the noise: see `privlearn.effects`."""
+        import privlearn  # by the front door: what explains a release is built on releases
+
+        return privlearn.effects(self, curvature, level=level)
+
+    def explain(self, X: Any, label: Any = None) -> Any:
+        """What each column adds to the score of each row: see `privlearn.contributions`."""
+        import privlearn
+
+        return privlearn.contributions(self, X, label)
+
+    def _repr_html_(self) -> str:
+        reads = {"model": f"{type(self.model).__name__} of {self.model.coefficients.size} coefficients"}
+        return as_html(f"Release: {self.certificate.headline}", reads | self.certificate.facts)
+
     @property
     def undecided(self) -> Release:
         """The release as it was before a threshold or calibration was chosen, unsigned."""
         if not isinstance(self.model, LinearModel):
-            return Release(self.model, self.certificate)
-        return Release(dataclasses.replace(self.model, decision=None), self.certificate)
+            return dataclasses.replace(self, signature=None)
+        plain = dataclasses.replace(self.model, decision=None)
+        return dataclasses.replace(self, model=plain, signature=None, evaluation=None)
+
+    def refined(self, steps: Sequence[Step]) -> Release:
+        """The same model after some steps that read nothing but this release: it costs nothing.
+
+        It carries the coefficients that it came from, and the steps are repeated whenever it is read.
+        """
+        if not steps:
+            raise InvalidParameter("say what is to be done: at least one step")
+        if getattr(self.model, "decision", None) or getattr(self.model, "log_odds", None) is not None:
+            raise InvalidParameter(
+                "its threshold or probabilities were chosen from its own scores, which would change: refine the "
+                "release first"
+            )
+        earlier = () if self.refinement is None else self.refinement.steps
+        refinement = Refinement((*earlier, *steps), self.origin.model.coefficients)
+        model = dataclasses.replace(self.model, coefficients=refinement.apply(self.model.encoder))
+        return Release(model, self.certificate, refinement=refinement)
+
+    @property
+    def origin(self) -> Release:
+        """The release before it was refined, unsigned; itself, if it was not."""
+        if self.refinement is None:
+            return self
+        plain = self.undecided
+        model = dataclasses.replace(plain.model, coefficients=self.refinement.origin)
+        return Release(model, self.certificate)
 
     @classmethod
     def _parse(cls, members: dict[str, bytes], signature: dict[str, str] | None, **settings: Any) -> Release:
@@ -124,7 +177,11 @@ class Release(SignedArchive):
         certificate = read_certificate(json.loads(members["certificate.json"]))
         _check_agreement(model, certificate)
         evaluation = CountsFile.from_bytes(members[_EVALUATION]) if _EVALUATION in members else None
-        release = cls(model, certificate, signature, evaluation)
+        refinement = None
+        if _REFINEMENT in members:
+            refinement = refinement_from_dict(json.loads(members[_REFINEMENT]), read_array(members[_ORIGIN]))
+        release = cls(model, certificate, signature, evaluation, refinement)
+        _check_refinement(release, members)
         _check_decision(release)
         return release
 
@@ -132,7 +189,24 @@ class Release(SignedArchive):
         texts = {"certificate.json": self.certificate.to_dict(), "model.json": self.model.to_dict()}
         content = {name: json_bytes(record) for name, record in texts.items()}
         content |= {f"{name}.npy": array_bytes(array) for name, array in self.model.arrays().items()}
+        if self.refinement is not None:
+            content[_REFINEMENT] = json_bytes(self.refinement.to_dict(self.origin.digest))
+            content[_ORIGIN] = array_bytes(self.refinement.origin)
         return content if self.evaluation is None else content | {_EVALUATION: self.evaluation.to_bytes()}
+
+
+def _check_refinement(release: Release, members: Mapping[str, bytes]) -> None:
+    """What was done afterwards must lead from the stated origin to these very coefficients."""
+    if release.refinement is None:
+        return
+    origin = release.refinement.origin
+    if origin.shape != release.model.coefficients.shape or origin.dtype != np.dtype("<f8"):
+        raise VerificationError("the origin's coefficients do not fit the model")
+    _check_agreement(release.origin.model, release.certificate)
+    if json.loads(members[_REFINEMENT])["origin_sha256"] != release.origin.digest:
+        raise VerificationError("the release was refined from another one than it says")
+    if not np.array_equal(release.refinement.apply(release.model.encoder), release.model.coefficients):
+        raise VerificationError("the steps do not lead from the origin's coefficients to these")
 
 
 def _check_decision(release: Release) -> None:

@@ -24,6 +24,7 @@ from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness, SecureRandomness
 from privlearn.relation import RELATIONS
 from privlearn.release.meaning import Meaning, meaning_of
+from privlearn.release.notebook import as_html
 
 FIRST_VERSION = "0.1.0"
 
@@ -306,11 +307,18 @@ class Certified(ABC):
         parts = {name: in_words(part.to_dict()) for name, part in beside.items() if part is not None}
         return {"loss": loss}, {"regularization": in_words(task.regularization)} | parts
 
-    def __str__(self) -> str:
-        title = str(self.guarantee)
+    @property
+    def headline(self) -> str:
+        """The promise, or that there is none."""
         if self.guarantee.is_private and not self.is_private:
-            title = f"NOT PRIVATE (seeded generator); with secret noise it would be {title}"
-        return "\n".join([title, *(f"  {name:<26}{fact}" for name, fact in self.facts.items())])
+            return f"NOT PRIVATE (seeded generator); with secret noise it would be {self.guarantee}"
+        return str(self.guarantee)
+
+    def __str__(self) -> str:
+        return "\n".join([self.headline, *(f"  {name:<26}{fact}" for name, fact in self.facts.items())])
+
+    def _repr_html_(self) -> str:
+        return as_html(self.headline, self.facts)
 
 
 @cache

@@ -16,7 +16,7 @@ from privlearn.errors import VerificationError
 from privlearn.mechanisms.statistics.curvature import NoisyCurvature, task_refusal
 from privlearn.mechanisms.task import Task
 from privlearn.release.certified import Certified, read_chosen, read_guarantee, read_task
-from privlearn.release.files import read_whole, write_atomically
+from privlearn.release.files import read_whole, write_new
 
 FORMAT = "privlearn curvature 1"
 
@@ -88,9 +88,9 @@ class Curvature:
         """The digest of the release that it belongs to."""
         return str(self.certificate.subject["release_sha256"])
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the file, whole or not at all."""
-        write_atomically(Path(path), self.to_bytes())
+        write_new(path, self.to_bytes(), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Curvature:

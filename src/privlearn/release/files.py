@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterable
 from pathlib import Path
 
-from privlearn.errors import ReleaseError
+from privlearn.errors import InvalidParameter, ReleaseError
 
 
 def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
@@ -23,6 +23,14 @@ def write_atomically(path: Path, content: bytes | Iterable[bytes]) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def write_new(path: str | Path, content: bytes, *, overwrite: bool) -> None:
+    """The same, but what is there already is only replaced if asked for: a release cannot be made again for free."""
+    path = Path(path)
+    if path.exists() and not overwrite:
+        raise InvalidParameter(f"{path} exists: give another name, or overwrite=True to replace it")
+    write_atomically(path, content)
 
 
 def read_whole(path: str | Path) -> bytes:

@@ -122,6 +122,22 @@ def feature_names(encoder: Encoder) -> list[str]:
     return [*names, "mean", "constant"] if encoder.unit else names
 
 
+def feature_columns(encoder: Encoder) -> list[tuple[str, ...]]:
+    """The columns that each coefficient is about: one, two of a pair, none of the intercept.
+
+    Features that mix all columns (Fourier's, a kernel's) are about no column alone.
+    """
+    match encoder:
+        case CentredEncoder():
+            return feature_columns(encoder.base)
+        case SchemaEncoder():
+            return encoder.feature_columns
+        case ArrayEncoder():
+            columns: list[tuple[str, ...]] = [(f"x[{place}]",) for place in range(encoder.n_features)]
+            return [*columns, ()] if encoder.fit_intercept else columns
+    raise InvalidParameter("features of a kernel mix all columns, so no part of a score is a column's own")
+
+
 def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
     """Plain JSON values; public points that are numbers travel as an array instead, see `points_array`."""
     match encoder:

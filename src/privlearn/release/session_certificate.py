@@ -14,7 +14,7 @@ from privlearn.mechanisms.mechanism import mechanisms_of
 from privlearn.mechanisms.session.task import KernelTask, SessionMechanism, session_mechanism
 from privlearn.mechanisms.task import Task
 from privlearn.release.certified import Certified, in_words, read_chosen, read_guarantee, read_task
-from privlearn.release.files import read_whole, write_atomically
+from privlearn.release.files import read_whole, write_new
 
 FORMAT = "privlearn session 1"
 # A kernel's space has no dimension to state, and the solver's tolerance is stated as a distance instead.
@@ -42,9 +42,10 @@ class SessionCertificate(Certified):
         "total", "problems", "regularization", "weight_bound", "rows_per_person", "averaged",
     )  # fmt: skip
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write it as JSON, whole or not at all."""
-        write_atomically(Path(path), (json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n").encode())
+        content = json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
+        write_new(path, content.encode(), overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> SessionCertificate:

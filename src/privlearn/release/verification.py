@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from privlearn.release.certified import Certified
 from privlearn.release.counts_file import CountsCertificate, CountsFile
 from privlearn.release.curvature_file import Curvature
 from privlearn.release.files import read_whole
+from privlearn.release.notebook import as_html
 from privlearn.release.session_certificate import SessionCertificate
 
 
@@ -40,6 +42,8 @@ class Verification:
     evaluation : CountsCertificate or None
         Of the noisy counts that the model's threshold or calibration was chosen from: a promise of its own, to the
         people of the records that were counted.
+    origin, steps : str or None
+        Digest of the release that this one was refined from, and how: repeated from the file, and found to agree.
     """
 
     claimed: Guarantee
@@ -48,6 +52,46 @@ class Verification:
     signer: str | None
     certificate: Certified = field(repr=False)
     evaluation: CountsCertificate | None = field(default=None, repr=False)
+    origin: str | None = None
+    steps: str | None = None
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What was checked, a line for each."""
+        certificate, evaluation = self.certificate, self.evaluation
+        together = f"{certificate.together}, the price of what was bought of it included"
+        found = {
+            "claimed": str(self.claimed),
+            "recomputed": str(self.recomputed),
+            "with schema": together if certificate.adds_up else "",
+            "randomness": certificate.randomness,
+            "signer": self.signer or "not signed",
+            "meaning": certificate.meaning.in_words() if certificate.meaning else "",
+        }
+        if evaluation is not None:
+            found["evaluation"] = (
+                f"{evaluation.guarantee}, recomputed {evaluation.mechanism.spends()}: counts of this model's scores, "
+                "which its threshold or calibration was chosen from"
+            )
+        if self.origin is not None:
+            found["refined"] = f"from {self.origin[:12]}, at no cost, and found again: {self.steps}"
+        return {name: fact for name, fact in found.items() if fact}
+
+    @property
+    def verdict(self) -> str:
+        """Whether the file keeps what it promises, and whether that is private."""
+        if self.is_private:
+            return f"consistent, but {self.weakness}" if self.weakness else "consistent and private"
+        seeded = self.claimed.is_private
+        reason = "its noise can be computed from the seed" if seeded else "its epsilon is infinite"
+        return f"consistent, but NOT PRIVATE: {reason}"
+
+    def __str__(self) -> str:
+        lines = [f"{name:<12}{fact}" for name, fact in self.facts.items()]
+        return "\n".join([*lines, f"The file is {self.verdict}."])
+
+    def _repr_html_(self) -> str:
+        return as_html(f"Verified: {self.verdict}", self.facts)
 
     @property
     def weakness(self) -> str | None:
@@ -55,7 +99,9 @@ class Verification:
         return self.certificate.weakness or beside
 
 
-def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verification:
+def verify(
+    path: str | Path, signer: Ed25519PublicKey | None = None, origin: str | Path | None = None
+) -> Verification:
     """Check every byte, recompute the guarantee from the certificate alone, and check the signature.
 
     Parameters
@@ -65,15 +111,19 @@ def verify(path: str | Path, signer: Ed25519PublicKey | None = None) -> Verifica
         signature.
     signer : Ed25519PublicKey, optional
         Whose signature is required.
+    origin : path, optional
+        The release that it must have been refined from.
 
     Raises
     ------
     VerificationError
-        If anything contradicts anything else, or the file is not signed by ``signer``.
+        If anything contradicts anything else, or the file is not signed by ``signer``, or has another origin.
     """
     proven = verify_bytes(read_whole(path))
     if signer is not None and proven.signer != signer.public_bytes_raw().hex():
         raise VerificationError("the file is not signed by the given key")
+    if origin is not None and proven.origin != Release.load(origin).digest:
+        raise VerificationError("the file was not refined from the given release")
     return proven
 
 
@@ -86,7 +136,10 @@ def verify_bytes(raw: bytes) -> Verification:
     kind: type[Release | CountsFile] = CountsFile if format_of(raw) == CountsFile.format else Release
     file = kind.from_bytes(raw)
     evaluation = file.evaluation.certificate if isinstance(file, Release) and file.evaluation else None
-    return _proven(file.certificate, file.signature["public_key"] if file.signature else None, evaluation)
+    proven = _proven(file.certificate, file.signature["public_key"] if file.signature else None, evaluation)
+    if not isinstance(file, Release) or file.refinement is None:
+        return proven
+    return dataclasses.replace(proven, origin=file.origin.digest, steps=file.refinement.told)
 
 
 def _proven(

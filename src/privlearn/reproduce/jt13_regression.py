@@ -33,7 +33,7 @@ LOSS: Loss = loss_from_name("clipped_square", 1.0)
 _SQUARE: Loss = loss_from_name("clipped_square", 8.0)  # never clipped: least squares
 _OUR_LOSS: Loss = loss_from_name("clipped_square")
 _COLUMNS = 2**17
-_TOLERANCE = 1e-8  # the noise in so many columns is too long a vector for rounding to allow less
+_TOLERANCE = 5e-9  # the noise in so many columns is too long a vector for rounding to allow less
 
 PLAIN, OBJECTIVE, TDDL, POINTED = "least squares", "objective", "TDDL", f"{DEFAULT_DELTA}, public points"
 _LOOKS = {

@@ -20,6 +20,7 @@ from privlearn.mechanisms.session.function_release import (
 from privlearn.mechanisms.session.pinp import PaperPINP, TightPINP
 from privlearn.mechanisms.session.task import KernelTask
 from privlearn.randomness import Randomness
+from privlearn.sessions.drawn_ahead import DrawnAhead
 from privlearn.sessions.durable import Record, Source, numbers_from_bytes, numbers_to_bytes
 from privlearn.sessions.points import points_for
 
@@ -78,13 +79,17 @@ class FunctionSession:
     def __init__(self, mechanism: FunctionRelease, learner: SessionLearner, randomness: Randomness) -> None:
         self._mechanism = mechanism
         self._learner = learner
-        self._randomness = randomness
+        # not of a seeded source: what is drawn from it is replayed in its order
+        self._randomness = DrawnAhead(randomness) if randomness.secure else randomness
+        self._own: set[bytes] = set()  # points answered here last
         self._points = points_for(learner.keeps_objects)
-        self._functions = mechanism.facts.task.problems
+        self._functions = mechanism.facts.functions
         self._paths = GaussianPaths(self._functions)
 
     def recall(self, record: Record) -> None:
         """Take up an answer that is durable."""
+        if record.point not in self._own and isinstance(self._randomness, DrawnAhead):
+            self._randomness.forget()  # another process answered: it may be a copy of this one
         self._points.add(record.point)
         if record.memory:
             draws = np.frombuffer(record.memory, dtype="<i8", count=self._functions)
@@ -101,7 +106,9 @@ class FunctionSession:
         together = self._points.together(points)
         values = self._learner.values(together)
         steps = self._steps(together)
-        return [self._record(*answered) for answered in zip(points, values, steps, strict=True)]
+        records = [self._record(*answered) for answered in zip(points, values, steps, strict=True)]
+        self._own = {record.point for record in records}
+        return records
 
     def _record(self, point: Any, values: Array, step: PathStep) -> Record:
         scores = map(self._mechanism.answer, values.tolist(), step.noises)

@@ -7,6 +7,8 @@
   journal, and only EXTRA also syncs the directory; without it a commit may be undone and its cost forgotten.
   Write-ahead logging would be as durable, but leaves side files that a copy of the store forgets,
   and does not work on network file systems.
+- A connection is kept for the next transaction, by each process for itself, as long as nobody else writes: opening
+  one costs as much as the transaction of a session's answer. If the file has changed in between it is opened again.
 """
 
 from __future__ import annotations
@@ -15,10 +17,12 @@ import os
 from collections.abc import Collection
 from functools import lru_cache
 from sqlite3 import Connection as SQLiteConnection
+from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.pool import NullPool
+from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import QueuePool
 
 from privlearn.errors import LedgerError
 from privlearn.storage.waiting import BUSY_SECONDS, is_writing
@@ -44,16 +48,39 @@ def prepare(path: str) -> None:
         raise LedgerError(f"cannot create a ledger at {path}: {error.strerror}") from error
 
 
-@lru_cache(maxsize=32)
 def engine(path: str) -> Engine:
+    """The connections of this process: SQLite allows no others."""
+    return _engine(os.getpid(), path)
+
+
+@lru_cache(maxsize=32)
+def _engine(_process: int, path: str) -> Engine:
     # mode=rw: a store that has vanished is an error, never silently an empty new one.
     url = URL.create("sqlite", database=f"file:{quote(path)}", query={"mode": "rw", "uri": "true"})
-    created = create_engine(
-        url, poolclass=NullPool, hide_parameters=True, connect_args={"timeout": BUSY_SECONDS}
-    )
+    created = create_engine(url, hide_parameters=True, connect_args={"timeout": BUSY_SECONDS}, **_POOL)
+
+    def note_file(_connection: object, record: Any) -> None:
+        record.info["file"] = _file_at(path)
+
+    def refuse_changed_file(_connection: object, record: Any, _proxy: object) -> None:
+        now = _file_at(path)
+        if record.info.get("file", now) != now:
+            raise DisconnectionError  # the pool opens a new one
+
+    event.listen(created, "checkin", note_file)
+    event.listen(created, "checkout", refuse_changed_file)
     event.listen(created, "connect", _configure)
     event.listen(created, "begin", _begin)
     return created
+
+
+def _file_at(path: str) -> tuple[int, ...] | None:
+    """Which file is there, if any, and in which state: of one that was exchanged or overwritten nothing is known."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def exclude_others(connection: Connection, what: str) -> None:
@@ -62,6 +89,7 @@ def exclude_others(connection: Connection, what: str) -> None:
 
 def allow_rebuilding(connection: Connection) -> None:
     """A table that others refer to can be replaced, until the transaction that does it has ended."""
+    connection.detach()  # no later transaction gets this connection
     # Not through SQLAlchemy, which would begin a transaction, in which this has no effect.
     driver: SQLiteConnection = connection.connection.dbapi_connection  # type: ignore[assignment]
     driver.execute("PRAGMA foreign_keys = OFF")
@@ -84,3 +112,7 @@ def _configure(connection: SQLiteConnection, _record: object) -> None:
 
 def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing(connection) else "BEGIN")
+
+
+# Beyond those kept there is no limit: a transaction that is opened inside another must not wait for it to end.
+_POOL: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 8, "max_overflow": -1}

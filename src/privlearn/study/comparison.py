@@ -10,18 +10,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from privlearn.arrays import Array
-from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.encode.encoder import SchemaEncoder, from_unit
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import ChosenRows, RowSource
 from privlearn.data.sources.table import as_source
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators.linear import PrivateLogisticRegression
+from privlearn.estimators.regression import PrivateRegressor
 from privlearn.estimators.svc import PrivateSVC
 
-MODELS = {"logistic regression": PrivateLogisticRegression, "support vector machine": PrivateSVC}
+CLASSIFIERS = {"logistic regression": PrivateLogisticRegression, "support vector machine": PrivateSVC}
+REGRESSIONS = {"regression": PrivateRegressor}
 _TEST_SHARE = 5
 _FEWEST_ROWS = 20
 
@@ -49,11 +52,41 @@ METHODS = (
     _method("output, norm-Gamma, CMS11", "output", "norm_gamma", "cms11"),
     _method("output, Laplace, RBHT", "output", "laplace", "rbht"),
 )
+USUAL = (METHODS[0], METHODS[2])
+"""What a newcomer chooses between: with a delta, or without."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is read off the test part, and what somebody gets who has only seen how frequent answers are."""
+
+    title: str
+    of: Callable[[_Split, Any], float]
+    guess: str
+    of_guess: Callable[[_Split], float]
+
+
+def measure_named(name: str, schema: Schema) -> Measure:
+    """By the name that the shell knows; of a number, its mean absolute error."""
+    target = schema.target
+    if target is None:
+        raise InvalidParameter("the schema has no target: add `target:` with its name and classes")
+    if name not in ("error", "auc"):
+        raise InvalidParameter("--metric must be error or auc")
+    if target.bounds is not None:
+        if name == "auc":
+            raise InvalidParameter("a number has no AUC: leave --metric out")
+        return Measure("mean absolute error", _Split.distance, "always the mean", _Split.mean_distance)
+    if name == "error":
+        return Measure("test error", _Split.error, "always the majority class", _Split.majority_error)
+    if len(target.classes) != 2:
+        raise InvalidParameter("AUC is of two classes: leave --metric out, or merge classes in the schema")
+    return Measure("AUC", _Split.auc, "guessing", lambda split: 0.5)
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Test errors of every method.
+    """What was measured of every method.
 
     Attributes
     ----------
@@ -66,9 +99,10 @@ class Comparison:
     plain : dict of model to array of shape (seeds,)
         Without privacy.
     majority : array of shape (seeds,)
-        Of always answering the class that is most frequent in the training part.
+        Of a guess, such as the class that is most frequent in the training part.
     refused : dict of method to str
         Why no theorem covers the method on this schema.
+    measure : Measure
     """
 
     dataset: str
@@ -80,11 +114,18 @@ class Comparison:
     plain: dict[str, Array]
     majority: Array
     refused: dict[str, str]
+    measure: Measure
 
 
-def fits_needed(epsilons: Sequence[float], seeds: int) -> int:
+def models_for(schema: Schema) -> Mapping[str, Any]:
+    """Those that learn what the schema's target is."""
+    is_number = schema.target is not None and schema.target.bounds is not None
+    return REGRESSIONS if is_number else CLASSIFIERS
+
+
+def fits_needed(schema: Schema, epsilons: Sequence[float], seeds: int, methods: Sequence[Method]) -> int:
     """How many models a comparison trains, for a progress bar."""
-    return len(MODELS) * seeds * (1 + len(METHODS) * len(epsilons))
+    return len(models_for(schema)) * seeds * (1 + len(methods) * len(epsilons))
 
 
 def compare_mechanisms(
@@ -95,24 +136,36 @@ def compare_mechanisms(
     delta: float,
     seeds: int,
     advance: Callable[[], None],
+    methods: Sequence[Method] = METHODS,
+    metric: str = "error",
 ) -> Comparison:
     """Train every method at every epsilon on random splits, 80 % for training and 20 % for the test."""
+    measure, models = measure_named(metric, schema), models_for(schema)
     rows = as_source(table)
     splits = list(_splits(rows, schema, seeds))
-    errors: dict[str, dict[str, Array]] = {model: {} for model in MODELS}
+    errors: dict[str, dict[str, Array]] = {model: {} for model in models}
+
+    def measured(model: str, **settings: Any) -> Array:
+        found = []
+        for split in splits:
+            found.append(measure.of(split, split.fitted(models[model], **settings)))
+            advance()
+        return np.array(found)
+
     refused: dict[str, str] = {}
     with threadpool_limits(limits=1):  # each fit is too short to be shared out among cores
-        plain = {model: _errors(splits, model, advance, epsilon=math.inf) for model in MODELS}
-        for model, method in product(MODELS, METHODS):
+        plain = {model: measured(model, epsilon=math.inf) for model in models}
+        for model, method in product(models, methods):
             settings = {"delta": 0.0 if method.pure else delta, **method.settings}
             try:
-                curve = [_errors(splits, model, advance, epsilon=level, **settings) for level in epsilons]
+                curve = [measured(model, epsilon=level, **settings) for level in epsilons]
             except InvalidParameter as error:
                 refused[method.name] = str(error)
             else:
                 errors[model][method.name] = np.array(curve)
-    majority = np.array([split.majority_error() for split in splits])
-    return Comparison(schema.name, len(rows), tuple(epsilons), delta, seeds, errors, plain, majority, refused)
+    majority = np.array([measure.of_guess(split) for split in splits])
+    facts = (schema.name, len(rows), tuple(epsilons), delta, seeds)
+    return Comparison(*facts, errors, plain, majority, refused, measure)
 
 
 def error_rate(schema: Schema, truth: Any, predicted: Any) -> float:
@@ -131,8 +184,10 @@ class _Split:
     training: RowSource[Any]
     test: RowSource[Any]
 
-    def error(self, model: str, **settings: Any) -> float:
-        estimator = MODELS[model](schema=self.schema, random_state=self.seed, **settings).fit(self.training)
+    def fitted(self, model: Any, **settings: Any) -> Any:
+        return model(schema=self.schema, random_state=self.seed, **settings).fit(self.training)
+
+    def error(self, estimator: Any) -> float:
         wrong = sum(
             block.num_rows * error_rate(self.schema, block[self.target], estimator.predict(block))
             for block in self.test.blocks()
@@ -140,19 +195,41 @@ class _Split:
         )
         return float(wrong / len(self.test))
 
+    def auc(self, estimator: Any) -> float:
+        scores = self._each(self.test, estimator.decision_function)
+        return float(roc_auc_score(self._labels(self.test) == 1, scores))
+
+    def distance(self, estimator: Any) -> float:
+        predicted = self._each(self.test, estimator.predict)
+        return float(np.mean(np.abs(self._numbers(self.test) - predicted)))
+
+    def mean_distance(self) -> float:
+        return float(np.mean(np.abs(self._numbers(self.test) - self._numbers(self.training).mean())))
+
     def majority_error(self) -> float:
         labels, tested = self._labels(self.training), self._labels(self.test)
         most_frequent = np.bincount(labels[labels >= 0]).argmax()
         return float(np.mean(tested != most_frequent))
 
+    def _numbers(self, rows: RowSource[Any]) -> Array:
+        """The numbers to predict, clamped to their bounds."""
+        assert self.schema.target is not None
+        assert self.schema.target.bounds is not None
+        encode = SchemaEncoder(self.schema).encode_targets
+        scaled = self._each(rows, lambda block: encode(block[self.target]))
+        return np.asarray(from_unit(scaled, self.schema.target.bounds))
+
     def _labels(self, rows: RowSource[Any]) -> NDArray[np.int64]:
         encode = SchemaEncoder(self.schema).encode_labels
-        return np.concatenate([encode(block[self.target]) for block in rows.blocks()])
+        return self._each(rows, lambda block: encode(block[self.target]))
+
+    def _each(self, rows: RowSource[Any], read: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+        """One number per row, read block by block."""
+        return np.concatenate([read(block) for block in rows.blocks() if block.num_rows])
 
 
 def _splits(rows: RowSource[Any], schema: Schema, seeds: int) -> Iterator[_Split]:
-    if schema.target is None:
-        raise InvalidParameter("the schema has no target: add `target:` with its name and classes")
+    assert schema.target is not None
     count = len(rows)
     if count < _FEWEST_ROWS:
         raise DataError(f"a comparison needs at least {_FEWEST_ROWS} rows: a fifth is kept for the test")
@@ -161,12 +238,3 @@ def _splits(rows: RowSource[Any], schema: Schema, seeds: int) -> Iterator[_Split
         tested[np.random.default_rng(seed).permutation(count)[: count // _TEST_SHARE]] = True
         training, test = ChosenRows(rows, ~tested), ChosenRows(rows, tested)
         yield _Split(schema, schema.target.name, seed, training, test)
-
-
-def _errors(splits: Sequence[_Split], model: str, advance: Callable[[], None], **settings: Any) -> Array:
-    """The test error on each split."""
-    found = []
-    for split in splits:
-        found.append(split.error(model, **settings))
-        advance()
-    return np.array(found)

@@ -47,7 +47,7 @@ def _draw_curves(axes: Any, comparison: Comparison, model: str) -> None:
             zorder=3 if is_default else 2,
             label=method.name,
         )
-    axes.axhline(comparison.majority.mean(), color="#777777", linestyle=":", label="majority class")
+    axes.axhline(comparison.majority.mean(), color="#777777", linestyle=":", label=comparison.measure.guess)
     axes.axhline(comparison.plain[model].mean(), color="black", linestyle="--", label="no privacy")
 
 
@@ -57,7 +57,7 @@ def _draw_axes(axes: Any, comparison: Comparison) -> None:
     axes.set_ylim(*_error_range(comparison))
     axes.minorticks_off()
     axes.set_xlabel("epsilon (smaller: more privacy)")
-    axes.set_ylabel("test error")
+    axes.set_ylabel(comparison.measure.title)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
 
@@ -78,12 +78,12 @@ def _described(comparison: Comparison, model: str) -> str:
     if default is not None:
         first, last = default.mean(axis=1)[[0, -1]]
         found = (
-            f"The default goes from {first:.3f} at epsilon {comparison.epsilons[0]:g} "
-            f"to {last:.3f} at epsilon {comparison.epsilons[-1]:g}; without privacy"
+            f"The default goes from {_number(first)} at epsilon {comparison.epsilons[0]:g} "
+            f"to {_number(last)} at epsilon {comparison.epsilons[-1]:g}; without privacy"
         )
     return (
-        f"Test error against epsilon of {model}, a curve for each mechanism. {found} "
-        f"the error is {comparison.plain[model].mean():.3f}. The table below has all numbers."
+        f"{_title(comparison)} against epsilon of {model}, a curve for each mechanism. {found} "
+        f"it is {_number(comparison.plain[model].mean())}. The table below has all numbers."
     )
 
 
@@ -122,7 +122,7 @@ by it.</div>
 
 def write_page(comparison: Comparison) -> str:
     """The whole page as HTML."""
-    title = f"Error against epsilon: {escape(comparison.dataset)}"
+    title = f"{_title(comparison)} against epsilon: {escape(comparison.dataset)}"
     figures = "".join(
         f"<section><h2>{escape(model.capitalize())}</h2>{draw(comparison, model)}</section>"
         for model in comparison.errors
@@ -147,8 +147,8 @@ def _introduction(comparison: Comparison) -> str:
     return (
         f"<p>{comparison.rows:,} rows; mean over {splits} into 80 % for training and 20 % for the test. "
         f"Gaussian methods promise delta = <span>{comparison.delta:g}</span>, the others delta = 0; neighbours: "
-        "replace_one. The dashed line is the same model without privacy, the dotted one always answers the "
-        "majority class.</p>"
+        "replace_one. The dashed line is the same model without privacy, the dotted one is what "
+        f"{comparison.measure.guess} gives.</p>"
     )
 
 
@@ -160,9 +160,9 @@ def _table(comparison: Comparison, model: str) -> str:
     )
     columns = len(comparison.epsilons)
     rows += _row("no privacy", [_cell(comparison.plain[model])] * columns)
-    rows += _row("always the majority class", [_cell(comparison.majority)] * columns)
+    rows += _row(comparison.measure.guess, [_cell(comparison.majority)] * columns)
     return (
-        f'<h3>{escape(model.capitalize())}: test error by epsilon</h3><div class="scroll"><table>'
+        f'<h3>{escape(model.capitalize())}: {comparison.measure.title} by epsilon</h3><div class="scroll"><table>'
         f'<thead><tr><th scope="col">method</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
     )
 
@@ -173,7 +173,17 @@ def _row(name: str, cells: list[str], is_default: bool = False) -> str:
 
 
 def _cell(errors: Array) -> str:
-    return f"<td>{errors.mean():.3f} <small>{errors.std():.3f}</small></td>"
+    return f"<td>{_number(errors.mean())} <small>{_number(errors.std())}</small></td>"
+
+
+def _number(value: float) -> str:
+    """Rates to three places; what is in a target's own unit, to four digits at least."""
+    return f"{value:.3f}" if value < 10 else f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}"
+
+
+def _title(comparison: Comparison) -> str:
+    title = comparison.measure.title
+    return title[0].upper() + title[1:]
 
 
 def _refusals(comparison: Comparison) -> str:

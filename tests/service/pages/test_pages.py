@@ -360,7 +360,10 @@ def test_a_session_is_its_analysts_own_and_can_be_closed(served: Served) -> None
 def test_a_release_is_fetched_and_verified(served: Served) -> None:
     address = f"/releases/{served.train('releases', learner='logistic', delta=1e-6)}"
     with browsing(served, "alice") as client:
-        assert "the constants support the claim" in client.get(address).text
+        page = client.get(address).text
+        assert "the constants support the claim" in page
+        assert "What it learnt" in page
+        assert "Above the noise: 0 of" in page
         content = client.get(f"{address}/file").content
         good = client.post("/verify", files={"file": ("x.privlearn", content)})
         bad = client.post("/verify", files={"file": ("x.privlearn", content[:-20] + b"0" * 20)})

@@ -76,7 +76,7 @@ def release(
             name, epsilon=epsilon, delta=delta, learner=learner, public_points=brought, trial=trial,
             idempotency_key=idempotency_key, progress=progress.describe,
         )  # fmt: skip
-    made.save(out)
+    made.save(out, overwrite=True)
     typer.echo(
         f"Wrote {out}: {made.certificate.guarantee}." + (" A trial: on made-up rows." if trial else "")
     )
@@ -263,7 +263,7 @@ def download(
     """
     check_writable(out, force)
     fetched = client_of(context).download(release)
-    fetched.save(out)
+    fetched.save(out, overwrite=True)
     typer.echo(f"Wrote {out}: {fetched.certificate.guarantee}.")
 
 
@@ -294,7 +294,7 @@ def evaluate(
             name, release, epsilon=epsilon, delta=delta, by=by or (), trial=trial,
             idempotency_key=idempotency_key, progress=progress.describe,
         )  # fmt: skip
-    found.save(out)
+    found.save(out, overwrite=True)
     lines = [str(found), f"Wrote {out}." + (" A trial: on made-up rows." if trial else "")]
     asking(context).show(found.to_dict(), lines)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,10 +29,19 @@ from privlearn.cli.options import (
     number_or_word,
     open_ledger,
     part_of,
+    plain_number,
     say_what_is_left,
 )
 from privlearn.cli.schema import show_purchase
 from privlearn.cli.terminal import LateProgress, warn
+from privlearn.cli.train.cluster import (
+    ClusterAddress,
+    ClusterCa,
+    ClusterCertificate,
+    ClusterKey,
+    check_cluster,
+    rows_on,
+)
 from privlearn.cli.train.search import (
     PublicValidation,
     Searched,
@@ -127,7 +137,7 @@ def train(
     target: Annotated[
         str | None, typer.Option(help="Column to predict; must be the schema's target.", show_default=False)
     ] = None,
-    model: ModelName = "logistic",
+    model: ModelName = None,
     loss: LossName = None,
     probability: Annotated[
         bool, typer.Option("--probability", help="For svm: buy probabilities of two classes as well.")
@@ -156,6 +166,14 @@ def train(
     neighbours: Neighbouring = "replace_one",
     expected_records: ExpectedRecords = None,
     regularization: Annotated[str, typer.Option(help="auto, or a number above 0.")] = "auto",
+    class_weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CLASS=WEIGHT",
+            help="Public: what errors on a class weigh; may be given several times.",
+            show_default="the schema's",
+        ),
+    ] = None,
     intercept: Annotated[bool, typer.Option("--intercept/--no-intercept", help="A constant term.")] = True,
     search: Searched = None,
     search_method: SearchMethod = "auto",
@@ -177,6 +195,10 @@ def train(
             show_default="the one for temporary files",
         ),
     ] = None,
+    cluster: ClusterAddress = None,
+    cluster_ca: ClusterCa = None,
+    cluster_cert: ClusterCertificate = None,
+    cluster_key: ClusterKey = None,
     seed: Annotated[
         int | None, typer.Option(help="For tests only: the release says 'not private'.", show_default=False)
     ] = None,
@@ -197,7 +219,7 @@ def train(
     from privlearn.data.schema.draft import SchemaDraft
     from privlearn.data.sources.files import open_records
     from privlearn.data.sources.passes import watch_passes
-    from privlearn.estimators.by_name import make_estimator
+    from privlearn.estimators.by_name import make_estimator, model_for
     from privlearn.guarantee import Guarantee
     from privlearn.release.verification import read_private_key
 
@@ -225,20 +247,29 @@ def train(
         "calibration": calibration,
         "regularization": number_or_word(regularization),
         "fit_intercept": intercept,
+        **_weights(class_weight, description),
         "accept_weak_privacy": accept_weak_privacy,
         "random_state": seed,
     }
     kernel_settings = {"kernel": kernel, "gamma": number_or_word(gamma), "degree": degree, "coef0": coef0}
     kernel_settings["public_points"] = _public_rows(public_points, description)
+    pem = (cluster_ca, cluster_cert, cluster_key)
+    check_cluster(cluster, pem, only_trained=draft.is_complete and not grid)
     with (
         LateProgress(f"reading {table}") as progress,
         watch_passes(progress.tell("training")),
         spill_to(cache),
+        ExitStack() as connected,
     ):
         settings |= {"schema": description, "ledger": budget, "progress": _shown(progress)}
-        estimator = make_estimator(model, settings | kernel_settings, probability=probability)
+        chosen = model_for(description) if model is None else model
+        estimator = make_estimator(chosen, settings | kernel_settings, probability=probability)
         check_search(estimator, grid, search_method)
-        rows = open_records(table, description)
+        rows: Any = (
+            open_records(table, description)
+            if cluster is None
+            else connected.enter_context(rows_on(cluster, pem, table))
+        )
         learner = as_search(estimator, grid, search_method, public_validation, description)
         if not draft.is_complete:
             progress.describe("buying")
@@ -247,7 +278,7 @@ def train(
             learner = as_search(estimator, grid, search_method, public_validation, description)
         progress.describe("training")
         release: Release = learner.fit(rows).release_
-    (release if key is None else release.signed(key)).save(out)
+    (release if key is None else release.signed(key)).save(out, overwrite=True)
     _report(release.certificate, description, out, budget)
 
 
@@ -261,6 +292,22 @@ def _check_target(schema: Schema, target: str | None) -> None:
             f"--target {target} is not the schema's target, {schema.target.name}: "
             "leave --target out, or change the schema"
         )
+
+
+def _weights(given: list[str] | None, schema: Schema) -> dict[str, Any]:
+    """The weights of classes as an estimator takes them, if there are any."""
+    if not given:
+        return {}
+    if schema.target is None or not schema.target.classes:
+        raise InvalidParameter("--class-weight is for classes, and the target is a number: leave it out")
+    from privlearn.data.schema.labels import by_class
+
+    pairs = [text.rpartition("=") for text in given]
+    try:
+        weights = {label: plain_number(weight) for label, _, weight in pairs}
+        return {"class_weight": by_class(weights, schema.target.classes)}
+    except ValueError as error:
+        raise InvalidParameter(f"--class-weight: {error}") from None
 
 
 def _public_rows(path: Path | None, schema: Schema) -> Any:

@@ -60,7 +60,8 @@ class CentredEncoder:
 
     def lift(self, rows: Any) -> Array:
         """The features of rows that ``base`` has encoded; each depends on its own row alone."""
-        centred = np.full((len(rows), self.dimension), self.constant)
+        centred = np.empty((len(rows), self.dimension))
+        centred[:, len(self.mean) :] = self.constant
         for part in blocks(len(rows)):
             block = centred[part, : len(self.mean)]
             np.subtract(rows[part, : len(self.mean)], self.mean, out=block)

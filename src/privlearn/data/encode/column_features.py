@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.feature_extraction.text import HashingVectorizer
 
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, texts
+from privlearn.data.encode.plain_cells import ListedValues, plain_number
 from privlearn.data.encode.positions import (
     Ordered,
     between_knots,
@@ -24,8 +24,14 @@ from privlearn.data.encode.positions import (
     refuse_missing,
     refuse_unknown,
 )
-from privlearn.data.schema.columns import AnyColumn, CategoryColumn, TextColumn
-from privlearn.data.sources.table import safely
+from privlearn.data.schema.columns import (
+    AnyColumn,
+    CategoryColumn,
+    NumberColumn,
+    OrdinalColumn,
+    TextColumn,
+)
+from privlearn.data.sources.table import as_array, safely
 
 
 def spline_basis(position: NDArray[np.float64], knots: int, cyclic: bool = False) -> NDArray[np.float64]:
@@ -78,12 +84,21 @@ class Group(ABC):
     width: int
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Those whose cells decide the values."""
+        return (self.name,)
+
+    @property
     @abstractmethod
     def feature_names(self) -> list[str]: ...
 
     @abstractmethod
     def cells(self, column: Any) -> Any:
         """Touch the data: the column's cells, checked, in the few numbers that say all that is encoded."""
+
+    def cell(self, cell: Any) -> Any:
+        """The same of a column of one cell."""
+        return self.cells(as_array([cell], f"column {self.name!r}"))
 
 
 class DenseGroup(Group):
@@ -105,6 +120,7 @@ class OrderedGroup(DenseGroup):
     def __init__(self, name: str, column: Ordered) -> None:
         self.name = name
         self._column = column
+        self._listed = ListedValues(column.values) if isinstance(column, OrdinalColumn) else None
         self.width = self._functions(np.zeros(1)).shape[1]
 
     @property
@@ -115,6 +131,16 @@ class OrderedGroup(DenseGroup):
 
     def cells(self, column: Any) -> NDArray[np.float64]:
         return positions(self._column, ordered_cells(self.name, self._column, column))
+
+    def cell(self, cell: Any) -> NDArray[np.float64]:
+        plain: float | None = None
+        if isinstance(self._column, NumberColumn):
+            plain = plain_number(cell)
+        elif self._listed is not None:
+            plain = self._listed.place(cell)
+        if plain is None:
+            return np.asarray(super().cell(cell))
+        return positions(self._column, np.array([plain], dtype=np.float64))
 
     def expand(self, cells: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         missing = np.isnan(cells)
@@ -137,6 +163,7 @@ class CategoryGroup(DenseGroup):
     def __init__(self, name: str, column: CategoryColumn) -> None:
         self.name = name
         self._column = column
+        self._listed = ListedValues(column.values)
         self.width = len(column.values) + (column.unknown == "other")
 
     @property
@@ -152,6 +179,10 @@ class CategoryGroup(DenseGroup):
         refuse_unknown(places == UNKNOWN, self._column.unknown, self.name)
         return places
 
+    def cell(self, cell: Any) -> NDArray[np.int64]:
+        place = self._listed.place(cell)
+        return np.asarray(super().cell(cell)) if place is None else np.array([place])
+
     def expand(self, cells: NDArray[np.int64], out: NDArray[np.float64]) -> None:
         out[:] = -1.0 / self.width
         listed = np.flatnonzero(cells >= 0)
@@ -166,6 +197,8 @@ class TextGroup(Group):
         self.name = name
         self._column = column
         self.width = column.features
+        from sklearn.feature_extraction.text import HashingVectorizer  # only texts need it
+
         self._hasher = HashingVectorizer(n_features=column.features, norm="l2", alternate_sign=True)
 
     @property

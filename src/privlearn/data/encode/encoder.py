@@ -14,10 +14,11 @@ from privlearn.arrays import Array, rescale_dense, rescale_sparse
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, numbers, owners
 from privlearn.data.encode.column_features import DenseGroup, Group, group_of
+from privlearn.data.encode.plain_cells import single_row
 from privlearn.data.encode.resolution import Resolution
 from privlearn.data.encode.resolved_rows import ResolvedRows
 from privlearn.data.schema.columns import Target
-from privlearn.data.schema.schema import Schema
+from privlearn.data.schema.schema import SchemaLike, as_schema
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.row_source import EncodedRows, Matrix, joined
 from privlearn.data.sources.table import as_array, as_source, as_table
@@ -70,10 +71,10 @@ class SchemaEncoder:
 
     Examples
     --------
-    >>> schema = Schema.from_dict({
+    >>> schema = {
     ...     "name": "clinic",
     ...     "columns": {"age": {"type": "number", "lower": 0, "upper": 120, "encoding": "linear"}},
-    ... })
+    ... }
     >>> SchemaEncoder(schema).encode({"age": [60, 10**9]}).round(4).tolist()
     [[0.0, 1.0], [0.7071, 0.7071]]
     """
@@ -82,9 +83,9 @@ class SchemaEncoder:
     row_bound = 1.0
 
     def __init__(
-        self, schema: Schema, *, fit_intercept: bool = True, resolution: Resolution | None = None
+        self, schema: SchemaLike, *, fit_intercept: bool = True, resolution: Resolution | None = None
     ) -> None:
-        self.schema = schema
+        self.schema = schema = as_schema(schema)
         self.fit_intercept = fit_intercept
         self.resolution = resolution
         self._resolved = None if resolution is None else ResolvedRows(schema, resolution, fit_intercept)
@@ -101,6 +102,14 @@ class SchemaEncoder:
         names = [name for group in self._groups for name in group.feature_names]
         return [*names, "intercept"] if self.fit_intercept else names
 
+    @property
+    def feature_columns(self) -> list[tuple[str, ...]]:
+        """The columns that each feature is about: one, two of a pair, none of the intercept."""
+        if self._resolved is not None:
+            return self._resolved.feature_columns
+        columns = [group.columns for group in self._groups for _ in range(group.width)]
+        return [*columns, ()] if self.fit_intercept else columns
+
     def encode(self, data: Any, *, may_be_empty: bool = False) -> Matrix:
         """Encode rows; each result depends on its own row and the schema only.
 
@@ -116,6 +125,9 @@ class SchemaEncoder:
         -------
         array of shape (n, dimension), or CSR array if the schema has text columns or there is a resolution
         """
+        row = single_row(data, list(self.schema.columns))
+        if row is not None:
+            return self.expand({group.name: group.cell(row[group.name]) for group in self._groups})
         rows = self.encoded(data)
         if len(rows) == 0 and not may_be_empty:
             raise DataError("the table has no rows: give at least one")
@@ -178,7 +190,7 @@ class SchemaEncoder:
         label = f"target {target.name!r}"
         if not target.classes:
             raise SchemaError(f"{label} is a number: list classes instead of bounds, or train a regression")
-        places = codes(as_array(values, label), target.classes, label)
+        places = codes(as_array(values, label), target.labels, label)
         if np.any(places == MISSING):
             raise DataError(f"{label} has missing labels: fill them in, or drop those rows ({ON_DROPPING})")
         if target.unknown == "refuse" and np.any(places == UNKNOWN):
@@ -186,7 +198,7 @@ class SchemaEncoder:
                 f"{label} has labels that the schema does not list: correct the rows or the list, or set "
                 "unknown: zero for it in the schema"
             )
-        return places
+        return np.where(places < 0, places, np.array(target.places)[places]) if target.merge else places
 
     def encode_targets(self, values: Any) -> NDArray[np.float64]:
         """Numbers to predict, clamped to the schema's bounds and scaled to [-1, 1]."""

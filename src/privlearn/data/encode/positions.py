@@ -41,7 +41,7 @@ def ordered_cells(name: str, column: Ordered, cells: Any) -> Array:
 
 def positions(column: Ordered, cells: Array) -> Array:
     """Where clamped cells lie between the ends, in [0, 1]; in [0, 1) along a period. NaN stays NaN."""
-    lower, upper = _ends(column)
+    lower, upper = ends_of(column)
     above, width = np.clip(cells, lower, upper) - lower, upper - lower
     share: Array = above / width
     if isinstance(column, NumberColumn) and column.scale == "log":
@@ -86,7 +86,7 @@ def _refuse(cells: NDArray[np.bool_], rule: str, name: str, setting: str, what: 
         )
 
 
-def _ends(column: Ordered) -> tuple[float, float]:
+def ends_of(column: Ordered) -> tuple[float, float]:
     match column:
         case NumberColumn():
             return column.lower, column.upper

@@ -79,13 +79,18 @@ class ResolvedRows:
 
     @property
     def feature_names(self) -> list[str]:
-        pieces: list[Piece | TextGroup] = [
-            *self._coarse,
-            *(piece for piece, _ in self._weighted),
-            *self._texts,
-        ]
-        names = [name for piece in pieces for name in piece.feature_names]
+        names = [name for piece in self._pieces for name in piece.feature_names]
         return [*names, "intercept"] if self._fit_intercept else names
+
+    @property
+    def feature_columns(self) -> list[tuple[str, ...]]:
+        """The columns that each feature is about: one, two of a pair, none of the intercept."""
+        columns = [piece.columns for piece in self._pieces for _ in range(piece.width)]
+        return [*columns, ()] if self._fit_intercept else columns
+
+    @property
+    def _pieces(self) -> list[Piece | TextGroup]:
+        return [*self._coarse, *(piece for piece, _ in self._weighted), *self._texts]
 
     def expand(self, cells: Mapping[str, Any]) -> sparse.csr_array:
         """CSR rows of norm at most 1; each has as many entries as there are slots, and one per different word."""

@@ -47,10 +47,13 @@ class Piece(ABC):
         Number of features.
     count : int
         Number of slots.
+    columns : tuple of str
+        Those whose cells decide the values.
     """
 
     width: int
     count: int = 1
+    columns: tuple[str, ...]
 
     @property
     @abstractmethod
@@ -66,7 +69,7 @@ class Line(Piece):
     width = 1
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self._name, self.columns = name, (name,)
 
     @property
     def feature_names(self) -> list[str]:
@@ -83,7 +86,7 @@ class Waves(Piece):
     width = count = 2
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self._name, self.columns = name, (name,)
 
     @property
     def feature_names(self) -> list[str]:
@@ -105,7 +108,7 @@ class Hats(Piece):
     count = 2
 
     def __init__(self, name: str, knots: int, cyclic: bool) -> None:
-        self._name, self.width, self._cyclic = name, knots, cyclic
+        self._name, self.columns, self.width, self._cyclic = name, (name,), knots, cyclic
 
     @property
     def feature_names(self) -> list[str]:
@@ -121,7 +124,7 @@ class Listed(Piece):
     """The indicator of a value in a public list."""
 
     def __init__(self, name: str, column: CategoryColumn) -> None:
-        self._name, self._column = name, column
+        self._name, self.columns, self._column = name, (name,), column
         self.width = len(column.values) + (column.unknown == "other")
 
     @property
@@ -144,7 +147,7 @@ class Cut(Piece):
     """
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
-        self._sizes = dict(sizes)
+        self._sizes, self.columns = dict(sizes), tuple(sizes)
         self.width = int(np.prod(list(self._sizes.values())))
 
     @property

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     StrictInt,
     StrictStr,
+    ValidationInfo,
     field_validator,
     model_serializer,
     model_validator,
 )
 
+from privlearn.data.schema.labels import by_class, check_merged, check_weights
 from privlearn.data.schema.public import (
     PublicModel,
     Rule,
@@ -31,7 +33,32 @@ Knots = Annotated[StrictInt, Field(ge=2, le=4096)]
 Bins = Annotated[StrictInt, Field(ge=2, le=2**16)] | Literal["auto", "none"]
 
 
-class OrderedColumn(PublicModel):
+class PublicColumn(PublicModel):
+    """What all columns may say for people who read about them; nothing is computed from it.
+
+    Parameters
+    ----------
+    description : str, optional
+        What the column is, in a few words.
+    unit : str, optional
+        Of numbers: years, EUR, mmol/l.
+    """
+
+    description: StrictStr | None = None
+    unit: StrictStr | None = None
+
+    _unsaid: ClassVar[dict[str, Any]] = {"description": None, "unit": None}
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_said(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = serialize(self)  # digests of version 0.1 stay valid
+        return {name: value for name, value in content.items() if value != self._unsaid.get(name, _SAID)}
+
+
+_SAID = object()
+
+
+class OrderedColumn(PublicColumn):
     """What columns whose values lie in an order share: each value has a place between two ends.
 
     Each kind lists the settings itself, since their order counts in a schema's digest.
@@ -49,13 +76,7 @@ class OrderedColumn(PublicModel):
         Rule for missing cells (null, NaN).
     """
 
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_said(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        content: dict[str, Any] = serialize(self)
-        for setting, unsaid in (("bins", "auto"), ("period", None)):  # digests of version 0.1 stay valid
-            if content.get(setting, "") == unsaid:
-                del content[setting]
-        return content
+    _unsaid: ClassVar[dict[str, Any]] = PublicColumn._unsaid | {"bins": "auto", "period": None}
 
 
 class NumberColumn(OrderedColumn):
@@ -183,7 +204,7 @@ class DateColumn(OrderedColumn):
         return self
 
 
-class CategoryColumn(PublicModel):
+class CategoryColumn(PublicColumn):
     """One of a public list of values.
 
     Parameters
@@ -220,7 +241,7 @@ class CategoryColumn(PublicModel):
         return self
 
 
-class TextColumn(PublicModel):
+class TextColumn(PublicColumn):
     """Free text, as hashed counts of its words.
 
     Parameters
@@ -242,7 +263,7 @@ AnyColumn = NumberColumn | CategoryColumn | TextColumn | OrdinalColumn | DateCol
 Column = Annotated[AnyColumn, Field(discriminator="type")]
 
 
-class Target(PublicModel):
+class Target(PublicColumn):
     """The column to predict: the public list of its classes, or the public bounds of a number.
 
     Parameters
@@ -254,6 +275,11 @@ class Target(PublicModel):
         Rule for labels outside the list; with ``zero`` a row that has one weighs nothing in training.
     lower, upper : float
         For a regression: public bounds; what lies outside is clamped to them.
+    merge : dict of class to labels
+        Labels of the table that count as one class: ``{ill: [mild, severe]}``.
+    weights : dict of class to float
+        Public weights: what an error on a record of the class costs; 1 where nothing is said.
+    description, unit : str, optional
     """
 
     name: Annotated[StrictStr, Field(min_length=1)]
@@ -261,6 +287,8 @@ class Target(PublicModel):
     unknown: Rule = "refuse"
     lower: float | None = None
     upper: float | None = None
+    merge: dict[Value, tuple[Value, ...]] = Field(default={})
+    weights: dict[Value, float] = Field(default={})
 
     @field_validator("name", mode="before")
     @classmethod
@@ -287,6 +315,15 @@ class Target(PublicModel):
     def _bound_is_filled_in(cls, bound: Any) -> Any:
         return filled_in_bound(bound)
 
+    @field_validator("merge", "weights", mode="before")
+    @classmethod
+    def _speak_of_classes(cls, part: Any, info: ValidationInfo) -> Any:
+        classes = info.data.get("classes")
+        if not part or not classes:
+            return part or {}
+        found = by_class(part, classes)
+        return check_merged(found, classes) if info.field_name == "merge" else check_weights(found)
+
     @model_validator(mode="after")
     def _is_of_one_kind(self) -> Target:
         given = [bound for bound in (self.lower, self.upper) if bound is not None]
@@ -294,8 +331,9 @@ class Target(PublicModel):
             raise ValueError("needs either classes, or lower and upper for a number: give one of the two")
         if len(given) == 1:
             raise ValueError("a number needs both bounds: fill in lower and upper")
-        if given and self.unknown != "refuse":
-            raise ValueError("unknown: remove it: it speaks of classes, and the target is a number")
+        for setting in ("unknown", "merge", "weights") if given else ():
+            if getattr(self, setting) != type(self).model_fields[setting].default:
+                raise ValueError(f"{setting}: remove it: it speaks of classes, and the target is a number")
         if given:
             check_bounds(*given)
         return self
@@ -305,13 +343,36 @@ class Target(PublicModel):
         """Lower and upper bound of a number; ``None`` for classes."""
         return None if self.lower is None or self.upper is None else (self.lower, self.upper)
 
+    @property
+    def labels(self) -> tuple[Value, ...]:
+        """All labels that the table may have: the classes, and what counts as one of them."""
+        return self.classes + tuple(other for _, other in self._merged)
+
+    @property
+    def places(self) -> list[int]:
+        """Which class each of the labels is."""
+        return [*range(len(self.classes)), *(self.classes.index(label) for label, _ in self._merged)]
+
+    @property
+    def _merged(self) -> list[tuple[Value, Value]]:
+        return [(label, other) for label, part in self.merge.items() for other in part if other != label]
+
+    @property
+    def class_weights(self) -> list[float] | None:
+        """The weight of each class, if the schema speaks of any."""
+        return [self.weights.get(label, 1.0) for label in self.classes] if self.weights else None
+
     @model_serializer
     def _of_its_kind(self) -> dict[str, Any]:
         """Without the other kind's empty settings."""
-        if self.bounds is None:
-            rule = {} if self.unknown == "refuse" else {"unknown": self.unknown}
-            return {"name": self.name, "classes": list(self.classes)} | rule
-        return {"name": self.name, "lower": self.lower, "upper": self.upper}
+        about = {name: getattr(self, name) for name in ("description", "unit") if getattr(self, name)}
+        if self.bounds is not None:
+            return {"name": self.name, "lower": self.lower, "upper": self.upper} | about
+        rule = {} if self.unknown == "refuse" else {"unknown": self.unknown}
+        merge = {str(label): list(part) for label, part in self.merge.items()}
+        weights = {str(label): weight for label, weight in self.weights.items()}
+        said = {name: part for name, part in (("merge", merge), ("weights", weights)) if part}
+        return {"name": self.name, "classes": list(self.classes)} | rule | said | about
 
 
 def filled_upper(lower: Any, period: float) -> Any:

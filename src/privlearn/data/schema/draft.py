@@ -1,4 +1,4 @@
-"""A schema with gaps: drafted from the names and types of a file, to be filled by people or bought."""
+"""A schema with gaps, to be filled by what is bought."""
 
 from __future__ import annotations
 
@@ -7,21 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.csv as arrow_csv
-import yaml
-
 from privlearn.data.schema.public import BUY, BUY_LISTS, Value
 from privlearn.data.schema.schema import Purchase, Schema, content_digest, read_document
-from privlearn.data.sources.csv_files import csv_header
-from privlearn.data.sources.files import (
-    existing,
-    is_parquet,
-    looks_like_identifier,
-    parquet_schema,
-)
-from privlearn.data.sources.table import safely
-from privlearn.errors import DataError, SchemaError
+from privlearn.errors import SchemaError
 
 _SIDES, _LISTS = {"lower", "upper"}, {"values", "classes"}
 _STAND_IN: dict[type, tuple[Value, ...]] = {
@@ -116,7 +104,7 @@ class SchemaDraft:
     def digest(self) -> str:
         """SHA-256 of the stand-in and the marks."""
         marks = [*map(str, self.bounds), *self.lists]
-        return content_digest({"schema": self.stand_in.to_dict(), "buy": marks})
+        return content_digest({"schema": self.stand_in.facts(), "buy": marks})
 
     def complete(
         self, bounds: Mapping[Bound, float], lists: Mapping[str, Sequence[Value]], purchase: Purchase
@@ -160,6 +148,13 @@ class SchemaDraft:
         return content
 
 
+def as_draft(draft: SchemaDraft | Mapping[str, Any] | str | Path) -> SchemaDraft:
+    """A draft, or what one is made of: the path of its file, or a dict."""
+    if isinstance(draft, SchemaDraft):
+        return draft
+    return SchemaDraft.load(draft) if isinstance(draft, str | Path) else SchemaDraft(draft)
+
+
 def _marked(part: Mapping[str, Any]) -> set[str]:
     """The settings of a column or target that are to be bought."""
     text = {key: part[key] for key in _SIDES | _LISTS if isinstance(part.get(key), str)}
@@ -194,102 +189,3 @@ def _in_order(part: Mapping[str, Any], bought: Mapping[str, float]) -> dict[str,
 def _apart(bound: float) -> float:
     """A distance that is visible beside the bound."""
     return abs(bound) / 1024 or 1.0
-
-
-_HEAD = """\
-# A schema says what is public about the table before anybody looks at its rows. Take bounds and
-# categories from the questionnaire, the law or common knowledge, never from the data: what is
-# read from private rows is a release that this file would not account for.
-#
-# 1. Delete columns that identify people (names, numbers, addresses) and columns you do not need.
-# 2. Number columns: fill in lower and upper; cells outside are clamped. Use scale: log for amounts
-#    with a long tail (income, capital, counts). A number that is only a code is a category.
-# 3. Category columns: list all values that may occur; quote words such as "yes", "no" and "1" if
-#    the table has them as text. Long free text: write type: text and delete values.
-# 4. missing: zero (and unknown: zero for categories) accepts gaps; without it they are refused.
-# 5. Move the column to predict from columns to target and list its classes; or, for a number
-#    (regression), write its lower and upper there instead of classes.
-# 6. If people have several rows: person: NAME of the column that identifies them (then delete that
-#    column below), or rows_per_person: the largest number a person can have. If every row is another
-#    person: one_row_per_person: true.
-# 7. What nobody knows publicly can be bought with a share of epsilon: write buy instead of a bound or
-#    a list (lower: buy, values: buy, classes: buy; or buy whole numbers, where a list shall hold those);
-#    privlearn train and privlearn discover buy it.
-"""
-
-_TAIL = """\
-target:
-  name: null        # the column to predict
-  classes: []       # all its values, e.g. [healthy, ill]
-"""
-
-
-def schema_template(path: str | Path) -> str:
-    """Return a commented YAML schema for a CSV or Parquet file, with every bound and list left to fill in.
-
-    Only column names and column types are read into it; no cell of the table can appear.
-    """
-    path = existing(path)
-    columns = _columns(path)
-    identifiers = [name for name, _ in columns if looks_like_identifier(name)]
-    lines = [line for name, kind in columns if name not in identifiers for line in _column_lines(name, kind)]
-    stem = path.name.removesuffix(".gz").rsplit(".", 1)[0]
-    question = _question(identifiers) if identifiers else ""
-    return "\n".join([_HEAD, f"name: {_quoted(stem)}\n", "columns:", *lines, "", f"{_TAIL}{question}"])
-
-
-def _question(identifiers: list[str]) -> str:
-    """What a schema must answer if columns are named like identifiers."""
-    named = ", ".join(map(_quoted, identifiers))
-    return f"""
-# Left out above, since named like identifiers: {named}.
-# May somebody have several rows? Training asks until one of these two lines is filled in.
-person: null                # yes: the column that tells people apart, such as {_quoted(identifiers[-1])}
-one_row_per_person: false   # no: write true
-"""
-
-
-def _columns(path: Path) -> list[tuple[str, Any]]:
-    if is_parquet(path):
-        kinds = parquet_schema(path)
-        return list(zip(kinds.names, kinds.types, strict=True))
-    names = csv_header(path, str(path))
-    if any(_is_number(name) for name in names):
-        raise DataError(f"the first line of {path} holds numbers: put a line of column names before the data")
-    opened = safely(lambda: arrow_csv.open_csv(path), f"{path} is not a regular CSV file: check its lines")
-    return list(zip(names, opened.schema.types, strict=True))
-
-
-def _column_lines(name: str, kind: Any) -> Iterator[str]:
-    yield f"  {_quoted(name)}:"
-    if pa.types.is_boolean(kind):
-        yield "    type: category"
-        yield "    values: [false, true]"
-    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        yield "    type: number"
-        yield "    lower: null     # smallest possible value"
-        yield "    upper: null     # largest possible value"
-        yield "    # scale: log    # for amounts with a long tail"
-        yield "    # period: 24    # for hours; 12 for months, 360 for angles"
-    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        yield "    type: date"
-        yield "    lower: null     # first possible day, e.g. 2000-01-01"
-        yield "    upper: null     # last possible day"
-    else:
-        yield "    type: category  # ordinal, if the values have an order"
-        yield "    values: []      # all possible values, e.g. [female, male]"
-        if pa.types.is_temporal(kind):
-            yield "    # a time of day cannot be used as it is: make it a number (hours) or delete it"
-
-
-def _quoted(name: str) -> str:
-    """The name as a YAML scalar on one line."""
-    return yaml.safe_dump(name, allow_unicode=True, width=10**9, default_style='"').strip()
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, StrictBool, StrictInt, StrictStr, ValidationError
 
+from privlearn.data.schema.problems import plain_problems
 from privlearn.errors import SchemaError
-
-_TAGGED = "columns"  # a column's type stands between its name and its field in pydantic's location
 
 
 class PublicModel(BaseModel):
@@ -23,34 +21,9 @@ class PublicModel(BaseModel):
         try:
             super().__init__(**fields)
         except ValidationError as error:
-            problems = list(_problems(error))
+            problems = list(plain_problems(error, type(self).model_fields))
         if problems:
             raise SchemaError("\n".join(problems))
-
-
-def _problems(error: ValidationError) -> Iterator[str]:
-    """One readable line per problem; a part's own lines get the part's place put before them."""
-    for item in error.errors(include_url=False, include_input=False):
-        where = _place(item["loc"])
-        for line in _message(item).splitlines():
-            yield f"{where}: {line}" if where else line
-
-
-def _place(location: tuple[int | str, ...]) -> str:
-    parts = [str(part) for part in location]
-    if parts[:1] == [_TAGGED]:
-        del parts[2:3]
-    return ".".join(parts)
-
-
-def _message(item: Any) -> str:
-    if item["type"] == "value_error":
-        return str(item["ctx"]["error"])
-    if item["type"] == "extra_forbidden":
-        return "unknown setting: remove it or correct its spelling"
-    if item["type"] == "missing":
-        return "missing: fill it in"
-    return str(item["msg"])
 
 
 Value = StrictBool | StrictInt | StrictStr

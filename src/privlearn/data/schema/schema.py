@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from privlearn.data.schema.columns import Column, Target
+from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.schema.public import PublicModel
 from privlearn.errors import SchemaError
 from privlearn.guarantee import Guarantee
@@ -216,6 +217,8 @@ class Schema(PublicModel):
     pairs : "auto", "none" or tuple of pairs of columns, default="auto"
         Which pairs of columns may act together, each pair over a coarse grid. ``auto`` takes all that the number of
         records and epsilon afford (docs/explanation/resolution.md).
+    file : FileFormat, optional
+        How the table lies in its file: delimiter, decimal comma, encoding, codes for gaps, names of columns.
 
     Examples
     --------
@@ -237,6 +240,7 @@ class Schema(PublicModel):
     one_row_per_person: StrictBool = False
     bought: tuple[Purchase, ...] = ()
     pairs: Literal["auto", "none"] | tuple[tuple[Name, Name], ...] = "auto"
+    file: FileFormat = PLAIN
 
     @model_validator(mode="after")
     def _roles_do_not_overlap(self) -> Schema:
@@ -275,7 +279,7 @@ class Schema(PublicModel):
         content: dict[str, Any] = serialize(self)
         if content["pairs"] == "auto":
             del content["pairs"]
-        for setting in ("bought", "one_row_per_person"):  # digests from before there were these stay valid
+        for setting in ("bought", "one_row_per_person", "file"):  # digests from before stay valid
             if not content[setting]:
                 del content[setting]
         return content
@@ -301,8 +305,36 @@ class Schema(PublicModel):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON form; the order of columns counts, since it fixes the features."""
-        return content_digest(self.to_dict())
+        """SHA-256 of the canonical JSON form; the order of columns counts, since it fixes the features.
+
+        How the table lies in its file is left out, and so are descriptions and units: rows that mean the same have one
+        digest, whatever they are kept in.
+        """
+        return content_digest(self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """What rows that were read mean; not how a file has to be read (``file``), which is its holder's to state."""
+        content = self.to_dict()
+        content.pop("file", None)
+        for part in (*content["columns"].values(), content["target"] or {}):
+            for words in ("description", "unit"):
+                part.pop(words, None)
+        return content
+
+
+SchemaLike = Schema | Mapping[str, Any] | str | Path
+"""A schema, or what one is made of: the path of its file, or a dict."""
+
+
+def as_schema(schema: SchemaLike) -> Schema:
+    """The schema itself."""
+    if isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, str | Path):
+        return Schema.load(schema)
+    if isinstance(schema, Mapping):
+        return Schema.from_dict(schema)
+    raise SchemaError("a schema is a Schema, the path of a .yaml or .json file, or a dict")
 
 
 def content_digest(content: Mapping[str, Any]) -> str:

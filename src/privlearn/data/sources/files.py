@@ -1,4 +1,4 @@
-"""Files and folders of rows: CSV and Parquet, and whose rows they are."""
+"""Files and folders of rows: CSV, Parquet and those of other programs, and whose rows they are."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv as arrow_csv
+import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
-from privlearn.data.schema.schema import Schema
-from privlearn.data.sources.csv_files import CsvRows, csv_header, read_csv_as_it_is
-from privlearn.data.sources.folders import ENDINGS, check_alike, files_of, partition
+from privlearn.data.schema.file_format import PLAIN, FileFormat
+from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
+from privlearn.data.sources.csv_files import CsvRows, csv_header, read_csv_as_it_is, write_csv
+from privlearn.data.sources.folders import check_alike, files_of, partition
+from privlearn.data.sources.program_files import ENDINGS, is_program_file, read_program_file
 from privlearn.data.sources.row_source import BLOCK, JoinedRows, Places, RowSource, TableRows, joined, taken
 from privlearn.data.sources.steady import SteadyRows
 from privlearn.data.sources.table import as_source, as_table, column_names, safely
 from privlearn.data.sources.wanted import arrow_type, known_columns, wanted_columns
-from privlearn.errors import DataError, SchemaError
+from privlearn.errors import DataError, SchemaError, did_you_mean
 
 _ALONE = "patient|person|subject|participant|respondent|customer|ssn|nhs|mrn|account|passport|iban"
 _NUMBERED = (
@@ -43,7 +45,7 @@ def refuse_unclear_persons(schema: Schema, names: Iterable[str]) -> None:
         return
     known = {*schema.columns, schema.target.name if schema.target else None}
     found = sorted(
-        (name for name in names if name not in known and looks_like_identifier(name)), key=_less_like_a_person
+        (name for name in names if name not in known and looks_like_identifier(name)), key=less_like_a_person
     )
     if found:
         shown = ", ".join(map(repr, found[:MOST_SHOWN]))
@@ -62,32 +64,32 @@ def open_table(data: Any, schema: Schema, columns: Sequence[str]) -> RowSource[p
     return as_source(rows, columns)
 
 
-def _less_like_a_person(name: str) -> bool:
+def less_like_a_person(name: str) -> bool:
     """Sorts ``patient_nbr`` before ``encounter_id``."""
     return re.search(_ALONE, name.lower()) is None
 
 
-_NO_PARQUET = "{} is not a Parquet file that can be read: it may be cut off or damaged"
+NO_PARQUET = "{} is not a Parquet file that can be read: it may be cut off or damaged"
 
 
-def read_table(path: str | Path, schema: Schema | None = None) -> pa.Table:
-    """Read a .csv (also .gz, .bz2 or .zst) or .parquet file, or a folder of such.
+def read_table(path: str | Path, schema: SchemaLike | None = None) -> pa.Table:
+    """Read a .csv (also .gz, .bz2 or .zst) or .parquet file, or a folder of such; workbooks, SPSS, Stata and SAS files
+    with an extra.
 
     Parameters
     ----------
     path : path
-        The file. A CSV file starts with a line of column names.
+        The file. A CSV file starts with a line of column names, unless the schema's ``file`` has them.
     schema : Schema, optional
         With it, only its columns (features, target, person; as far as the file has them) are read, with the
         types it states; without it, a CSV file's types are guessed by pyarrow.
     """
     if schema is None:
-        path = existing(path)
-        return _read_parquet(path) if is_parquet(path) else read_csv_as_it_is(path)
-    return joined(open_rows(path, schema).blocks())
+        return _read_whole(existing(path), PLAIN, as_text=False)
+    return joined(open_rows(path, as_schema(schema)).blocks())
 
 
-def open_records(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
+def open_records(path: str | Path, schema: SchemaLike) -> RowSource[pa.Table]:
     """The rows to learn from, once their columns' names leave no doubt what a person is; a block at a time.
 
     Parameters
@@ -96,14 +98,48 @@ def open_records(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
         A file; a folder, with all files in it and below; or a pattern such as ``data/*.parquet``.
     schema : Schema
     """
+    schema = as_schema(schema)
+    reason = "of which the schema speaks: add it to the table, or remove it from the schema"
+    check_columns(path, schema, known_columns(schema), reason)
     root, files = files_of(Path(path))
     for file in files:
-        names = [*_names(file), *partition(file, root)]
-        wanted_columns(
-            names, schema, str(file)
-        )  # first: what has none of them may have no line of names to show
-        refuse_unclear_persons(schema, names)
+        refuse_unclear_persons(schema, [*names_in(file, schema.file), *partition(file, root)])
     return open_rows(path, schema)
+
+
+def check_columns(path: str | Path, schema: Schema, wanted: Iterable[str], reason: str) -> None:
+    """Refuse files that lack one of these columns; the reason says who asks for it and what to do."""
+    root, files = files_of(Path(path))
+    for file in files:
+        names = [*names_in(file, schema.file), *partition(file, root)]
+        wanted_columns(names, schema, str(file))  # a file without names has none, and may not be quoted
+        for name in wanted:
+            if name not in names:
+                raise DataError(f"{file} has no column {name!r}, {reason}{did_you_mean(name, names)}")
+
+
+def names_in(file: Path, form: FileFormat = PLAIN) -> list[str]:
+    """The names of a file's columns."""
+    if is_parquet(file):
+        return list(parquet_schema(file).names)
+    if is_program_file(file):
+        return list(read_program_file(file, form).column_names)
+    return csv_header(file, str(file), form)
+
+
+def read_cells(path: str | Path, form: FileFormat = PLAIN) -> pa.Table:
+    """A file with every cell as it stands there: those of a CSV file as text, "007" and "NA" too."""
+    return _read_whole(existing(path), form, as_text=True)
+
+
+def _read_whole(path: Path, form: FileFormat, *, as_text: bool) -> pa.Table:
+    if is_parquet(path):
+        return _read_parquet(path)
+    return (
+        read_program_file(path, form)
+        if is_program_file(path)
+        else read_csv_as_it_is(path, form, as_text=as_text)
+    )
 
 
 def read_records(path: str | Path, schema: Schema) -> pa.Table:
@@ -115,7 +151,7 @@ def open_rows(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
     """The rows of a file, or of all files of a folder in the order of their names, a block in memory at a time."""
     root, files = files_of(Path(path))
     known = known_columns(schema)
-    check_alike({file: _kinds(file, root, known) for file in files})
+    check_alike({file: _kinds(file, root, schema.file, known) for file in files})
     parts = [(str(file), _open_file(file, root, schema)) for file in files]
     return parts[0][1] if len(parts) == 1 else JoinedRows(parts)
 
@@ -124,9 +160,9 @@ class ParquetRows(RowSource[pa.Table]):
     """A Parquet file, read a block at a time."""
 
     def __init__(self, path: Path, schema: Schema) -> None:
-        self._path = path
+        self._path, self._form = path, schema.file
         self._columns = wanted_columns(parquet_schema(path).names, schema, str(path))
-        self._problem = _NO_PARQUET.format(path)
+        self._problem = NO_PARQUET.format(path)
         self._rows = int(safely(lambda: parquet.read_metadata(path).num_rows, self._problem))
 
     def __len__(self) -> int:
@@ -138,10 +174,30 @@ class ParquetRows(RowSource[pa.Table]):
             yield as_table(file.schema_arrow.empty_table(), self._columns)
         batches = file.iter_batches(batch_size=BLOCK, columns=self._columns)
         while (batch := safely(lambda: next(batches, None), self._problem)) is not None:
-            yield as_table(batch, self._columns)
+            yield without_codes(as_table(batch, self._columns), self._form)
 
     def take(self, places: Places) -> TableRows:
         return taken(self.blocks(), places)
+
+
+def without_codes(table: pa.Table, form: FileFormat) -> pa.Table:
+    """A table whose columns of numbers and text lack what the format calls a gap."""
+    for place, name in enumerate(table.column_names):
+        column, codes = table.column(place), form.codes_of(name)
+        if codes and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            gaps = pc.is_in(
+                column.cast(pa.float64(), safe=False), pa.array(_numbers_among(codes), pa.float64())
+            )
+        elif codes and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            gaps = pc.is_in(column, pa.array(codes, column.type))
+        else:
+            continue
+        table = table.set_column(place, name, pc.if_else(gaps, pa.scalar(None, column.type), column))
+    return table
+
+
+def _numbers_among(codes: tuple[str, ...]) -> list[float]:
+    return [float(code) for code in codes if re.fullmatch(r"[-+]?[0-9]+([.][0-9]+)?", code)]
 
 
 class PartitionRows(RowSource[pa.Table]):
@@ -175,21 +231,21 @@ def _stated(name: str, text: str, schema: Schema) -> Any:
 
 def _open_file(file: Path, root: Path, schema: Schema) -> RowSource[pa.Table]:
     rows: RowSource[pa.Table]
-    rows = ParquetRows(file, schema) if is_parquet(file) else CsvRows(file, str(file), schema)
+    if is_program_file(file):
+        table = read_program_file(file, schema.file)
+        rows = TableRows(table.select(wanted_columns(table.column_names, schema, str(file))))
+    else:
+        rows = ParquetRows(file, schema) if is_parquet(file) else CsvRows(file, str(file), schema)
     common = partition(file, root)
     return SteadyRows(PartitionRows(rows, common, schema) if common else rows, file)
 
 
-def _names(file: Path) -> list[str]:
-    return list(parquet_schema(file).names) if is_parquet(file) else csv_header(file, str(file))
-
-
-def _kinds(file: Path, root: Path, known: list[str]) -> dict[str, Any]:
+def _kinds(file: Path, root: Path, form: FileFormat, known: list[str]) -> dict[str, Any]:
     """The columns of a file that a schema speaks of, with their types where the file states them."""
     if is_parquet(file):
         found = {field.name: field.type for field in parquet_schema(file)}
     else:
-        found = dict.fromkeys(csv_header(file, str(file)))
+        found = dict.fromkeys(names_in(file, form))
     found |= dict.fromkeys(partition(file, root))
     return {name: kind for name, kind in found.items() if name in known}
 
@@ -202,30 +258,48 @@ def existing(path: str | Path) -> Path:
     return path
 
 
-def write_table(table: pa.Table, path: str | Path) -> None:
+def write_table(table: pa.Table, path: str | Path, form: FileFormat = PLAIN) -> None:
     """Write a .csv or .parquet file."""
+    if is_program_file(Path(path)):
+        raise DataError(f"{path}: tables are written as .csv or .parquet")
     if is_parquet(Path(path)):
         parquet.write_table(table, path)
     else:
-        arrow_csv.write_csv(table, path)
+        write_csv([table], Path(path), form)
+
+
+_COMPRESSED = (".gz", ".bz2", ".zst")
+_TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
 
 
 def is_parquet(path: Path) -> bool:
-    """True for Parquet, False for CSV; any other name is refused."""
+    """True for Parquet, False for CSV and for files of other programs; any other name is refused."""
     name = path.name.lower()
     if name.endswith(".parquet"):
         return True
-    if name.endswith(ENDINGS):
+    if name.endswith(ENDINGS) or name.removesuffix(_compression(name)).endswith(_TEXT):
         return False
-    raise DataError(f"{path}: the name of a table must end in .csv, .csv.gz, .csv.bz2, .csv.zst or .parquet")
+    raise DataError(
+        f"{path}: the name of a table must end in .csv, .csv.gz or .parquet, in {', '.join(_TEXT[1:])} (text with "
+        f"delimiters; {', '.join(_COMPRESSED)} too), or in {', '.join(ENDINGS)}"
+    )
+
+
+def is_compressed(path: Path) -> bool:
+    """Whether a file's name says that its text is packed."""
+    return _compression(path.name.lower()) != ""
+
+
+def _compression(name: str) -> str:
+    return next((ending for ending in _COMPRESSED if name.endswith(ending)), "")
 
 
 def _read_parquet(path: Path) -> pa.Table:
     names = parquet_schema(path).names
-    table = safely(lambda: parquet.ParquetFile(path).read(), _NO_PARQUET.format(path))
+    table = safely(lambda: parquet.ParquetFile(path).read(), NO_PARQUET.format(path))
     return as_table(table, names)
 
 
 def parquet_schema(path: Path) -> pa.Schema:
     """The names and types of a Parquet file's columns."""
-    return safely(lambda: parquet.read_schema(path), _NO_PARQUET.format(path))
+    return safely(lambda: parquet.read_schema(path), NO_PARQUET.format(path))

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from privlearn.errors import DataError
 
-ENDINGS = (".csv", ".csv.gz", ".csv.bz2", ".csv.zst")
 _PATTERN = set("*?[")
 
 
@@ -33,8 +32,8 @@ def files_of(path: Path) -> tuple[Path, list[Path]]:
     files = sorted(file for file in found if file.is_file() and not _is_hidden(file.relative_to(root)))
     if not files:
         raise DataError(
-            f"{path} is a folder or pattern without a table: it needs files that end in {', '.join(ENDINGS)} or "
-            ".parquet"
+            f"{path} is a folder or pattern without a table: it needs files that end in .csv, .csv.gz or .parquet, for "
+            "example"
         )
     return root, files
 

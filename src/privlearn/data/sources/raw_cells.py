@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
-from privlearn.data.sources.csv_files import PIECE, csv_header, read_csv_as_it_is
-from privlearn.data.sources.files import is_parquet, parquet_schema
+from privlearn.data.schema.file_format import PLAIN, FileFormat
+from privlearn.data.sources.csv_files import IRREGULAR, PIECE, cells_as_text, opened_csv, write_csv
+from privlearn.data.sources.files import NO_PARQUET, is_parquet, names_in, read_cells
 from privlearn.data.sources.folders import check_alike, files_of, partition
+from privlearn.data.sources.program_files import is_program_file
 from privlearn.data.sources.row_source import BLOCK, JoinedRows, Places, RowSource, TableRows, taken
 from privlearn.data.sources.steady import SteadyRows
 from privlearn.data.sources.table import as_table, safely
-from privlearn.errors import DataError
 
 
-def open_cells(path: str | Path) -> RowSource[pa.Table]:
+def open_cells(path: str | Path, form: FileFormat = PLAIN) -> RowSource[pa.Table]:
     """A file, or all files of a folder: the cells of a CSV file as text, "007" and "NA" too."""
     root, files = files_of(Path(path))
-    parts = [(str(file), RawFile(file, partition(file, root))) for file in files]
-    check_alike(
-        {file: dict.fromkeys(rows.column_names) for file, (_, rows) in zip(files, parts, strict=True)}
-    )
-    steady = [(name, SteadyRows(rows, file)) for file, (name, rows) in zip(files, parts, strict=True)]
+    parts = {file: RawFile(file, form, partition(file, root)) for file in files}
+    check_alike({file: dict.fromkeys(rows.column_names) for file, rows in parts.items()})
+    steady = [(str(file), SteadyRows(rows, file)) for file, rows in parts.items()]
     return steady[0][1] if len(steady) == 1 else JoinedRows(steady)
 
 
 class RawFile(RowSource[pa.Table]):
     """All columns of one file, and what its folders' names say of all its rows."""
 
-    def __init__(self, path: Path, common: dict[str, str]) -> None:
-        self._path, self._common = path, common
-        self._names = list(parquet_schema(path).names) if is_parquet(path) else csv_header(path, str(path))
+    def __init__(self, path: Path, form: FileFormat, common: dict[str, str]) -> None:
+        self._path, self._form, self._common = path, form, common
+        self._names = names_in(path, form)
 
     @property
     def column_names(self) -> list[str]:
@@ -49,7 +48,7 @@ class RawFile(RowSource[pa.Table]):
         return self._rows
 
     def blocks(self) -> Iterator[pa.Table]:
-        for block in self._parquet() if is_parquet(self._path) else self._csv():
+        for block in self._pieces():
             for name, value in self._common.items():
                 block = block.append_column(name, pa.repeat(value, block.num_rows))
             yield block
@@ -57,8 +56,15 @@ class RawFile(RowSource[pa.Table]):
     def take(self, places: Places) -> TableRows:
         return taken(self.blocks(), places)
 
+    def _pieces(self) -> Iterator[pa.Table]:
+        if is_parquet(self._path):
+            return self._parquet()
+        if is_program_file(self._path) or self._path.stat().st_size <= PIECE:
+            return iter([read_cells(self._path, self._form)])
+        return self._csv()
+
     def _parquet(self) -> Iterator[pa.Table]:
-        problem = f"{self._path} is not a Parquet file that can be read: it may be cut off or damaged"
+        problem = NO_PARQUET.format(self._path)
         file = safely(lambda: parquet.ParquetFile(self._path), problem)
         yield as_table(file.schema_arrow.empty_table(), self._names)
         batches = file.iter_batches(batch_size=BLOCK)
@@ -66,45 +72,30 @@ class RawFile(RowSource[pa.Table]):
             yield as_table(batch, self._names)
 
     def _csv(self) -> Iterator[pa.Table]:
-        yield as_table(
-            pa.table([pa.array([], pa.string())] * len(self._names), names=self._names), self._names
-        )
-        if self._path.stat().st_size <= PIECE:  # also the table without rows, and the one of one column
-            yield read_csv_as_it_is(self._path, as_text=True)
-            return
-        problem = (
-            f"{self._path} is not a regular CSV file: every line needs as many cells as the first has names"
-        )
-        types = dict.fromkeys(self._names, pa.string())
-        batches = safely(
-            lambda: arrow_csv.open_csv(
-                self._path,
-                read_options=arrow_csv.ReadOptions(block_size=PIECE),
-                parse_options=arrow_csv.ParseOptions(
-                    newlines_in_values=True, ignore_empty_lines=len(self._names) > 1
-                ),
-                convert_options=arrow_csv.ConvertOptions(column_types=types, null_values=[]),
-            ),
-            problem,
-        )
+        names, problem = self._names, IRREGULAR.format(self._path)
+        nothing = pa.table([pa.array([], pa.string())] * len(names), names=names)
+        yield as_table(nothing, names)  # refuses repeated names
+        batches = safely(lambda: opened_csv(self._path, self._form, names, cells_as_text(names)), problem)
         while (batch := safely(lambda: next(batches, None), problem)) is not None:
             yield pa.Table.from_batches([batch])
 
 
-def write_rows(rows: RowSource[pa.Table], path: str | Path) -> None:
-    """Write a .csv or .parquet file, a block at a time."""
-    blocks = rows.blocks()
+def write_rows(rows: RowSource[pa.Table], path: str | Path, form: FileFormat = PLAIN) -> None:
+    """Write a .csv file as its format says, or a .parquet file; a block at a time."""
+    path, blocks = Path(path), _alike(rows.blocks())
+    if not is_parquet(path):
+        write_csv(blocks, path, form)
+        return
     first = next(blocks)
-    kinds = first.schema
-    writes = parquet.ParquetWriter if is_parquet(Path(path)) else arrow_csv.CSVWriter
-    with writes(path, kinds) as file:
-        file.write_table(first)
-        for block in blocks:
-            try:
-                alike = block.cast(kinds)
-            except (pa.ArrowException, ValueError):
-                break  # its message may quote a cell
-            file.write_table(alike)
-        else:
-            return
-    raise DataError("the files differ in the types of their columns: write a column in one type everywhere")
+    with parquet.ParquetWriter(path, first.schema) as file:
+        for block in chain([first], blocks):
+            file.write_table(block)
+
+
+def _alike(blocks: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """The blocks, in the types of the first one."""
+    first = next(blocks)
+    yield first
+    problem = "the files differ in the types of their columns: write a column in one type everywhere"
+    for block in blocks:
+        yield safely(partial(block.cast, first.schema), problem)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from privlearn.data.sources.row_source import BatchRows, RowSource, TableRows
-from privlearn.errors import DataError
+from privlearn.errors import DataError, did_you_mean
 
 Result = TypeVar("Result")
 
@@ -145,8 +145,10 @@ def as_table(data: Any, columns: Sequence[str] | None = None) -> pa.Table:
     wanted = names if columns is None else list(columns)
     absent = [name for name in wanted if name not in names]
     if absent:
+        header = names if any(name in names for name in wanted) else []  # or else they may be cells
         raise DataError(
             f"column {absent[0]!r} is missing from the table: the schema speaks of it, so add it to the table"
+            f"{did_you_mean(absent[0], header)}"
         )
     places = {name: place for place, name in enumerate(names)}
     arrays = [_converted(partial(read, places[name]), f"column {name!r}") for name in wanted]

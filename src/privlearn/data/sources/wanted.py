@@ -21,10 +21,31 @@ def wanted_columns(names: list[str], schema: Schema | None, source: str) -> list
         return names
     wanted = [name for name in known_columns(schema) if name in names]
     if not wanted:
-        raise DataError(
-            f"{source} has none of the schema's columns: does its first line name them, with commas between them?"
-        )
+        raise DataError(f"{source} has none of the schema's columns: {_why_none(names, schema)}")
     return wanted
+
+
+def _why_none(names: list[str], schema: Schema) -> str:
+    """What to do; the first line of a file without names holds cells, so it is never quoted."""
+    likely, stated = (_NAMED.get(sign, sign) for sign in (likely_delimiter(names[0]), schema.file.delimiter))
+    if len(names) == 1 and likely != stated:
+        written = "tab" if likely == "tab" else f'"{likely_delimiter(names[0])}"'
+        return (
+            f"it is one column if a {stated} separates cells. Is it a {likely}? Then write in the schema "
+            f"(`privlearn predict` takes another with --schema FILE), file: {{delimiter: {written}}}"
+        )
+    return (
+        f"does its first line name them, with a {stated} between them? If it has no line of names, write them in the "
+        "schema, file: {names: [...]}"
+    )
+
+
+_NAMED = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+
+
+def likely_delimiter(line: str) -> str:
+    """What separates most cells of a line; a comma if nothing does."""
+    return max(_NAMED, key=line.count)
 
 
 def known_columns(schema: Schema) -> list[str]:
@@ -52,4 +73,4 @@ def spellings_of_missing(schema: Schema) -> list[str]:
 def _listed(column: Any) -> tuple[Any, ...]:
     if isinstance(column, CategoryColumn | OrdinalColumn):
         return column.values
-    return column.classes if isinstance(column, Target) else ()
+    return column.labels if isinstance(column, Target) else ()

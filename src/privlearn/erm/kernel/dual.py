@@ -58,6 +58,7 @@ def _rows_of_root(gram: SignedGram) -> Array:
 
 MAX_STEPS = 200
 STALLED = 30  # steps without a smaller gap: rounding does not allow more
+OUTSIDE = 1e-9  # part of a limit by which rounding may exceed it
 STRIDE = 4  # the warm start reads one row in so many
 FEWEST_ROWS = 300  # with fewer there is nothing to gain from a warm start
 ROUGH_GAP = 1e-3  # all that a warm start deserves
@@ -158,7 +159,10 @@ def _newton(
     best, since_best = _Found(alpha, math.inf, 0), 0
     for step in range(MAX_STEPS):
         clipped = np.clip(alpha, -limits, limits)
-        reached = gradient_gap(gram, losses, total, clipped, gap)
+        if np.all(np.abs(alpha - clipped) <= OUTSIDE * limits):
+            alpha = clipped
+        margins = gram.times(clipped)
+        reached = gradient_gap(gram, losses, total, clipped, margins, gap)
         if progress is not None:
             progress(step, reached)
         best, since_best = (
@@ -166,7 +170,8 @@ def _newton(
         )
         if best.gap <= gap or since_best == STALLED:
             break
-        alpha = newton_step(gram, losses, DualPoint(alpha, gram.times(alpha))).alpha
+        point = DualPoint(alpha, margins if alpha is clipped else gram.times(alpha))
+        alpha = newton_step(gram, losses, point).alpha
     return best
 
 

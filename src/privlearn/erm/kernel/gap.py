@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.erm.certifiable import LEAST_FOR_HINGE, ROOM, SAFETY, UNDERFLOW, gamma
+from privlearn.erm.certifiable import LEAST_FOR_HINGE, ROOM, SAFETY, UNDERFLOW, gamma, softmax_slope_error
 from privlearn.erm.kernel.problem import Rows, SignedGram, extended_gamma
 from privlearn.erm.losses import Loss, LossFacts
 
@@ -42,14 +42,15 @@ class WeightedLoss:
         return WeightedLoss(self.loss, self.weights[rows], self.offsets[rows])
 
 
-def gradient_gap(gram: SignedGram, losses: WeightedLoss, total: float, alpha: Array, goal: float) -> float:
-    """``|grad J|_H^2 / (2 Lambda)``, for losses with bounded curvature.
+def gradient_gap(
+    gram: SignedGram, losses: WeightedLoss, total: float, alpha: Array, margins: Array, goal: float
+) -> float:
+    """``|grad J|_H^2 / (2 Lambda)``, for losses with bounded curvature; ``margins`` are ``gram.times(alpha)``.
 
     If it is the margins' rounding that keeps the bound above ``goal``, they are summed again in extended
     precision.
     """
-    margins, error = gram.times(alpha), gram.margin_error(alpha)
-    computed, rounding = _gradient(gram, losses, alpha, margins, error)
+    computed, rounding = _gradient(gram, losses, alpha, margins, gram.margin_error(alpha))
     if _gap(computed + rounding, total) > goal and rounding > computed:
         margins, error = gram.extended_margins(np.arange(gram.count), alpha)
         computed, rounding = _gradient(gram, losses, alpha, margins, error)
@@ -77,7 +78,13 @@ def hinge_gap(gram: SignedGram, weights: Array, total: float, alpha: Array) -> f
 
 
 def least_kernel_gap(
-    loss: LossFacts, regularization: float, *, rows: int, weight_bound: float = 1.0, gram_error: float = 0.0
+    loss: LossFacts,
+    regularization: float,
+    *,
+    rows: int,
+    weight_bound: float = 1.0,
+    gram_error: float = 0.0,
+    classes: int = 0,
 ) -> float:
     """The gap that `minimise_kernel` proves for any rows with k(x, x) <= 1, from public numbers alone; or infinity.
 
@@ -94,6 +101,8 @@ def least_kernel_gap(
         The rows' weights add up to at most this times N.
     gram_error : float, default=0.0
         As in `KernelProblem`.
+    classes : int, default=0
+        Of the softmax loss, whose functions each have such coefficients.
     """
     if math.isinf(loss.smoothness) and regularization < 2.0 * LEAST_FOR_HINGE * weight_bound:
         return math.inf
@@ -106,7 +115,12 @@ def least_kernel_gap(
         apart = (gamma(4) * weight_bound) ** 2 * largest / regularization
         least = ROOM * SAFETY * (weight_bound * at_corner + apart) + UNDERFLOW
     else:
-        error = _slope_error(loss, error, margin + 1.0) + gamma(4) * 2.0 * loss.lipschitz
+        several = math.sqrt(max(classes, 1))  # each function's margins are off by the error
+        if classes:
+            error = softmax_slope_error(classes, several * error, several * margin)
+        else:
+            error = _slope_error(loss, error, margin + 1.0)
+        error += gamma(4) * (1.0 + several) * loss.lipschitz
         least = SAFETY * (ROOM * weight_bound * error) ** 2 * largest / (2.0 * regularization) + UNDERFLOW
     return least if least <= MOST_GAP * weight_bound else math.inf
 

@@ -19,6 +19,7 @@ from scipy import linalg
 
 from privlearn.arrays import Array
 from privlearn.erm.descent import flat_length
+from privlearn.erm.kernel.gradients import solve_by_gradients
 from privlearn.erm.kernel.problem import SignedGram
 
 SINGLE_PRECISION_ROWS = 1500  # a smaller system is solved in double precision: it costs little
@@ -65,7 +66,10 @@ def _solve(gram: SignedGram, curvatures: Array, right: Array) -> Array:
     system = gram.block(active, np.float32 if single else np.float64)
     signs = gram.signs[active]
     ridge = (gram.scale / curvatures[active]).astype(system.dtype)
-    shares = _solve_with_ridge(system, ridge, (signs * right[active]).astype(system.dtype))
+    pull = (signs * right[active]).astype(system.dtype)
+    shares = solve_by_gradients(system, ridge, pull, gram.sketch[active]) if single else None
+    if shares is None:
+        shares = _solve_with_ridge(system, ridge, pull)
     solution[active] = gram.scale * (signs * shares)
     return solution
 

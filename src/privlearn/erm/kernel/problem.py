@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.erm.certifiable import SAFETY, gamma
+from privlearn.erm.kernel.gradients import SKETCHED, Single, sketch
 from privlearn.erm.losses import Loss
 from privlearn.erm.problem import check_row_weights, check_signs, check_vector
 from privlearn.errors import InvalidParameter, check_positive, shown
@@ -38,6 +40,8 @@ class KernelProblem:
     gram_error : float, default=0.0
         Bound on the difference between each entry of ``gram`` and the kernel whose space is meant. At 0 that
         kernel is the matrix itself, or the mean of it and its transpose.
+    symmetric : bool, default=False
+        Whether the matrix is known to be symmetric to the last bit, and finite: looking takes as long as a step.
 
     Attributes
     ----------
@@ -53,11 +57,12 @@ class KernelProblem:
     row_weights: Array | None = None
     offsets: Array | None = None
     gram_error: float = 0.0
+    symmetric: bool = False
     asymmetry: float = field(init=False)
 
     def __post_init__(self) -> None:
         _check_gram(self.gram)
-        object.__setattr__(self, "asymmetry", _asymmetry(self.gram))
+        object.__setattr__(self, "asymmetry", 0.0 if self.symmetric else _asymmetry(self.gram))
         check_positive(regularization=self.regularization, total=self.total)
         check_signs(self.signs, len(self.gram))
         check_row_weights(self.row_weights, len(self.gram))
@@ -154,10 +159,17 @@ class SignedGram:
         # No entry is larger: a kernel has |k(x, z)| <= max k(x, x), and neither side is off by more than the error.
         self.largest = float(self.diagonal.max()) + 2.0 * gram_error
         self._gram_error = gram_error
+        self._last: tuple[Array, Array] | None = None
 
     def restricted(self, rows: Rows, share: float = 1.0) -> SignedGram:
         """The matrix in those rows and columns, for a problem with that share of the records."""
         return SignedGram(self.block(rows), self.signs[rows], self.scale * share, self._gram_error)
+
+    @cached_property
+    def sketch(self) -> Single:
+        """B of `gradients`, a row for each row."""
+        chosen = np.linspace(0, self.count - 1, SKETCHED).astype(np.intp)
+        return sketch(self._gram[chosen].astype(np.float32), chosen)
 
     def row(self, index: int) -> Array:
         """``k(x_i, .)`` at all rows, neither signed nor scaled."""
@@ -165,23 +177,29 @@ class SignedGram:
         return row
 
     def times(self, vector: Array) -> Array:
-        """``Q v``; only the rows of the matrix where ``v`` is not zero are read, if those are few."""
+        """``Q v``. The last product is kept: a proof and the step that follows it ask for the same."""
         signed = self.signs * vector
-        used = np.flatnonzero(signed)
+        if self._last is None or not np.array_equal(self._last[0], signed):
+            self._last = signed, self.signs * self._product(signed) / self.scale
+        return self._last[1].copy()
+
+    def _product(self, vector: Array) -> Array:
+        """Only the rows of the matrix where the vector is not zero are read, if those are few."""
+        used = np.flatnonzero(vector)
         if len(used) > WORTH_CHOOSING * self.count:
-            return self.signs * (self._gram @ signed) / self.scale
+            return self._gram @ vector
         product = np.zeros(self.count)
         for start in range(0, len(used), CHUNK):
             some = used[start : start + CHUNK]
-            product += signed[some] @ self._gram[some]  # rows for columns: the matrix is symmetric
-        return self.signs * product / self.scale
+            product += vector[some] @ self._gram[some]  # rows for columns: the matrix is symmetric
+        return product
 
     def block(self, rows: Rows, kind: type[np.floating[Any]] = np.float64) -> NDArray[Any]:
         """The Gram matrix in those rows and columns, neither signed nor scaled: a fresh array."""
         block = np.empty((len(rows), len(rows)), kind)
         for start in range(0, len(rows), CHUNK):
             some = slice(start, start + CHUNK)
-            block[some] = self._gram[rows[some]][:, rows]
+            block[some] = np.take(self._gram[rows[some]], rows, axis=1)
         return block
 
     def margin_error(self, alpha: Array) -> float:

@@ -9,7 +9,7 @@ from operator import mul
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.blas import dtrsm, dtrsv
 
 from privlearn.accounting import MARGIN, Curve, GaussianCurve, gaussian_delta, gaussian_ratio
 from privlearn.arrays import Array
@@ -18,7 +18,7 @@ from privlearn.features.kernel import KERNEL_ROUNDING
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.session.task import KernelTask, SessionMechanism
-from privlearn.randomness import Randomness
+from privlearn.randomness import GaussianIntegers
 
 FACTOR_BITS = 40
 DRAW_BITS = 20
@@ -49,13 +49,14 @@ class GaussianPaths:
     """The past of some independent paths: rows of L and draws. Both are needed to go on, and neither may leave."""
 
     def __init__(self, count: int = 1) -> None:
-        self._blocks: list[Array] = []
+        self._beside: list[Array] = []  # of each block of rows what lies left of the diagonal's triangle
+        self._triangles: list[Array] = []  # the identity where no row is yet
         self._draws: list[list[int]] = [[] for _ in range(count)]
 
     def __len__(self) -> int:
         return len(self._draws[0])
 
-    def draw(self, cross: Array, own: Array, randomness: Randomness) -> list[PathStep]:
+    def draw(self, cross: Array, own: Array, randomness: GaussianIntegers) -> list[PathStep]:
         """Draw the paths at m new points; `remember` each step once it is durable.
 
         Parameters
@@ -82,10 +83,13 @@ class GaussianPaths:
 
     def remember(self, row: Array, draws: Sequence[int]) -> None:
         """Append a point's row and draws to the past."""
-        start, place = divmod(len(self), BLOCK)
+        number, place = divmod(len(self), BLOCK)
         if place == 0:
-            self._blocks.append(np.zeros((BLOCK, (start + 1) * BLOCK)))
-        self._blocks[-1][place, : len(row)] = row
+            self._beside.append(np.zeros((BLOCK, number * BLOCK)))
+            self._triangles.append(np.eye(BLOCK))
+        left, right = np.split(row, [number * BLOCK])
+        self._beside[-1][place] = left
+        self._triangles[-1][place, : place + 1] = right
         for past, draw in zip(self._draws, draws, strict=True):
             past.append(draw)
 
@@ -95,19 +99,18 @@ class GaussianPaths:
         # From the rounded rows, so that their rounding stays out of the new points' own variances.
         rest = own - left @ left.T
         rest[np.diag_indices_from(rest)] += FACTOR_JITTER
-        right = _to_grid(cholesky(rest, lower=True, check_finite=False))
+        right = _to_grid(np.asarray(np.linalg.cholesky(rest), dtype=np.float64))
         return [np.concatenate([left[i], right[i, : i + 1]]) for i in range(len(own))]
 
     def _solve(self, targets: Array) -> Array:
         """L^-1 targets, block by block: the blocks are never joined into one matrix."""
-        solved = np.empty_like(targets)
-        for number, block in enumerate(self._blocks):
-            start = number * BLOCK
-            stop = min(start + BLOCK, len(self))
-            rows = block[: stop - start]
-            rest = targets[start:stop] - rows[:, :start] @ solved[:start]
-            solved[start:stop] = solve_triangular(rows[:, start:stop], rest, lower=True, check_finite=False)
-        return solved
+        solved = np.zeros((BLOCK * len(self._triangles), targets.shape[1]))
+        solved[: len(targets)] = targets
+        for number, (beside, triangle) in enumerate(zip(self._beside, self._triangles, strict=True)):
+            start, stop = number * BLOCK, min((number + 1) * BLOCK, len(self))
+            solved[start:stop] -= beside[: stop - start] @ solved[:start]
+            _substitute(triangle, solved[start : start + BLOCK])
+        return solved[: len(targets)]
 
 
 def rounding_bound(points: int) -> float:
@@ -121,10 +124,18 @@ def rounding_bound(points: int) -> float:
     return 1.01 * (factorisation + grid + points * KERNEL_ROUNDING)
 
 
-def _integers(scale: float, shape: tuple[int, int], randomness: Randomness) -> list[list[int]]:
+def _integers(scale: float, shape: tuple[int, int], randomness: GaussianIntegers) -> list[list[int]]:
     """Exact draws, one row per point and one column per path."""
     drawn: list[list[int]] = randomness.discrete_gaussian(scale, shape[0] * shape[1]).reshape(shape).tolist()
     return drawn
+
+
+def _substitute(triangle: Array, targets: Array) -> None:
+    """triangle^-1 targets, in place. BLAS takes columns, so that rows need no copy; it is quicker with a single one."""
+    if targets.shape[1] == 1:
+        targets[:, 0] = dtrsv(triangle.T, targets[:, 0], trans=1)
+    else:
+        targets[:] = dtrsm(1.0, triangle.T, targets, trans_a=1)
 
 
 def _to_grid(values: Array) -> Array:
@@ -142,7 +153,8 @@ class FunctionRelease(SessionMechanism):
     together (epsilon, delta)-private with delta(epsilon) = HS(epsilon, sqrt(K (D^2 + T (2 r)^2 / jitter)) /
     noise_scale), HS the hockey-stick divergence of two normals at that distance. The noise in an answer does not grow
     with T: T stands only beside the rounding error r, of the order of 1e-10. The same point is looked up, never drawn
-    again. K is 1 for two classes and for a number, and the number of classes otherwise.
+    again. K is 1 for two classes and for a number. Several classes, each against the rest, have K functions. The
+    functions of the softmax loss move by at most D together, so that K D^2 becomes D^2, with L = sqrt(2) in D.
 
     The argument, also for what is computed in integers and in floating point: docs/theory/function-release.md.
     """
@@ -160,7 +172,7 @@ class FunctionRelease(SessionMechanism):
     )
 
     def __post_init__(self) -> None:
-        if self.facts.task.problems > MOST_PATHS:
+        if self.facts.functions > MOST_PATHS:
             raise InvalidParameter(
                 f"function release answers for at most {MOST_PATHS} classes: join rare ones"
             )
@@ -205,7 +217,7 @@ class FunctionRelease(SessionMechanism):
     def constants(self) -> dict[str, Any]:
         """Every number the theorem speaks of, for the certificate."""
         return self.facts.constants() | {
-            "functions": self.facts.task.problems,
+            "functions": self.facts.functions,
             "points": CAPACITY,
             "factor_jitter": FACTOR_JITTER,
             "value_jitter": VALUE_JITTER,
@@ -219,10 +231,11 @@ class FunctionRelease(SessionMechanism):
 
 def _grid_ratio(facts: KernelTask) -> float:
     """What rounding the values to the noise's grid adds to the ratio."""
-    return 2.0**-PATH_BITS * math.sqrt(facts.task.problems * CAPACITY / VALUE_JITTER)
+    return 2.0**-PATH_BITS * math.sqrt(facts.functions * CAPACITY / VALUE_JITTER)
 
 
 def _distance(facts: KernelTask) -> float:
     """How far one person moves all answers together, in the norm of the noise's law at scale 1."""
-    rounding = 2.0 * facts.evaluation_error * math.sqrt(CAPACITY / VALUE_JITTER)
-    return math.sqrt(facts.task.problems) * math.hypot(facts.sensitivity, rounding)
+    problems, functions = facts.task.problems, facts.functions
+    rounding = 2.0 * facts.evaluation_error * math.sqrt(functions / problems * (CAPACITY / VALUE_JITTER))
+    return math.sqrt(problems) * math.hypot(facts.sensitivity, rounding)

@@ -275,7 +275,7 @@ class PaperPINP(PINP):
 
 
 def _check(facts: KernelTask, guarantee: Guarantee) -> None:
-    if facts.task.problems > 1:
+    if facts.functions > 1:
         raise InvalidParameter(
             "PINP follows one function, for two classes or a number: take mechanism='function_release'"
         )

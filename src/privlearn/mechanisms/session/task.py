@@ -27,7 +27,8 @@ class KernelTask:
     """Regularised risk minimisation over the functions of a kernel's space H, with k(z, z) <= 1.
 
     The minimiser is f = sum_i a_i k(x_i, .) with |a_i| <= L weight_i / (N Lambda). Where the task has several problems,
-    one against the rest, everything here is said of each function.
+    one against the rest, everything here is said of each function; where it has the softmax loss of several classes,
+    `sensitivity` is that of all functions together.
 
     Parameters
     ----------
@@ -46,6 +47,11 @@ class KernelTask:
             raise InvalidParameter(
                 f"solver_distance must be finite and at least 0, not {shown(self.solver_distance)}"
             )
+
+    @property
+    def functions(self) -> int:
+        """How many functions answer together: one per problem, or one per class of the softmax loss."""
+        return max(self.task.classes, self.task.problems)
 
     @property
     def sensitivity(self) -> float:

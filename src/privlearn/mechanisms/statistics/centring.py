@@ -23,9 +23,11 @@ from privlearn.relation import Relation
 UNIT = 2.0**20
 """Sums are made of whole multiples of 1 / UNIT, so that they are exact in any order, for fewer than 2^33 rows."""
 
-_COUNTS = 4
-_RADII = tuple(2.0 ** (1.0 - step / 2.0) for step in range(2**_COUNTS))
-"""From 2, which holds all rows whatever the mean, down to 0.011; each question halves what is left of them."""
+_COUNTS = 6
+_RADII = tuple(2.0 ** (1.0 - step / 8.0) for step in range(2**_COUNTS))
+"""From 2, which holds all rows whatever the mean, down to 0.0085; each question halves what is left of them.
+
+A radius larger than it need be takes back what the mean gained, so they lie close: each is 8 % below the last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +56,10 @@ class Centring:
 
     **Theorem** (docs/theory/centring.md). Rows have d features and norm at most B. One person moves the sum of the
     rows, each rounded to multiples of 2^-20, by at most S = 2 (B + sqrt(d) 2^-21), or half of that if none is replaced,
-    and each of the 4 counts, whatever was asked before, by at most 1. So together they are dominated by one Gaussian
+    and each of the 6 counts, whatever was asked before, by at most 1. So together they are dominated by one Gaussian
     mechanism of
 
-        ratio^2 = (S / mean_noise_scale + sqrt(d) 2^-44)^2 + 4 / count_noise_scale^2,
+        ratio^2 = (S / mean_noise_scale + sqrt(d) 2^-44)^2 + 6 / count_noise_scale^2,
 
     where the 2^-44 pays for rounding to the noise's grid; counts lie on theirs. What follows on the centred rows
     composes with it: ratios add up in squares.

@@ -10,7 +10,7 @@ from privlearn.arrays import Array
 from privlearn.mechanisms.statistics.score_counts import BINS, REACH
 
 _WIDTH = 2.0 * REACH / BINS
-_MIDDLES = -REACH + _WIDTH * (np.arange(BINS) + 0.5)
+MIDDLES = -REACH + _WIDTH * (np.arange(BINS) + 0.5)
 
 _SLOPE = 1.5  # log-odds per unit of score, before anything is known: 1.6 to 1.8 on Adult and bank marketing
 _SURE = 3.0  # how sure of that: a slope's deviation is 1 / sqrt(3), and so is that of the log-odds at score 0
@@ -43,7 +43,7 @@ def log_odds_from_counts(counts: Array, noise_scale: float) -> Array:
         return float(value), gradient
 
     start = np.full(BINS, _SLOPE * _WIDTH)
-    start[0] = _SLOPE * _MIDDLES[0]
+    start[0] = _SLOPE * MIDDLES[0]
     limits = [(None, None)] + [(0.0, None)] * (BINS - 1)
     found = minimize(badness, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": 1000})
     return np.asarray(np.maximum.accumulate(_SUMS @ found.x))
@@ -51,7 +51,7 @@ def log_odds_from_counts(counts: Array, noise_scale: float) -> Array:
 
 def log_odds_at(scores: Array, log_odds: Array) -> Array:
     """Of each score, between the middles of bins on a line, beyond the outer ones constant."""
-    return np.asarray(np.interp(scores, _MIDDLES, log_odds))
+    return np.asarray(np.interp(scores, MIDDLES, log_odds))
 
 
 def are_log_odds(numbers: Array) -> bool:

@@ -48,10 +48,11 @@ class NoisyDescent(SummedMechanism):
     """Ask for the gradient T times, each sum with Gaussian noise; descend with momentum; average the last half.
 
     **Theorem** (Dong, Roth and Su 2019, Corollary 3.3; docs/theory/multiparty.md). One person moves the sum of all
-    gradients by at most S = 2 L (L for zero_out), sqrt(P) times that for P problems, whatever point is asked about; the
-    sum of x x' by at most S2 = sqrt(2) in Frobenius norm (1 for zero_out). Gaussian noise of scale s on each of T
-    gradients, and s2 on the second moments, costs, all answers together and however each point depends on the answers
-    before, exactly as much as one Gaussian mechanism of sensitivity / noise scale
+    gradients by at most S = 2 L (L for zero_out), sqrt(P) times that for P problems, whatever point is asked about; all
+    classes of the softmax loss are one problem, with L = sqrt(2). She moves the sum of x x' by at most S2 = sqrt(2) in
+    Frobenius norm (1 for zero_out). Gaussian noise of scale s on each of T gradients, and s2 on the second moments,
+    costs, all answers together and however each point depends on the answers before, exactly as much as one Gaussian
+    mechanism of sensitivity / noise scale
 
         ratio = sqrt(T (S / s)^2 + (S2 / s2)^2),    delta(epsilon) = HS(epsilon, ratio),
 
@@ -111,8 +112,6 @@ class NoisyDescent(SummedMechanism):
         """Why the theorem does not cover this task; ``None`` if it does."""
         if not math.isfinite(task.loss.smoothness):
             return f"descent needs a smooth loss, and the {task.loss.name} is not"
-        if task.loss.sees == "classes":
-            return f"its gradients are not summed for the {task.loss.name} loss"
         return None
 
     @property
@@ -184,7 +183,7 @@ class NoisyDescent(SummedMechanism):
             before, here = here, ahead - solve(gradient, answer.total)
             if number >= first_kept:
                 kept = kept + here
-        return kept / (self.rounds - first_kept)
+        return kept.reshape(-1, task.features) / (self.rounds - first_kept)
 
     def constants(self) -> dict[str, Any]:
         """Every number the theorem speaks of, for the certificate."""
@@ -222,14 +221,15 @@ class NoisyDescent(SummedMechanism):
     def _metric(self, sums: NoisySums) -> Solve:
         """Steps M^-1 gradient; a sum from which holders dropped out later bounds the remaining ones' Hessian too."""
         task = self.task
-        values, vectors = np.linalg.eigh(unpacked(sums.ask(self.question(0)).vector, task.dimension))
+        values, vectors = np.linalg.eigh(unpacked(sums.ask(self.question(0)).vector, task.features))
         if self.guarantee.is_private:
             most = _spectral_bound(task, self.surplus * self.curvature_noise_scale)
             values = np.maximum(values + most, 0.0)
 
         def solve(gradient: Array, total: int) -> Array:
             stiffness = task.loss.smoothness * values / total + task.regularization
-            return np.asarray((gradient @ vectors / stiffness) @ vectors.T)
+            scores = gradient.reshape(-1, task.features)
+            return np.reshape((scores @ vectors / stiffness) @ vectors.T, gradient.shape)
 
         return solve
 
@@ -273,9 +273,9 @@ def _moment_sensitivity(task: Task) -> float:
 
 
 def _moments(task: Task) -> int:
-    return task.dimension * (task.dimension + 1) // 2
+    return task.features * (task.features + 1) // 2
 
 
 def _spectral_bound(task: Task, scale: float) -> float:
     """Of a symmetric Gaussian matrix: its mean norm is at most sqrt(2 d), its deviations those of one normal number."""
-    return scale * (math.sqrt(2.0 * task.dimension) + DEVIATIONS)
+    return scale * (math.sqrt(2.0 * task.features) + DEVIATIONS)

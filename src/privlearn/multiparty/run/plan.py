@@ -13,81 +13,33 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
-import pyarrow as pa
-from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationInfo,
+    model_validator,
+)
 
-from privlearn.arrays import Array
-from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.encode.encoder import Bounds, SchemaEncoder
+from privlearn.data.schema.columns import Target
 from privlearn.data.schema.public import PublicModel
 from privlearn.data.schema.schema import Schema, with_purchases
-from privlearn.erm.losses import Loss, loss_from_name, losses_of
+from privlearn.erm.losses import LossFacts, loss_from_name, losses_of
 from privlearn.errors import InvalidParameter, SchemaError
+from privlearn.estimators.goal import ClassGoal, Goal, NumberGoal
 from privlearn.estimators.plan import default_regularization
-from privlearn.features.fourier import FourierFeatures
-from privlearn.features.kernel import Kernel
-from privlearn.features.kernels import check_kernel_name, kernel_from_name
-from privlearn.features.landmarks import LandmarkFeatures
 from privlearn.guarantee import Guarantee, check_strength, weakness
 from privlearn.mechanisms.summed.local_aggregation import LocalAggregation
 from privlearn.mechanisms.summed.noisy_descent import NoisyDescent
 from privlearn.mechanisms.summed.psgd import PrivateSGD
 from privlearn.mechanisms.summed.summed import SummedMechanism, surplus
 from privlearn.mechanisms.task import Task
+from privlearn.multiparty.run.features import EncodedFeatures, KernelSettings
 from privlearn.multiparty.run.identity import check_keys
 from privlearn.multiparty.secure_sum.session import Cohort
-from privlearn.release.model import Encoder, FourierEncoder, KernelEncoder
-
-
-class EncodedFeatures:
-    """The encoded rows themselves: a linear model."""
-
-    def __init__(self, base: SchemaEncoder) -> None:
-        self.encoder: Encoder = base
-        self.dimension = base.dimension
-
-    def transform(self, encoded: Any) -> Any:
-        return encoded
-
-    def released(self, coefficients: Array) -> Array:
-        """Coefficients as the release's encoder takes them."""
-        return coefficients
-
-
-class SharedFourierFeatures(EncodedFeatures):
-    """Random Fourier features from the plan's public seed."""
-
-    def __init__(self, base: SchemaEncoder, kernel: Kernel, pairs: int, seed: int) -> None:
-        self._features = FourierFeatures(kernel, base.dimension, pairs, seed)
-        self.encoder = FourierEncoder(base, self._features)
-        self.dimension = self._features.dimension
-
-    def transform(self, encoded: Any) -> Any:
-        return self._features.transform(encoded, dtype=np.float32, may_be_empty=True)
-
-
-class SharedLandmarkFeatures(EncodedFeatures):
-    """K_ZZ^(-1/2) k_Z(x) for the plan's public points Z.
-
-    `LandmarkFeatures` works in the eigenvectors of K_ZZ, whose signs and, for equal eigenvalues, directions another
-    machine may choose otherwise: sums over parties would mix coordinates. Turned back by the same eigenvectors, the
-    features are those of the symmetric root, which is unique.
-    """
-
-    def __init__(self, base: SchemaEncoder, kernel: Kernel, public_rows: Any) -> None:
-        points = base.encode(pa.Table.from_pylist([dict(row) for row in public_rows]))
-        self._features = LandmarkFeatures(kernel, points)
-        whitening = self._features.kernel_coefficients(np.eye(self._features.dimension))
-        self._turn: Array = whitening / np.linalg.norm(whitening, axis=1, keepdims=True)
-        self.encoder = KernelEncoder(base, kernel, self._features.public_points)
-        self.dimension = self._turn.shape[1]
-
-    def transform(self, encoded: Any) -> Any:
-        # turning keeps lengths but for rounding, which must not make a row longer than 1
-        return self._features.transform(encoded, may_be_empty=True) @ self._turn * (1.0 - 2.0**-40)
-
-    def released(self, coefficients: Array) -> Array:
-        return self._features.kernel_coefficients(coefficients @ self._turn.T * (1.0 - 2.0**-40))
-
 
 Algorithm = Literal["descent", "aggregation", "uniform_aggregation", "psgd"]
 Name = Annotated[StrictStr, Field(min_length=1)]
@@ -100,42 +52,35 @@ _KINDS: dict[str, Any] = {
 }
 
 
-def _check_loss(name: str) -> str:
-    smooth = [known for known in losses_of("margin") if math.isfinite(loss_from_name(known).smoothness)]
-    if name not in smooth:
+def _goal(target: Target) -> Goal:
+    """What is learnt, with no row of it."""
+    if target.classes:
+        return ClassGoal(np.empty(0, dtype=np.int64), np.array(target.classes))
+    return NumberGoal(np.empty(0), cast(Bounds, target.bounds))
+
+
+def _fitting_loss(name: str | None, info: ValidationInfo) -> str:
+    """One that can be summed over parties; by default softmax for three classes and more, where descent has it."""
+    if "table_schema" not in info.data or "algorithm" not in info.data:
+        raise ValueError("depends on schema and algorithm: correct those first")
+    target = info.data["table_schema"].target
+    if target is None:
+        return name or ""  # the whole plan is refused
+    known, default = _losses_for(_goal(target), info.data["algorithm"])
+    smooth = [each for each in known if math.isfinite(loss_from_name(each).smoothness)]
+    if name is not None and name not in smooth:
         raise ValueError(f"must be one of {', '.join(smooth)}")
-    return name
+    return default if name is None else name
 
 
-class KernelSettings(PublicModel):
-    """A kernel that all parties expand in the same public features.
-
-    Parameters
-    ----------
-    name : {"rbf", "laplacian", "cauchy", "polynomial", "linear"}, or one that an extension registers
-        Every party loads that extension, and the coordinator too.
-    gamma, degree, coef0
-        As in scikit-learn, always numbers.
-    fourier_pairs, seed : int
-        Random Fourier features of kernels that have them, such as the first three.
-    public_rows : list of dict, optional
-        Rows of public, unlabelled points, columns as in the schema: landmark features, for any kernel, instead.
-    """
-
-    name: Annotated[StrictStr, AfterValidator(check_kernel_name)]
-    gamma: Annotated[float, Field(gt=0)] = 1.0
-    degree: Annotated[StrictInt, Field(ge=1)] = 3
-    coef0: Annotated[float, Field(ge=0)] = 1.0
-    fourier_pairs: Annotated[StrictInt, Field(ge=1)] = 500
-    seed: Annotated[StrictInt, Field(ge=0)] = 0
-    public_rows: tuple[dict[str, Any], ...] | None = None
-
-    def features(self, base: SchemaEncoder) -> EncodedFeatures:
-        """The feature map over the schema's encoding."""
-        kernel: Kernel = kernel_from_name(self.name, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-        if self.public_rows is not None:
-            return SharedLandmarkFeatures(base, kernel, self.public_rows)
-        return SharedFourierFeatures(base, kernel, self.fourier_pairs, self.seed)
+def _losses_for(goal: Goal, algorithm: str) -> tuple[list[str], str]:
+    """Those that fit what is learnt, and the default."""
+    if not isinstance(goal, ClassGoal):
+        return list(losses_of("residual")), "huber"
+    margins = list(losses_of("margin"))
+    if len(goal.classes) == 2 or algorithm != "descent":
+        return margins, "logistic"
+    return [*margins, *losses_of("classes")], "multinomial"
 
 
 class MultipartyPlan(PublicModel):
@@ -144,7 +89,7 @@ class MultipartyPlan(PublicModel):
     Parameters
     ----------
     schema : Schema
-        Of everybody's table, with its target's classes; in Python the attribute is ``table_schema``.
+        Of everybody's table, with its target's classes or bounds; in Python the attribute is ``table_schema``.
     parties : dict of str to int
         Each party's name and its number of records (of persons, if the schema has a person column), declared
         beforehand: public, like N in every guarantee here. With ``neighbours="add_remove"`` the number is private, and
@@ -154,11 +99,12 @@ class MultipartyPlan(PublicModel):
         only; `guarantee` is what the run really costs, often more than epsilon 20.
     algorithm : {"descent", "aggregation", "uniform_aggregation", "psgd"}, default="descent"
         `NoisyDescent`; `LocalAggregation`, weighted or as Pathak et al. have it; RA12's `PrivateSGD`.
-    loss : str, default="logistic"
-        ``"logistic"``, ``"huber_hinge"``, ``"smoothed_hinge"``, or a smooth loss of margins that an extension
-        registers.
+    loss : str, optional
+        For classes ``"logistic"`` (default), ``"huber_hinge"``, ``"smoothed_hinge"``; for three and more with
+        ``"descent"`` also ``"multinomial"`` (then the default). For a number ``"huber"`` (default),
+        ``"clipped_square"``. Or a smooth loss that an extension registers.
     width : float, optional
-        Of the two hinges.
+        Of the two hinges and the two losses of numbers.
     kernel : KernelSettings, optional
         Linear in the encoded columns if left out.
     rounds : int, optional
@@ -183,7 +129,7 @@ class MultipartyPlan(PublicModel):
     delta: Annotated[float, Field(ge=0, lt=1)]
     neighbours: str = "replace_one"
     algorithm: Algorithm = "descent"
-    loss: Annotated[StrictStr, AfterValidator(_check_loss)] = "logistic"
+    loss: Annotated[StrictStr | None, AfterValidator(_fitting_loss), Field(validate_default=True)] = None
     width: Annotated[float, Field(gt=0)] | None = None
     kernel: KernelSettings | None = None
     rounds: Annotated[StrictInt, Field(ge=1)] | None = None
@@ -196,8 +142,10 @@ class MultipartyPlan(PublicModel):
     @model_validator(mode="after")
     def _can_be_carried_out(self) -> MultipartyPlan:
         """Calibrating now means that nobody signs a plan that would be refused later."""
-        if self.table_schema.target is None or not self.table_schema.target.classes:
-            raise ValueError("schema.target: several parties train a classifier: list its classes")
+        if self.table_schema.target is None:
+            raise ValueError("schema.target: say what is to be learnt: list its classes, or give its bounds")
+        if self.table_schema.target.weights:
+            raise ValueError("schema.target.weights: several parties count all classes alike: remove it")
         if self.rounds is not None and "aggregation" in self.algorithm:
             raise ValueError("rounds: aggregation has one round: remove it")
         try:
@@ -270,8 +218,13 @@ class MultipartyPlan(PublicModel):
         return EncodedFeatures(base) if self.kernel is None else self.kernel.features(base)
 
     @cached_property
-    def smooth_loss(self) -> Loss:
-        found: Loss = loss_from_name(self.loss, self.width)
+    def goal(self) -> Goal:
+        """What is learnt, with no row of it."""
+        return _goal(cast(Target, self.table_schema.target))
+
+    @cached_property
+    def smooth_loss(self) -> LossFacts:
+        found: LossFacts = loss_from_name(cast(str, self.loss), self.width)
         return found
 
     @cached_property
@@ -317,17 +270,18 @@ class MultipartyPlan(PublicModel):
         return {"aggregation": "weighted", "uniform_aggregation": "uniform", "psgd": "ra12"}[self.algorithm]
 
     def _task(self) -> Task:
-        classes = len(cast(Any, self.table_schema.target).classes)
+        problems, dimension = self.goal.shape(self.features.dimension, self.smooth_loss)
         draft = Task(
             loss=self.smooth_loss,
             total=self.total,
-            dimension=self.features.dimension,
-            problems=1 if classes == 2 else classes,
+            dimension=dimension,
+            problems=problems,
             regularization=1.0,
             tolerance=TOLERANCE,
             neighbours=self.neighbours,
             rows_per_person=self.table_schema.rows_per_person,
             averaged=self.table_schema.person is not None,
+            classes=dimension // self.features.dimension if self.smooth_loss.sees == "classes" else 0,
         )
         if self.regularization is not None:
             return replace(draft, regularization=self.regularization)

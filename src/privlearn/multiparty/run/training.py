@@ -11,7 +11,8 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.errors import DataError, InvalidParameter
-from privlearn.estimators.inputs import read_table
+from privlearn.estimators.goal import ClassGoal
+from privlearn.estimators.inputs import read_number_table, read_table
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.mechanisms.noise import ADD_NOISE
 from privlearn.mechanisms.oracle import DataOracle
@@ -28,7 +29,7 @@ from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
-from privlearn.release.model import LinearModel, describe_encoding
+from privlearn.release.model import describe_encoding
 
 
 class Party:
@@ -54,7 +55,8 @@ class Party:
         """The plan's party of that name with its table, target column included."""
         if name not in plan.parties:
             raise InvalidParameter(f"the plan has no party {name!r}: it lists {', '.join(plan.parties)}")
-        rows = read_table(plan.table_schema, table, None, fit_intercept=True)
+        read = read_table if isinstance(plan.goal, ClassGoal) else read_number_table
+        rows = read(plan.table_schema, table, None, fit_intercept=True)
         relation, declared = plan.guarantee.relation, plan.parties[name]
         if relation.count_is_public and rows.total != declared:
             raise DataError(
@@ -194,8 +196,6 @@ def coordinate(plan: MultipartyPlan, sums: NoisySums, randomness: Randomness) ->
     """
     mechanism, features = plan.mechanism, plan.features
     coefficients = features.released(mechanism.run(sums))
-    target: Any = plan.table_schema.target
-    link = plan.mechanism.task.loss.link
-    model = LinearModel(features.encoder, coefficients, np.array(target.classes), link)
+    model = plan.goal.model(features.encoder, coefficients, mechanism.task.loss)
     certificate = Certificate.issue(mechanism, randomness, describe_encoding(features.encoder))
     return Release(model, certificate)

@@ -63,7 +63,7 @@ class PointsBody(JobBody):
         default=None,
         description="Your own points, for a kernel model that is good near them; they will be in the release. "
         'Or "schema": they are made up from it.',
-        json_schema_extra={"anyOf": [ROWS, {"type": "string", "const": "schema"}]},
+        json_schema_extra={"anyOf": [ROWS, {"type": "string", "const": "schema"}, {"type": "null"}]},
     )
 
     @field_validator("public_points", mode="before")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,6 +17,7 @@ from privlearn.data.sources.files import open_records
 from privlearn.data.sources.row_source import RowSource, TableRows, joined, read_each
 from privlearn.data.sources.table import as_table
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SchemaError
+from privlearn.estimators.cluster.rows import Cluster, ClusterRows
 from privlearn.guarantee import Guarantee, weakness
 from privlearn.ledger.composition import exact
 from privlearn.ledger.ledger import Ledger
@@ -102,6 +104,21 @@ class OfferedDataSet:
         """PRIVATE: the same, all at once."""
         return joined(self.open_rows().blocks())
 
+    @contextmanager
+    def rows_to_train(self, on_cluster: bool, in_blocks: bool = True) -> Iterator[Any]:
+        """PRIVATE: the rows as estimators take them; if the holder names a cluster, its workers read a table."""
+        training, table = self.owner.training, self.settings.table
+        if not on_cluster or training.cluster is None or table is None:
+            yield self.open_rows() if in_blocks else self.read_rows()
+            return
+        with Cluster(
+            training.cluster,
+            ca=training.cluster_ca,
+            certificate=training.cluster_certificate,
+            key=training.cluster_key,
+        ) as cluster:
+            yield cluster.open_records(table)
+
     def synthetic(self, rows: int, seed: int = 0) -> pa.Table:
         """Made-up rows with a target, from the schema alone."""
         return synthetic_table(self.schema, rows, seed)
@@ -144,6 +161,12 @@ class OfferedDataSet:
 
     def _read_and_check(self) -> int:
         """Encode all rows once: they must fit the schema. What is wrong with them names columns, never cells."""
+        with self.rows_to_train(on_cluster=True) as rows:
+            if isinstance(rows, ClusterRows):
+                return rows.training_rows(self.schema, True, lambda schema, persons: None).total
+            return self._read_and_check_here(rows)
+
+    def _read_and_check_here(self, rows: RowSource[pa.Table]) -> int:
         encoder, target, person = SchemaEncoder(self.schema), self.schema.target, self.schema.person
         persons: list[pa.Table] = []
 
@@ -156,7 +179,7 @@ class OfferedDataSet:
             persons.extend(as_table(block, [name]) for name in (person,) if name is not None)
             return int(block.num_rows)
 
-        records = sum(read_each(self.open_rows(), read))
+        records = sum(read_each(rows, read))
         if person is None:
             return records
         return weights_of_persons(joined(persons).column(0), person)[1]
@@ -167,6 +190,11 @@ class MadeUpDataSet(OfferedDataSet):
 
     def open_rows(self) -> RowSource[pa.Table]:
         return TableRows(self.synthetic(TRIAL_ROWS))
+
+    @contextmanager
+    def rows_to_train(self, on_cluster: bool, in_blocks: bool = True) -> Iterator[Any]:
+        with super().rows_to_train(False, in_blocks) as rows:
+            yield rows
 
 
 class Catalog:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, fi
 from privlearn.data.schema.public import PublicModel
 from privlearn.data.schema.schema import Neighbours, read_toml
 from privlearn.errors import InvalidParameter, LedgerError, SchemaError
+from privlearn.estimators.cluster.workers import check_address as check_cluster_address
 from privlearn.extensions import load_extensions
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import CompositionName
@@ -183,6 +184,36 @@ class DataSet(PublicModel):
         return Guarantee(self.epsilon, self.delta, self.neighbours)
 
 
+class Training(PublicModel):
+    """Where releases are trained.
+
+    Parameters
+    ----------
+    cluster : str, optional
+        ``tls://HOST:PORT`` of a Dask scheduler whose workers read the tables; by default the server does it all itself.
+    cluster_ca, cluster_certificate, cluster_key : path, optional
+        In PEM format: who signed the cluster's certificates, the server's own, and its key.
+    """
+
+    cluster: StrictStr | None = None
+    cluster_ca: Path | None = None
+    cluster_certificate: Path | None = None
+    cluster_key: Path | None = None
+
+    @model_validator(mode="after")
+    def _is_encrypted(self) -> Training:
+        if self.cluster is None:
+            return self
+        try:
+            check_cluster_address(self.cluster)
+        except InvalidParameter as error:
+            raise ValueError(f"cluster: {error}") from None
+        files = (self.cluster_ca, self.cluster_certificate, self.cluster_key)
+        if self.cluster.startswith("tls://") and None in files:
+            raise ValueError("cluster: give cluster_ca, cluster_certificate and cluster_key, three PEM files")
+        return self
+
+
 class Extensions(PublicModel):
     """What the holder adds to the server.
 
@@ -209,6 +240,7 @@ class Owner(PublicModel):
         A key is the data set's name: in the ledger, in addresses, for analysts.
     analysts : dict of str to dict of str to Share
         What each analyst may spend of which data sets; others it does not see.
+    training : Training
     extensions : Extensions
     """
 
@@ -216,6 +248,7 @@ class Owner(PublicModel):
     limits: Limits = Field(default_factory=Limits)
     datasets: Annotated[dict[Name, DataSet], Field(min_length=1)]
     analysts: dict[Name, dict[Name, Share]] = Field(default_factory=dict)
+    training: Training = Field(default_factory=Training)
     extensions: Extensions = Field(default_factory=Extensions)
 
     @classmethod
@@ -277,6 +310,9 @@ def _resolve(content: dict[str, Any], folder: Path) -> None:
     if isinstance(server, dict):
         server.setdefault("folder", "state")
         _resolve_paths(server, ("folder", "tls_certificate", "tls_key"), folder)
+    training = content.get("training")
+    if isinstance(training, dict):
+        _resolve_paths(training, ("cluster_ca", "cluster_certificate", "cluster_key"), folder)
     datasets = content.get("datasets")
     for dataset in datasets.values() if isinstance(datasets, dict) else ():
         if isinstance(dataset, dict):

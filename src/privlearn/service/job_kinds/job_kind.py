@@ -130,6 +130,10 @@ class JobKind(ABC, Generic[Fields, Planned]):
     def plan(self, asked: Asked[Fields]) -> Planned:
         """Public: what will run, calibrated to the promise; raises what can be refused."""
 
+    def on_cluster(self, asked: Asked[Fields]) -> bool:
+        """Public: whether a cluster, if the holder has one, may hold the rows for `run`."""
+        return False
+
     @abstractmethod
     def run(self, asked: Asked[Fields], plan: Planned, rows: Any, job_id: str) -> Result:
         """Touch the data: make the result with the plan that is paid for, and no other.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from privlearn.service.job_kinds.job_kind import Asked, Plan, Result, register_job_kind
-from privlearn.service.job_kinds.training import TrainingFields, TrainingKind, trained
+from privlearn.service.job_kinds.training import TrainingFields, TrainingKind, recipe_of, trained
 
 BYTES = "application/octet-stream"
 
@@ -26,6 +26,11 @@ class GiveOutRelease(TrainingKind[ReleaseFields]):
     title: ClassVar[str] = "a release"
     about: ClassVar[str] = "A release: a model file with a certificate, to use anywhere."
     fields = ReleaseFields
+
+    def on_cluster(self, asked: Asked[ReleaseFields]) -> bool:
+        """A linear model of a smooth loss needs sums alone."""
+        recipe = recipe_of(asked)
+        return recipe.kernel == "linear" and recipe.loss != "hinge" and asked.points is None
 
     def run(self, asked: Asked[ReleaseFields], plan: Plan, rows: Any, job_id: str) -> Result:
         release = trained(asked, plan, rows)

@@ -81,8 +81,8 @@ def _make(store: str, offered: OfferedDataSet, ledger: Ledger, job: Job) -> None
     price = priced(kind, asked, ledger)
     if not job.trial:  # made-up rows are about nobody, so a trial is priced, and pays nothing
         _reserve(offered, ledger, job, price)
-    rows = asked.offered.open_rows() if kind.reads_blocks else asked.offered.read_rows()
-    made = kind.run(asked, price.plan, rows, job.id)
+    with asked.offered.rows_to_train(kind.on_cluster(asked), kind.reads_blocks) as rows:
+        made = kind.run(asked, price.plan, rows, job.id)
     results.store_result(store, job, made)
 
 

@@ -31,6 +31,7 @@ class ColumnView:
     kind: str
     range: str
     missing: str
+    description: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class FieldView:
 
 def column_views(schema: Schema) -> list[ColumnView]:
     return [
-        ColumnView(name, column.type, _range(column), _MISSING[column.missing])
+        ColumnView(name, column.type, _range(column), _MISSING[column.missing], column.description or "")
         for name, column in schema.columns.items()
     ]
 
@@ -60,7 +61,8 @@ def target_range(target: Target) -> str:
             if len(target.classes) < 8
             else f"{len(target.classes)} classes"
         )
-    return f"a number from {_plain(target.bounds[0])} to {_plain(target.bounds[1])}"
+    unit = f" {target.unit}" if target.unit else ""
+    return f"a number from {_plain(target.bounds[0])} to {_plain(target.bounds[1])}{unit}"
 
 
 def field_views(schema: Schema, filled: Mapping[str, str]) -> list[FieldView]:
@@ -91,7 +93,8 @@ def _field(id: str, name: str, column: Any, filled: Mapping[str, str]) -> FieldV
         unknown = () if column.missing == "refuse" else ("",)
         options = (*unknown, *map(_text, column.values))
     value = filled.get(id, options[0] if options else "")
-    hint = "" if options else _range(column)
+    parts = ("" if options else _range(column), column.description)
+    hint = "; ".join(part for part in parts if part)
     return FieldView(id, name, column.type, hint, column.missing == "refuse", options, value)
 
 
@@ -99,7 +102,8 @@ def _range(column: AnyColumn) -> str:
     match column:
         case NumberColumn():
             again = "" if column.period is None else f", again after {_plain(column.period)}"
-            return f"{_plain(column.lower)} to {_plain(column.upper)}{again}"
+            unit = f" {column.unit}" if column.unit else ""
+            return f"{_plain(column.lower)} to {_plain(column.upper)}{unit}{again}"
         case DateColumn():
             return f"{column.lower} to {column.upper}"
         case OrdinalColumn():

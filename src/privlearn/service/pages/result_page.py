@@ -11,6 +11,8 @@ from markupsafe import Markup
 
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import BudgetExceeded, InvalidParameter, ReleaseError
+from privlearn.explain.column_effects import effects
+from privlearn.explain.page import page_part
 from privlearn.release.artifact import Release
 from privlearn.release.meaning import Meaning
 from privlearn.release.verification import verify_bytes
@@ -144,7 +146,17 @@ def _release_page(
         typed=typed or dict.fromkeys(_TYPED, ""),
         errors=errors or {},
         once=fresh(),
+        learnt=_learnt(service.store, id),
     )
+
+
+@lru_cache(maxsize=64)  # a drawing takes a second, and what was released does not change
+def _learnt(store: str, id: str) -> Markup:
+    """Public: effects of the columns, from the released file alone; or why there are none to show."""
+    try:
+        return Markup(page_part(effects(Release.from_bytes(results.content_of(store, id)))))
+    except InvalidParameter as error:
+        return Markup("<p>{}</p>").format(sentence(error))
 
 
 def _places(service: Service, caller: Caller, release: Release) -> list[OfferedDataSet]:

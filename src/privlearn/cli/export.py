@@ -1,0 +1,60 @@
+"""`privlearn export`: a release in another language."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privlearn.cli.options import Force, ModelFile, check_writable
+from privlearn.errors import InvalidParameter
+
+
+def export(
+    model: ModelFile,
+    to: Annotated[str, typer.Option(help="onnx, sql, json, python or html-calculator.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option(help="Write to this file instead of the terminal.", show_default=False)
+    ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(help="SQL: the table to read; by default the data set's name.", show_default=False),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="SQL: a column to give out beside the prediction, such as an identifier; several times if needed.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write a release in another language: raw columns in, predictions out, the encoding included.
+
+    Needs no rows and costs nothing: an export says what the release says. Linear models without text columns.
+
+    \b
+    Example:
+      privlearn export income.privlearn --to sql --table people --keep id --out income.sql
+      privlearn export income.privlearn --to html-calculator --out income.html
+    """
+    from privlearn.export import export_release
+    from privlearn.release.artifact import Release
+    from privlearn.release.files import write_atomically
+
+    if out is not None:
+        check_writable(out, force)
+    given: dict[str, Any] = {"table": table, "keep": keep}
+    settings = {name: value for name, value in given.items() if value}
+    content = export_release(Release.load(model), to, **settings)
+    if out is not None:
+        write_atomically(out, content)
+        typer.echo(f"Wrote {out}: {len(content):,} bytes.")
+    elif to == "onnx":
+        raise InvalidParameter("an ONNX file is not text: name a file, --out model.onnx")
+    else:
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()

@@ -1,0 +1,58 @@
+"""Training from the shell on an existing Dask cluster: its options, and the rows that they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privlearn.errors import InvalidParameter
+
+ClusterAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="tls://HOST:PORT of a Dask scheduler whose workers keep the rows and return sums (how-to/cluster.md).",
+        show_default=False,
+    ),
+]
+
+
+def _pem(name: str, what: str) -> Any:
+    return Annotated[
+        Path | None, typer.Option(f"--cluster-{name}", metavar="PEM", help=what, show_default=False)
+    ]
+
+
+ClusterCa = _pem("ca", "Who signed the cluster's certificates.")
+ClusterCertificate = _pem("cert", "Your certificate for the cluster.")
+ClusterKey = _pem("key", "Its key.")
+
+
+PemFiles = tuple[Path | None, Path | None, Path | None]
+
+
+def check_cluster(address: str | None, files: PemFiles, *, only_trained: bool) -> None:
+    """Refuse what a cluster cannot do, and certificates without a cluster."""
+    if address is None and any(files):
+        raise InvalidParameter(
+            "--cluster-ca, --cluster-cert and --cluster-key go with --cluster tls://HOST:PORT"
+        )
+    if address is not None and not only_trained:
+        raise InvalidParameter(
+            "--cluster trains one model: leave out --search, and complete the schema first (privlearn discover)"
+        )
+
+
+@contextmanager
+def rows_on(address: str, files: PemFiles, table: Path) -> Iterator[Any]:
+    """The table as the cluster's workers read it."""
+    from privlearn.estimators.cluster.rows import Cluster
+
+    ca, certificate, key = files
+    with Cluster(address, ca=ca, certificate=certificate, key=key) as cluster:
+        yield cluster.open_records(table)

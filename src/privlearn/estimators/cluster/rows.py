@@ -1,0 +1,232 @@
+"""A table on a cluster as estimators take it."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.schema.columns import Target
+from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.files import refuse_unclear_persons
+from privlearn.data.sources.row_source import EncodedRows, Matrix, Places
+from privlearn.data.sources.wanted import known_columns
+from privlearn.errors import ClusterError, InvalidParameter
+from privlearn.estimators.cluster.held import HeldRows, Parts
+from privlearn.estimators.cluster.partition import Refusal, Setting
+from privlearn.estimators.cluster.sources import FileParts, FrameParts, parts_of
+from privlearn.estimators.cluster.workers import (
+    ANSWER_TIME,
+    FIRST_ANSWER_TIME,
+    check_address,
+    check_client,
+    lost_scheduler,
+)
+from privlearn.estimators.goal import Goal, NumberGoal, TrainingRows
+from privlearn.estimators.inputs import Resolve, class_goal, target_of
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_NEEDS_DASK = "this needs Dask: pip install 'privlearn[dask]'"
+
+
+class Cluster:
+    """An existing Dask cluster that may hold rows.
+
+    Parameters
+    ----------
+    address : str
+        ``tls://HOST:PORT`` of its scheduler; ``tcp://127.0.0.1:PORT`` for one on this machine.
+    ca, certificate, key : path, optional
+        In PEM format: the authority that signed the cluster's certificates, and your own certificate with its key.
+
+    Examples
+    --------
+    ``with Cluster("tls://scheduler:8786", ca="ca.pem", certificate="me.pem", key="me.key") as cluster:``
+    ``    model.fit(cluster.open_records("/data/visits"))``
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        ca: str | Path | None = None,
+        certificate: str | Path | None = None,
+        key: str | Path | None = None,
+    ) -> None:
+        check_address(address)
+        files = {"ca": ca, "certificate": certificate, "key": key}
+        if address.startswith("tls://") and None in files.values():
+            raise InvalidParameter(
+                f"a cluster at {address} asks for a certificate: give ca, certificate and key, three PEM files"
+            )
+        for name, file in files.items():
+            if file is not None and not Path(file).is_file():
+                raise InvalidParameter(f"{name}: {file} is not a file: check the path")
+        self.client = _connected(address, ca, certificate, key)
+
+    def open_records(self, path: str | Path) -> ClusterRows:
+        """A file or folder that every worker can read under this name; nothing is read before `fit`."""
+        return ClusterRows(self.client, Path(path).absolute())
+
+    def close(self) -> None:
+        self.client.close(timeout=ANSWER_TIME)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _connected(address: str, ca: Any, certificate: Any, key: Any) -> Client:
+    try:
+        from distributed import Client
+        from distributed.security import Security
+    except ImportError:
+        raise ClusterError(_NEEDS_DASK) from None
+    security = None
+    if address.startswith("tls://"):
+        security = Security(
+            require_encryption=True,
+            tls_ca_file=str(ca),
+            tls_client_cert=str(certificate),
+            tls_client_key=str(key),
+        )
+    try:
+        return Client(address, security=security, timeout=ANSWER_TIME, set_as_default=False)
+    except (OSError, TimeoutError, ValueError):
+        pass
+    raise ClusterError(
+        f"no connection to {address}: is a scheduler there, and are ca, certificate and key of the same cluster? "
+        "Nothing was read"
+    )
+
+
+class ClusterRows:
+    """A table that only the workers read: a path of theirs, or a Dask data frame.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    source : Path or dask.dataframe.DataFrame
+    """
+
+    def __init__(self, client: Client, source: Any) -> None:
+        self._client, self._source = client, source
+
+    def training_rows(self, schema: Schema, fit_intercept: bool, resolve: Resolve) -> TrainingRows:
+        """Touch the data: workers read, check and keep it; refused before that if they must not."""
+        target = target_of(schema)
+        check_client(self._client)
+        held = HeldRows(self._client, self._parts(schema), schema, secrets.token_bytes(32))
+        held.load()
+        total = len(held) if schema.person is None else held.persons
+        encoder = SchemaEncoder(schema, fit_intercept=fit_intercept, resolution=resolve(schema, total))
+        features = FeaturesOnCluster(held, encoder)
+        averaged = None if schema.person is None else np.empty(0)
+        return TrainingRows(features, encoder, _public_goal(target), total, averaged, schema.rows_per_person)
+
+    def _parts(self, schema: Schema) -> Parts:
+        if not isinstance(self._source, Path):
+            refuse_unclear_persons(schema, list(self._source.columns))
+            return FrameParts(
+                self._source[[name for name in known_columns(schema) if name in self._source.columns]]
+            )
+        try:
+            planned = self._client.submit(parts_of, str(self._source), schema, pure=False)
+            parts = planned.result(timeout=FIRST_ANSWER_TIME)
+        except Exception:
+            raise lost_scheduler(self._client) from None
+        if isinstance(parts, Refusal):
+            raise parts.raised()
+        return FileParts(parts)
+
+
+def rows_on_cluster(X: Any) -> ClusterRows | None:
+    """``X`` as a table on a cluster, if it is one."""
+    if isinstance(X, ClusterRows):
+        return X
+    if not type(X).__module__.startswith(("dask.dataframe", "dask_expr")):
+        return None
+    try:
+        from distributed import default_client
+    except ImportError:
+        raise ClusterError(_NEEDS_DASK) from None
+    try:
+        return ClusterRows(default_client(), X)
+    except ValueError:
+        raise ClusterError(
+            "a Dask data frame needs a cluster to be read on: make a distributed.Client first"
+        ) from None
+
+
+def _public_goal(target: Target) -> Goal:
+    """What is to be learnt, without a row's answer."""
+    if target.classes:
+        return class_goal(target, np.empty(0, dtype=np.int8))
+    assert target.bounds is not None
+    return NumberGoal(np.empty(0), target.bounds)
+
+
+class FeaturesOnCluster(EncodedRows):
+    """Vectors that only the workers see.
+
+    Parameters
+    ----------
+    held : HeldRows
+    encoder : SchemaEncoder
+    lift : callable, optional
+        A further map, of so many features.
+    """
+
+    def __init__(
+        self,
+        held: HeldRows,
+        encoder: SchemaEncoder,
+        lift: Callable[[Matrix], Matrix] | None = None,
+        dimension: int | None = None,
+    ) -> None:
+        self.held, self.encoder, self.lift = held, encoder, lift
+        self._dimension = encoder.dimension if dimension is None else dimension
+        self.is_sparse = encoder.is_sparse and lift is None
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def setting(self, goal: Goal, total: int) -> Setting:
+        return Setting(self.encoder, goal, total, self.lift, self._dimension)
+
+    def lifted(self, lift: Callable[[Matrix], Matrix], dimension: int) -> FeaturesOnCluster:
+        return FeaturesOnCluster(self.held, self.encoder, lift, dimension)
+
+    def blocks(self) -> Iterator[Matrix]:
+        _refuse()
+
+    def take(self, places: Places) -> EncodedRows:
+        _refuse()
+
+    def in_memory(self) -> Matrix:
+        _refuse()
+
+
+def check_loss(smoothness: float) -> None:
+    """Refuse what cannot be solved by sums."""
+    if math.isinf(smoothness):
+        raise InvalidParameter("loss='hinge' needs all rows here: take loss='huber_hinge' on a cluster")
+
+
+def _refuse() -> NoReturn:
+    raise InvalidParameter(
+        "this needs rows here, and they stay on the cluster: fit PrivateLogisticRegression, PrivateSVC or "
+        "PrivateRegressor there, without a kernel, and search with a method that does not divide the rows"
+    )

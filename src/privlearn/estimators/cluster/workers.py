@@ -1,0 +1,112 @@
+"""Which clusters may hold rows: encrypted, with the same privlearn everywhere, and without rows on a worker's disk."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+from urllib.parse import urlsplit
+
+from privlearn._version import __version__
+from privlearn.errors import ClusterError, InvalidParameter
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+ANSWER_TIME = 30.0  # seconds in which a scheduler must say who is there
+FIRST_ANSWER_TIME = 300.0  # the same for a worker, which has to import privlearn first
+NO_SPILLING = (
+    "start workers with DASK_DISTRIBUTED__WORKER__MEMORY__TARGET=False and "
+    "DASK_DISTRIBUTED__WORKER__MEMORY__SPILL=False in their environment"
+)
+
+
+@dataclass(frozen=True)
+class WorkerFacts:
+    """Public: what must hold of a worker before it may read a row."""
+
+    version: str
+    spills: bool
+
+    @classmethod
+    def here(cls) -> WorkerFacts:
+        """Of the worker that runs this."""
+        from distributed import get_worker
+
+        return cls(__version__, not isinstance(get_worker().data, dict))
+
+    def check(self, version: str, address: str) -> None:
+        if self.version != version:
+            raise ClusterError(
+                f"worker {address} has privlearn {self.version}, the caller {version}: install the same everywhere"
+            )
+        if self.spills:
+            raise ClusterError(
+                f"worker {address} may write rows to its disk when its memory is full: {NO_SPILLING}"
+            )
+
+
+def check_address(address: str) -> None:
+    """Refuse a cluster that would send rows in the clear, unless it is this machine."""
+    if not (address.startswith("tls://") or is_local(address)):
+        raise InvalidParameter(
+            f"a cluster at {address} sends rows in the clear: take tls://HOST:PORT, with a certificate for the "
+            "scheduler, each worker and you; docs/how-to/cluster.md shows how"
+        )
+
+
+def is_local(address: str) -> bool:
+    """Whether nothing leaves this machine on the way there."""
+    parts = urlsplit(address)
+    if parts.scheme == "inproc":
+        return True
+    try:
+        return parts.scheme == "tcp" and ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return False
+
+
+def check_client(client: Client) -> None:
+    """Refuse what must not be given rows; nothing has been read so far."""
+    check_address(str(client.scheduler.address))
+    workers = check_workers(client)
+    if not workers:
+        raise ClusterError(f"the cluster at {client.scheduler.address} has no workers: start some")
+    asked = {worker: client.submit(WorkerFacts.here, workers=[worker], pure=False) for worker in workers}
+    for worker, answer in sorted(asked.items()):
+        _facts(answer, worker).check(__version__, worker)
+
+
+def check_workers(client: Client) -> set[str]:
+    """The workers' addresses, none of which rows would go to in the clear; workers may come at any time."""
+    workers = alive(client)
+    for worker in sorted(workers):
+        check_address(worker)
+    return workers
+
+
+def _facts(answer: Future, worker: str) -> WorkerFacts:
+    try:
+        return cast(WorkerFacts, answer.result(timeout=FIRST_ANSWER_TIME))
+    except Exception as error:
+        kind = type(error).__name__
+    raise ClusterError(
+        f"worker {worker} could not say which privlearn it has ({kind}): install privlearn[dask] {__version__} for it"
+    )
+
+
+def alive(client: Client) -> set[str]:
+    """The addresses of the workers, as the scheduler knows them.
+
+    A client that has lost its scheduler would try to reach it for a while; one that has begun anew knows of no task.
+    """
+    if client.status != "running":
+        raise lost_scheduler(client)
+    try:
+        return set(client.sync(client.scheduler.ncores, callback_timeout=ANSWER_TIME))
+    except Exception:
+        raise lost_scheduler(client) from None
+
+
+def lost_scheduler(client: Client) -> ClusterError:
+    return ClusterError(f"the cluster's scheduler at {client.scheduler.address} does not answer any more")

@@ -1,0 +1,20 @@
+"""A release in other languages: tables of numbers that need no privlearn to predict."""
+
+from privlearn.export import as_html, as_json, as_onnx, as_python, as_sql
+from privlearn.export.fold import scorecard
+from privlearn.export.scorecard import Scorecard
+from privlearn.export.target import TARGETS, ExportTarget, export_release, register_target
+
+__all__ = [
+    "TARGETS",
+    "ExportTarget",
+    "Scorecard",
+    "as_html",
+    "as_json",
+    "as_onnx",
+    "as_python",
+    "as_sql",
+    "export_release",
+    "register_target",
+    "scorecard",
+]

@@ -1,0 +1,97 @@
+"""One page with a form: raw cells in, the prediction and what each column adds to it out. No request leaves it."""
+
+from __future__ import annotations
+
+import datetime
+from html import escape
+from importlib.resources import files
+
+from privlearn.export.scorecard import Amounts, ListInput, NumberInput, Scorecard
+from privlearn.export.target import ExportTarget, comment_lines, register_target
+from privlearn.study.comparison_page import CSS as PAGE_CSS
+
+_CSS = """
+form { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: .6rem 1.2rem; }
+label { display: block; } label small { color: #444; }
+input, select { font: inherit; width: 100%; box-sizing: border-box; }
+#told { font-size: 1.3rem; font-weight: 600; } .bar { display: inline-block; height: .8rem; }
+#parts td:last-child { text-align: left; } .up { background: #0072B2; } .down { background: #D55E00; }
+"""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+@register_target
+class HtmlTarget(ExportTarget):
+    name = "html-calculator"
+    suffix = ".html"
+
+    def write(self, card: Scorecard) -> bytes:
+        title = f"Calculator: {card.about['target'] or 'a prediction'}"
+        fields = "".join(map(_field, card.inputs))
+        script = files("privlearn.export").joinpath("calculator.js").read_text(encoding="utf-8")
+        model = card.model_dump_json().replace("<", "\\u003c")  # no tag may end the script early
+        origin = "<br>".join(map(escape, comment_lines(card)))
+        page = f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title><style>{PAGE_CSS}{_CSS}</style></head><body>
+<h1>{escape(title)}</h1>
+<form id="form" autocomplete="off">{fields}</form>
+<h2>Result</h2><p id="told" role="status"></p>
+<div id="result"><ul id="chances"></ul>
+<h2>What adds up to it</h2><p>{_meaning(card)}</p>
+<div class="scroll"><table><tbody id="parts"></tbody></table></div></div>
+<footer><p>What is typed here stays here: the page makes no request. The model's coefficients carry noise, so
+small parts mean little.</p><p>{origin}</p></footer>
+<script type="application/json" id="model">{model}</script>
+<script>{script}</script>
+</body></html>
+"""
+        return page.encode()
+
+
+def _meaning(card: Scorecard) -> str:
+    """What a contribution is measured in."""
+    if isinstance(card.outcome, Amounts):
+        return "In the units of what is predicted, counted from the middle of its bounds."
+    labels = card.outcome.labels
+    if len(labels) == 2:
+        return f"The sum is the score; the larger it is, the likelier is <em>{escape(str(labels[1]))}</em>."
+    return "The sum is the score of the predicted class."
+
+
+def _field(column: NumberInput | ListInput) -> str:
+    name = escape(column.name)
+    told = [part for part in (column.description, column.unit and f"in {column.unit}") if part]
+    about = f" <small>{escape(', '.join(told))}</small>" if told else ""
+    field = _choices(column) if isinstance(column, ListInput) else _number(column)
+    return f"<label>{name}{about}{field.replace('COLUMN', name)}</label>"
+
+
+def _choices(column: ListInput) -> str:
+    options = [
+        f'<option value="{place}">{escape(str(value))}</option>' for place, value in enumerate(column.values)
+    ]
+    if column.unknown == "other":
+        options.append(f'<option value="{len(column.values)}">(other)</option>')
+    if column.missing == "zero":
+        options.append('<option value="">(missing)</option>')
+    return f'<select data-column="COLUMN">{"".join(options)}</select>'
+
+
+def _number(column: NumberInput) -> str:
+    if column.lower is None or column.upper is None:
+        return '<input data-column="COLUMN" type="number" step="any" value="0">'
+    middle = (column.lower + column.upper) / 2.0
+    ends = [column.lower, column.upper, middle]
+    if column.type == "date":
+        lower, upper, start = (
+            (datetime.date(1970, 1, 1) + datetime.timedelta(int(end))).isoformat() for end in ends
+        )
+        return f'<input data-column="COLUMN" type="date" min="{lower}" max="{upper}" value="{start}">'
+    lower, upper, start = (f"{end:.12g}" for end in ends)
+    return (
+        f'<input data-column="COLUMN" type="number" step="any" min="{lower}" max="{upper}" value="{start}">'
+        f"<small>{lower} to {upper}</small>"
+    )

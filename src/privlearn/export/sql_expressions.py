@@ -1,0 +1,89 @@
+"""SQL expressions that SQLite, PostgreSQL and DuckDB read alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from privlearn.data.schema.public import Value
+from privlearn.errors import InvalidParameter
+from privlearn.export.scorecard import Map
+
+_FARTHEST = 700.0  # of an exponent: PostgreSQL refuses exp() of more, and no probability shows the difference
+
+
+def between(value: str, lower: float, upper: float) -> str:
+    low, high = number(lower), number(upper)
+    return f"CASE WHEN {value} < {low} THEN {low} WHEN {value} > {high} THEN {high} ELSE {value} END"
+
+
+def days(text: str) -> str:
+    """Days since 1970-01-01 of 2020-01-31 and what may follow it, by the calendar's rule: functions for it differ."""
+    year, month, day = (
+        f"CAST(substr({text}, {start}, {length}) AS INTEGER)" for start, length in ((1, 4), (6, 2), (9, 2))
+    )
+    years = f"({year} - CASE WHEN {month} <= 2 THEN 1 ELSE 0 END)"
+    months = f"({month} + CASE WHEN {month} <= 2 THEN 9 ELSE -3 END)"
+    leaps = " ".join(
+        f"{sign} floor({years} / {number(by)})" for sign, by in (("+", 4.0), ("-", 100.0), ("+", 400.0))
+    )
+    return double(f"365 * {years} {leaps} + floor((153 * {months} + 2) / {number(5.0)}) + {day} - 719469")
+
+
+def logistic(score: str) -> str:
+    return f"(1 / (1 + {exp(f'(-{score})')}))"
+
+
+def exp(power: str) -> str:
+    return f"exp({between(power, -_FARTHEST, _FARTHEST)})"
+
+
+def interpolated(x: str, corners: Map) -> str:
+    leaves = [number(corners.y[0])]
+    for (a, b), (c, d) in zip(
+        zip(corners.x, corners.x[1:], strict=False), zip(corners.y, corners.y[1:], strict=False), strict=True
+    ):
+        slope = (d - c) / (b - a) if b > a else 0.0
+        leaves.append(f"{number(c)} + {number(slope)} * ({x} - {number(a)})")
+    return tree(x, corners.x, [*leaves, number(corners.y[-1])])
+
+
+def tree(value: str, thresholds: Sequence[float], leaves: Sequence[str]) -> str:
+    """The leaf after the last threshold at or below the value, by halving."""
+    if len(leaves) == 1:
+        return leaves[0]
+    half = len(leaves) // 2
+    at = thresholds[half - 1]
+    left = tree(value, thresholds[: half - 1], leaves[:half])
+    right = tree(value, thresholds[half:], leaves[half:])
+    return f"CASE WHEN {value} < {at if isinstance(at, int) else number(at)} THEN {left} ELSE {right} END"
+
+
+def added(terms: Sequence[str]) -> str:
+    return " + ".join(terms)
+
+
+def double(value: str) -> str:
+    return f"CAST({value} AS DOUBLE PRECISION)"
+
+
+def number(value: float) -> str:
+    """With an exponent: without one DuckDB takes it for a decimal."""
+    return f"{value:.17e}" if value >= 0.0 else f"({value:.17e})"
+
+
+def identifier(name: str) -> str:
+    """A name in quotes."""
+    if "\0" in name:
+        raise InvalidParameter("a name with a zero byte cannot be written in SQL")
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: Value) -> str:
+    """Text in quotes; numbers and truth values as they are."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, int):
+        return str(value)
+    if "\0" in value:
+        raise InvalidParameter("text with a zero byte cannot be written in SQL")
+    return "'" + value.replace("'", "''") + "'"

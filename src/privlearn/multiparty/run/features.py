@@ -1,0 +1,100 @@
+"""How every party maps its encoded rows: by public numbers alone, so that all parties' features are the same."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+from pydantic import AfterValidator, Field, StrictInt, StrictStr
+
+from privlearn.arrays import Array
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.schema.public import PublicModel
+from privlearn.features.fourier import FourierFeatures
+from privlearn.features.kernel import Kernel
+from privlearn.features.kernels import check_kernel_name, kernel_from_name
+from privlearn.features.landmarks import LandmarkFeatures
+from privlearn.release.model import Encoder, FourierEncoder, KernelEncoder
+
+
+class EncodedFeatures:
+    """The encoded rows themselves: a linear model."""
+
+    def __init__(self, base: SchemaEncoder) -> None:
+        self.encoder: Encoder = base
+        self.dimension = base.dimension
+
+    def transform(self, encoded: Any) -> Any:
+        return encoded
+
+    def released(self, coefficients: Array) -> Array:
+        """Coefficients as the release's encoder takes them."""
+        return coefficients
+
+
+class SharedFourierFeatures(EncodedFeatures):
+    """Random Fourier features from the plan's public seed."""
+
+    def __init__(self, base: SchemaEncoder, kernel: Kernel, pairs: int, seed: int) -> None:
+        self._features = FourierFeatures(kernel, base.dimension, pairs, seed)
+        self.encoder = FourierEncoder(base, self._features)
+        self.dimension = self._features.dimension
+
+    def transform(self, encoded: Any) -> Any:
+        return self._features.transform(encoded, dtype=np.float32, may_be_empty=True)
+
+
+class SharedLandmarkFeatures(EncodedFeatures):
+    """K_ZZ^(-1/2) k_Z(x) for the plan's public points Z.
+
+    `LandmarkFeatures` works in the eigenvectors of K_ZZ, whose signs and, for equal eigenvalues, directions another
+    machine may choose otherwise: sums over parties would mix coordinates. Turned back by the same eigenvectors, the
+    features are those of the symmetric root, which is unique.
+    """
+
+    def __init__(self, base: SchemaEncoder, kernel: Kernel, public_rows: Any) -> None:
+        points = base.encode(pa.Table.from_pylist([dict(row) for row in public_rows]))
+        self._features = LandmarkFeatures(kernel, points)
+        whitening = self._features.kernel_coefficients(np.eye(self._features.dimension))
+        self._turn: Array = whitening / np.linalg.norm(whitening, axis=1, keepdims=True)
+        self.encoder = KernelEncoder(base, kernel, self._features.public_points)
+        self.dimension = self._turn.shape[1]
+
+    def transform(self, encoded: Any) -> Any:
+        # turning keeps lengths but for rounding, which must not make a row longer than 1
+        return self._features.transform(encoded, may_be_empty=True) @ self._turn * (1.0 - 2.0**-40)
+
+    def released(self, coefficients: Array) -> Array:
+        return self._features.kernel_coefficients(coefficients @ self._turn.T * (1.0 - 2.0**-40))
+
+
+class KernelSettings(PublicModel):
+    """A kernel that all parties expand in the same public features.
+
+    Parameters
+    ----------
+    name : {"rbf", "laplacian", "cauchy", "polynomial", "linear"}, or one that an extension registers
+        Every party loads that extension, and the coordinator too.
+    gamma, degree, coef0
+        As in scikit-learn, always numbers.
+    fourier_pairs, seed : int
+        Random Fourier features of kernels that have them, such as the first three.
+    public_rows : list of dict, optional
+        Rows of public, unlabelled points, columns as in the schema: landmark features, for any kernel, instead.
+    """
+
+    name: Annotated[StrictStr, AfterValidator(check_kernel_name)]
+    gamma: Annotated[float, Field(gt=0)] = 1.0
+    degree: Annotated[StrictInt, Field(ge=1)] = 3
+    coef0: Annotated[float, Field(ge=0)] = 1.0
+    fourier_pairs: Annotated[StrictInt, Field(ge=1)] = 500
+    seed: Annotated[StrictInt, Field(ge=0)] = 0
+    public_rows: tuple[dict[str, Any], ...] | None = None
+
+    def features(self, base: SchemaEncoder) -> EncodedFeatures:
+        """The feature map over the schema's encoding."""
+        kernel: Kernel = kernel_from_name(self.name, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        if self.public_rows is not None:
+            return SharedLandmarkFeatures(base, kernel, self.public_rows)
+        return SharedFourierFeatures(base, kernel, self.fourier_pairs, self.seed)

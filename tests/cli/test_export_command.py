@@ -1,0 +1,56 @@
+"""`privlearn export` and `privlearn report` on a release file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli_support import Census, Run
+
+MODEL = Path(__file__).parents[1] / "fixtures" / "version_0_1" / "logistic.privlearn"
+ROW = "age,dose,sex\n41,2.5,female\n"
+
+
+def test_python_file_runs_on_its_own(run: Run, tmp_path: Path) -> None:
+    run("export", MODEL, "--to", "python", "--out", tmp_path / "model.py")
+    (tmp_path / "rows.csv").write_text(ROW)
+    command = [sys.executable, "-I", "-S", str(tmp_path / "model.py"), str(tmp_path / "rows.csv")]
+    alone = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert alone.startswith("prediction,probability_healthy,probability_ill\n")
+
+
+def test_sql_runs(run: Run) -> None:
+    sql = run("export", MODEL, "--to", "sql", "--table", "people", "--keep", "id").stdout
+    assert "differential privacy" in sql.splitlines()[1]
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE people (id, age, dose, sex)")
+    database.execute("INSERT INTO people VALUES (7, 41, 2.5, 'female')")
+    (row,) = database.execute(sql).fetchall()
+    assert row[0] == 7
+    assert row[2] + row[3] == pytest.approx(1.0)
+
+
+def test_refusals_say_what_to_type(run: Run, tmp_path: Path) -> None:
+    assert "html-calculator" in run("export", MODEL, "--to", "excel").told
+    assert "no setting 'table'" in run("export", MODEL, "--to", "json", "--table", "people").told
+    assert "--out model.onnx" in run("export", MODEL, "--to", "onnx").told
+    kernel = MODEL.with_name("fourier.privlearn")
+    assert "only linear models are exported" in run("export", kernel, "--to", "json").told
+
+
+def test_reports(run: Run, tmp_path: Path) -> None:
+    run("report", MODEL, "--out", tmp_path / "papers", "--format", "html")
+    assert len(list((tmp_path / "papers").glob("*.html"))) == 5
+    assert json.loads(run("report", MODEL, "--as", "privacy-label", "--format", "json").stdout)["sections"]
+    assert "or a folder for all of them" in run("report", MODEL).told
+    assert "there is no paper" in run("report", MODEL, "--as", "poem").told
+
+
+def test_a_budget_is_published_only_on_request(run: Run, budgeted: Census) -> None:
+    told = run("report", MODEL, "--as", "ethics", "--ledger", budgeted.ledger).told
+    assert "--publish-budget" in told

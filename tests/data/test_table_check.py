@@ -1,0 +1,106 @@
+"""A holder is told everything that is wrong with a table at once, in counts and never in cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from privlearn.data import Schema, write_table
+from privlearn.data.table_check import TableCheck, check_table
+from tests.support.canary import CANARY_TEXT
+
+COLUMNS: dict[str, Any] = {
+    "age": {"type": "number", "lower": 0, "upper": 100},
+    "ward": {"type": "category", "values": ["east", "west"]},
+    "floor": {"type": "category", "values": [1, 2], "missing": "zero"},
+    "seen": {"type": "date", "lower": "2020-01-01", "upper": "2021-01-01", "missing": "zero"},
+}
+TARGET = {"name": "ill", "classes": ["no", "yes"], "merge": {"yes": ["very"]}}
+
+
+def _check(text: str, tmp_path: Path, **more: Any) -> TableCheck:
+    (tmp_path / "t.csv").write_text(text)
+    content = {"name": "t", "columns": COLUMNS, "target": TARGET} | more
+    return check_table(tmp_path / "t.csv", Schema.from_dict(content))
+
+
+def _told(found: TableCheck) -> dict[str | None, list[tuple[str, bool]]]:
+    told: dict[str | None, list[tuple[str, bool]]] = {}
+    for finding in found.findings:
+        told.setdefault(finding.column, []).append((finding.what, finding.stops))
+    return told
+
+
+def test_a_table_that_fits(tmp_path: Path) -> None:
+    found = _check("age,ward,floor,seen,ill\n3,east,1.0,2020-05-01,no\n4,west,2,,very\n", tmp_path)
+    assert _told(found) == {"seen": [("1 missing cells", False)]}
+    assert (found.rows, found.problems) == (2, 0)
+
+
+def test_everything_at_once(tmp_path: Path) -> None:
+    text = (
+        "Age,ward,floor,seen,ill,extra\n"
+        f"?,{CANARY_TEXT},3,tomorrow,no,1\n-1, east,1,2020-01-01,,1\n101,,x,2020-01-01,yes,1\n"
+    )
+    found = _check(text.replace("Age", "age", 1), tmp_path)
+    assert _told(found) == {
+        "age": [
+            ('1 cells are not numbers: 1 are codes for gaps, it seems; write file: {missing: ["?"]}', True),
+            ("1 cells below the bounds: they are clamped", False),
+            ("1 cells above the bounds: they are clamped", False),
+        ],
+        "ward": [
+            ("1 missing cells: fill them in, or set missing: zero", True),
+            (
+                "2 cells are not listed: without the blanks around them some are; write file: {trim: true}",
+                True,
+            ),
+        ],
+        "floor": [("2 cells are not listed: list them, or set unknown: zero or other", True)],
+        "seen": [("1 cells are not dates such as 2020-01-31: correct them", True)],
+        "ill": [("1 missing cells: fill them in, or set missing: zero", True)],
+        None: [("1 columns are not in the schema, and are not read", False)],
+    }
+    assert found.problems == 6
+    assert CANARY_TEXT not in str(found)
+
+
+def test_a_missing_column_with_what_was_meant(tmp_path: Path) -> None:
+    found = _check("Age,ward,floor,seen,ill\n3,east,1,2020-05-01,no\n", tmp_path)
+    assert _told(found)["age"] == [("is not in the table. Did you mean 'Age'?", True)]
+
+
+def test_decimal_commas_and_capital_letters(tmp_path: Path) -> None:
+    text = "age;ward;floor;seen;ill\n1,5;EAST;1;2020-05-01;no\n"
+    told = _told(_check(text, tmp_path, file={"delimiter": ";"}))
+    assert told["age"] == [('1 cells are not numbers: with decimal commas; write file: {decimal: ","}', True)]
+    assert told["ward"] == [
+        ("1 cells are not listed: some differ in capital letters alone; correct the list", True)
+    ]
+    assert "age" not in _told(_check(text, tmp_path, file={"delimiter": ";", "decimal": ","}))
+
+
+def test_persons_and_repeated_rows(tmp_path: Path) -> None:
+    text = (
+        "patient_id,age,ward,floor,seen,ill\n"
+        + "7,3,east,1,2020-05-01,no\n" * 3
+        + "8,,east,1,2020-05-01,no\n"
+    )
+    told = _told(_check(text, tmp_path))
+    assert any("person: patient_id" in what and stops for what, stops in told[None])
+    assert ("2 rows repeat an earlier one in every column", False) in told[None]
+    told = _told(_check(text, tmp_path, person="patient_id"))
+    assert told["patient_id"] == [("2 persons, with 3 rows at most", False)]
+
+
+@pytest.mark.parametrize("age", [[3.0, None], [3, None], ["3", None]])
+def test_tables_with_types(age: list[Any], tmp_path: Path) -> None:
+    rest = {"ward": ["east", "x"], "floor": [1, 2], "seen": ["2020-05-01"] * 2, "ill": ["no", "yes"]}
+    write_table(pa.table({"age": age, **rest}), tmp_path / "t.parquet")
+    schema = Schema.from_dict({"name": "t", "columns": COLUMNS, "target": TARGET})
+    told = _told(check_table(tmp_path / "t.parquet", schema))
+    assert told["age"] == [("1 missing cells: fill them in, or set missing: zero", True)]
+    assert [stops for _, stops in told["ward"]] == [True]

@@ -1,0 +1,128 @@
+"""What exports refuse, what they carry, and that they carry no more than the release."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from privlearn import InvalidParameter, Release, Schema
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.export import TARGETS, Scorecard, export_release, scorecard, standalone
+from privlearn.export.sql_expressions import identifier, literal
+from privlearn.release.model import LinearModel
+from tests.support.export_cases import exported_releases, with_model
+
+ROOT = Path(__file__).parents[2]
+STRICT = {
+    "name": "strict",
+    "columns": {
+        "age": {"type": "number", "lower": 0, "upper": 120},
+        "sex": {"type": "category", "values": ["female", "male"]},
+    },
+    "target": {"name": "ill", "classes": ["no", "yes"]},
+}
+
+
+def _strict(columns: dict[str, Any] | None = None) -> Release:
+    """A release whose schema accepts no gap."""
+    schema = Schema.from_dict(STRICT | ({} if columns is None else {"columns": columns}))
+    encoder = SchemaEncoder(schema)
+    weights = np.linspace(-1.0, 1.0, encoder.dimension)[np.newaxis]
+    return with_model(
+        exported_releases()["two"], LinearModel(encoder, weights, np.array(["no", "yes"]), "logistic")
+    )
+
+
+@pytest.mark.parametrize(
+    "row", [{"age": None, "sex": "male"}, {"age": 3}, {"age": 3, "sex": "other"}, {"age": "x", "sex": "male"}]
+)
+def test_python_refuses_what_predict_refuses(row: dict[str, Any]) -> None:
+    model = json.loads(export_release(_strict(), "json"))
+    with pytest.raises(ValueError, match=r"column '(age|sex)'"):
+        standalone.predict(row, model)
+
+
+def test_sql_gives_null_for_what_predict_refuses() -> None:
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE strict (age, sex)")
+    database.executemany(
+        "INSERT INTO strict VALUES (?, ?)", [(None, "male"), (3, "other"), (3, None), (3, "male")]
+    )
+    rows = database.execute(export_release(_strict(), "sql").decode()).fetchall()
+    assert [row[2:] for row in rows[:3]] == [(None, None, None)] * 3
+    assert rows[3][2] in ("no", "yes")
+
+
+def test_onnx_marks_what_predict_refuses() -> None:
+    running = onnxruntime.InferenceSession(export_release(_strict(), "onnx"))
+    inputs = {
+        "age": np.array([[np.nan], [3.0], [3.0], [3.0]]),
+        "sex": np.array([["male"], ["other"], [""], ["male"]]),
+    }
+    refused, likely = running.run(["refused", "probabilities"], inputs)
+    assert refused[:, 0].tolist() == [True, True, True, False]
+    assert np.isnan(likely[:3]).all()
+    assert likely[3].sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_text_and_kernels_are_refused(to: str) -> None:
+    texts = _strict({"notes": {"type": "text", "features": 64}})
+    with pytest.raises(InvalidParameter, match="column 'notes' is text"):
+        export_release(texts, to)
+    for name in ("fourier", "landmarks"):
+        kernel = Release.load(ROOT / "tests" / "fixtures" / "version_0_1" / f"{name}.privlearn")
+        with pytest.raises(InvalidParameter, match="only linear models"):
+            export_release(kernel, to)
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_promise_and_digests_travel_along(to: str) -> None:
+    release = Release.load(ROOT / "tests" / "fixtures" / "version_0_1" / "logistic.privlearn")
+    text = export_release(release, to).decode("utf-8", "replace")
+    assert release.digest in text
+    assert "(epsilon = 1, delta = 1e-06)-differential privacy" in text
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_a_seeded_release_is_said_to_be_not_private(to: str) -> None:
+    text = export_release(exported_releases()["two"], to).decode("utf-8", "replace")
+    assert "NOT PRIVATE" in text or '"private": false' in text
+
+
+def test_scorecards_read_back_and_fit_the_published_schema() -> None:
+    for release in exported_releases().values():
+        card = scorecard(release)
+        assert Scorecard.model_validate_json(export_release(release, "json")) == card
+    published = json.loads((ROOT / "docs" / "reference" / "scorecard.schema.json").read_text())
+    assert published == Scorecard.model_json_schema()
+
+
+def test_onnx_says_where_it_comes_from() -> None:
+    release = exported_releases()["number"]
+    made = onnx.load_model_from_string(export_release(release, "onnx"))
+    assert {entry.key: entry.value for entry in made.metadata_props}["release_sha256"] == release.digest
+
+
+def test_names_are_quoted() -> None:
+    assert identifier('a"; DROP TABLE b') == '"a""; DROP TABLE b"'
+    assert literal("O'Brien") == "'O''Brien'"
+    for quoted in (identifier, literal):
+        with pytest.raises(InvalidParameter, match="zero byte"):
+            quoted("a\0b")
+
+
+def test_a_line_break_in_a_name_ends_no_comment() -> None:
+    schema = Schema.from_dict(STRICT | {"name": "strict\nDROP TABLE people"})
+    encoder = SchemaEncoder(schema)
+    model = LinearModel(encoder, np.ones((1, encoder.dimension)), np.array(["no", "yes"]), "logistic")
+    release = with_model(exported_releases()["two"], model)
+    assert "\nDROP" not in export_release(release, "sql", table="t").decode()
+    compile(export_release(release, "python"), "model.py", "exec")

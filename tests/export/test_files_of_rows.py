@@ -1,0 +1,100 @@
+"""The Python file's command reads files as `predict` does; other readers are told which codes are gaps."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privlearn import Release, Schema
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.sources.files import open_rows
+from privlearn.export import TARGETS, export_release
+from privlearn.release.model import LinearModel
+from tests.support.export_cases import exported_releases, with_model
+
+COLUMNS = {
+    "age": {"type": "number", "lower": -10, "upper": 120, "missing": "zero"},
+    "rooms": {"type": "category", "values": [1, 2, -9], "missing": "zero"},
+    "town": {"type": "category", "values": ["Köln", "-1", "Ulm"], "missing": "zero"},
+}
+CODES = {"missing": ["?", -9], "missing_in": {"town": [-1], "ill": ["x"]}}
+FORMS: list[tuple[dict[str, Any], str]] = [
+    ({}, "age,rooms,town\n-9,1,Köln\nNA,2,-1\n5,,Ulm\n"),
+    (CODES, "id,age,rooms,town\n1,-9,1,Köln\n2,-1,-9,-1\n\n3,NA,2,?\n4,5,1.0,Ulm\n"),
+    (
+        CODES | {"delimiter": ";", "decimal": ",", "encoding": "latin-1"},
+        "age;town;rooms\n3,5;Köln;2,0\n-9;-1;1\n",
+    ),
+    (CODES | {"trim": True}, " age, rooms ,town\n -9 , 1 , Köln \n4, -9,-1 \n"),
+    (CODES | {"names": ["town", "age", "rooms"], "delimiter": "tab"}, "Köln\t-9\t1\n-1\t7\t?\n"),
+]
+
+
+def _release(file: dict[str, Any]) -> Release:
+    schema = Schema.from_dict(
+        {"name": "t", "columns": COLUMNS, "file": file, "target": {"name": "ill", "classes": ["no", "yes"]}}
+    )
+    encoder = SchemaEncoder(schema)
+    weights = np.linspace(-1.0, 1.5, encoder.dimension)[np.newaxis]
+    return with_model(
+        exported_releases()["two"], LinearModel(encoder, weights, np.array(["no", "yes"]), "logistic")
+    )
+
+
+def _run(release: Release, folder: Path, *arguments: object) -> Any:
+    (folder / "model.py").write_bytes(export_release(release, "python"))
+    return subprocess.run(
+        [sys.executable, folder / "model.py", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("file", "text"), FORMS)
+def test_a_file_is_read_as_predict_reads_it(file: dict[str, Any], text: str, tmp_path: Path) -> None:
+    release, rows = _release(file), tmp_path / "rows.csv"
+    rows.write_text(text, encoding=file.get("encoding", "utf-8"))
+    told = _run(release, tmp_path, rows)
+    assert told.returncode == 0, told.stderr
+    found = [float(line.split(",")[2]) for line in told.stdout.splitlines()[1:]]
+    encoder: Any = release.model.encoder
+    (block,) = open_rows(rows, encoder.schema.model_copy(update={"target": None})).blocks()
+    model: Any = release.model
+    np.testing.assert_allclose(found, model.predict_proba(block)[:, 1], atol=1e-12)
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_readers_are_told_the_codes(to: str) -> None:
+    text = export_release(_release(CODES), to).decode("utf-8", "replace").replace("&#x27;", "'")
+    assert "Codes that count as missing: '?', '-9' in every column; '-1' in 'town'. Give NULL" in text
+    assert "Codes that count" not in export_release(_release({}), to).decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("age,town\n3,Ulm\n", "the model reads column 'rooms', which the file must have once"),
+        ("", "the model reads column 'age', which the file must have once"),
+        ("age,rooms,town\n3,1,Ulm\n3,1\n", "line 3: it needs as many cells as there are names"),
+        ("age,rooms,town\nsecret,1,Ulm\n", "line 2: column 'age' holds a cell that is not a number"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused_in_one_line(text: str, problem: str, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text(text)
+    told = _run(_release({}), tmp_path, rows)
+    assert told.returncode == 1
+    assert told.stderr == f"{rows}: {problem}\n"
+
+
+def test_the_usage_is_printed_when_asked_for(tmp_path: Path) -> None:
+    told = _run(_release({}), tmp_path, "-h")
+    assert told.returncode == 0
+    assert "python THIS_FILE new_rows.csv" in told.stdout
+    assert "python THIS_FILE new_rows.csv" in _run(_release({}), tmp_path).stderr

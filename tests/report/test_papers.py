@@ -1,0 +1,117 @@
+"""Papers say what the files say: promises with their limits, open fields left open, nothing that is not public."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from privlearn import InvalidParameter, Ledger, Release, evaluate
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.guarantee import Guarantee
+from privlearn.release.model import LinearModel
+from privlearn.report import FORMATS, PAPERS, Facts, write_paper
+from privlearn.report.facts import OPEN
+from tests.support.export_cases import ILL, dirty_table, exported_releases, raw_table, schema_for, with_model
+
+FIRST = Path(__file__).parents[1] / "fixtures" / "version_0_1"
+
+
+@pytest.fixture(scope="module")
+def private() -> Facts:
+    return Facts(Release.load(FIRST / "logistic.privlearn"))
+
+
+@pytest.fixture(scope="module")
+def measured() -> Facts:
+    release = exported_releases()["two"]
+    table = raw_table(800, seed=3)
+    table["ill"] = np.where(table.age > 60, "yes", "no")
+    found = evaluate(release, table, epsilon=3.0, by=["job"], random_state=0)
+    return Facts(release, found)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(
+    "file", ["logistic", "regression", "search", "bought", "fourier", "parties_descent", "weighted"]
+)
+def test_every_paper_of_every_release(name: str, form: str, file: str) -> None:
+    text = write_paper(Facts(Release.load(FIRST / f"{file}.privlearn")), name, form)
+    assert "None" not in text
+    if form == "json":
+        json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_promise_stands_in_each(name: str, private: Facts) -> None:
+    text = write_paper(private, name, "json")
+    assert "1e-06" in text or "multiplied by at most 3.16" in text
+    assert OPEN in text
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_nothing_is_promised_where_the_noise_was_seeded(name: str) -> None:
+    facts = Facts(exported_releases()["two"])
+    assert facts.parameters == {}
+    text = write_paper(facts, name, "md")
+    assert "Nothing is promised" in text
+    assert "epsilon = 5" not in text
+
+
+def test_model_card_has_front_matter_and_numbers(measured: Facts) -> None:
+    text = write_paper(measured, "model-card", "md")
+    metadata = yaml.safe_load(text.split("---\n")[1])
+    assert metadata["pipeline_tag"] == "tabular-classification"
+    (result,) = metadata["model-index"][0]["results"]
+    assert {"accuracy", "auc"} <= {metric["type"] for metric in result["metrics"]}
+    assert measured.measured["auc"] in text
+
+
+def test_registry_entry_is_yaml_with_the_registry_s_fields(private: Facts) -> None:
+    entry = yaml.safe_load(write_paper(private, "registry", "md").split("```\n")[1])
+    assert entry["deployment"]["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0, "delta": 1e-6}
+    assert entry["deployment"]["model"]["model_name"] == "Central"
+    assert entry == json.loads(write_paper(private, "registry", "json"))
+    assert set(entry["assumed"]) == {"deployment.model", "deployment.privacy_loss.privacy_unit", "tier"}
+    for path in entry["assumed"]:
+        reduce(getitem, path.split("."), entry)  # it names a field that is there
+
+
+def test_several_holders_are_not_central() -> None:
+    facts = Facts(Release.load(FIRST / "parties_descent.privlearn"))
+    assert '"model_name": "Distributed"' in write_paper(facts, "registry", "json")
+
+
+def test_an_evaluation_of_another_model_is_refused(measured: Facts) -> None:
+    with pytest.raises(InvalidParameter, match="another model"):
+        Facts(exported_releases()["centred"], measured.evaluation)
+
+
+def test_a_ledger_is_told_of_only_when_given(private: Facts, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "budgets.db", "clinic", Guarantee(4.0, 1e-5))
+    assert "epsilon = 4" not in write_paper(private, "ethics")
+    told = write_paper(Facts(private.release, budget=ledger.statement()), "ethics")
+    assert "(epsilon = 4, delta = 1e-05)" in told
+
+
+def test_names_cannot_become_markup() -> None:
+    schema = schema_for(ILL | {"name": "<script>alert(1)</script> | ```x\n# heading"})
+    encoder, labels = SchemaEncoder(schema), np.array(["no", "yes"])
+    model = LinearModel(encoder, np.zeros((1, encoder.dimension)), labels, "logistic")
+    facts = Facts(with_model(exported_releases()["two"], model))
+    for name in PAPERS:
+        assert "<script>" not in write_paper(facts, name, "html")
+        plain = re.split("`{3,}\n", write_paper(facts, name, "md"))[0::2]
+        assert not any("<script>" in part or "\n# heading" in part for part in plain)
+
+
+def test_dirty_rows_are_not_in_any_paper(measured: Facts) -> None:
+    assert "astronaut" in dirty_table(50).to_string()
+    assert all("astronaut" not in write_paper(measured, name, "json") for name in PAPERS)
