@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from privlearn.data import open_records, write_table
 from privlearn.errors import InvalidParameter, ProtocolError, SolverError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
@@ -195,6 +196,27 @@ def test_what_needs_no_coefficients_is_computed_before_the_sign_off(monkeypatch:
     assert party._noisy(plan.mechanism.question(0)).size == plan.mechanism.task.dimension
     with pytest.raises(SolverError, match="not certified"):
         PartyRun(plan, "north", IDENTITIES["north"], rows, lambda: None, print)
+
+
+@pytest.mark.parametrize("algorithm", ["descent", "aggregation"])
+def test_a_party_may_have_blocks_behind_it(
+    algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder whose vectors are made anew for every question, and a table in memory, answer alike."""
+    monkeypatch.setattr("privlearn.estimators.inputs.IN_MEMORY", 0)
+    monkeypatch.setattr("privlearn.data.encode.packed_cells.BLOCK", 100)
+    plan = plan_of(algorithm=algorithm, rounds=2 if algorithm == "descent" else None)
+    for part in range(3):
+        write_table(TABLES["north"].slice(200 * part, 200), tmp_path / f"{part}.parquet")
+    in_blocks = Party.from_table(plan, "north", open_records(tmp_path, plan.table_schema))
+    monkeypatch.setattr("privlearn.estimators.inputs.IN_MEMORY", 1 << 27)
+    in_memory = Party.from_table(plan, "north", TABLES["north"])
+    coefficients = np.zeros((1, plan.mechanism.task.dimension))
+    for number in range(len(plan.mechanism.kinds)):
+        question = replace(plan.mechanism.question(number), coefficients=coefficients)
+        answers = [party.answer(question) for party in (in_blocks, in_memory)]
+        np.testing.assert_allclose(*answers, rtol=1e-12, atol=1e-12)
+        coefficients = coefficients + 0.1
 
 
 def test_a_key_that_is_not_the_plans_is_refused() -> None:

@@ -167,6 +167,27 @@ def test_persons_are_counted_in_files(tmp_path: Path, suffix: str) -> None:
     _same_encoding(offered.read_rows())
 
 
+def test_a_folder_of_files_is_read_a_block_at_a_time(tmp_path: Path) -> None:
+    rows, folder = pa.table(ROWS), tmp_path / "rows"
+    for part in range(2):
+        (folder / f"year={2020 + part}").mkdir(parents=True)
+        write_table(rows.slice(2 * part, 2), folder / f"year={2020 + part}" / "part.parquet")
+    (offered,) = _catalog_of(tmp_path, 'table = "rows"').of(HOLDER)
+    assert offered.records == 3
+    assert [block.num_rows for block in offered.open_rows().blocks()] == [2, 2]
+    _same_encoding(offered.read_rows())
+
+
+def test_one_bad_file_of_a_folder_is_named_at_the_start(tmp_path: Path) -> None:
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    write_table(pa.table(ROWS), folder / "1.parquet")
+    write_table(pa.table(ROWS | {"ward": [1, 2, 3, 7364518]}), folder / "2.parquet")
+    with pytest.raises(DataError, match=r"2\.parquet: column 'ward'") as refused:
+        _catalog_of(tmp_path, 'table = "rows"').check()
+    assert "7364518" not in str(refused.value)
+
+
 def test_persons_are_counted_in_databases(tmp_path: Path) -> None:
     _sqlite(tmp_path)
     (offered,) = _catalog_of(tmp_path, 'database = "sqlite:///rows.db"\nquery = "SELECT * FROM rows"').of(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -174,13 +175,15 @@ def opened_csv(path: Path, form: FileFormat, names: list[str], options: Any) -> 
 
 def write_csv(tables: Iterable[pa.Table], path: Path, form: FileFormat = PLAIN) -> None:
     """Write a file as its format says, from tables of the same columns: the same schema reads it."""
-    with path.open("w", encoding=_encoding(form), newline="") as file:
+    encoder = codecs.getincrementalencoder(_encoding(form))()
+    problem = f"{path}: some cells cannot be written in {form.encoding}: state another encoding in the schema"
+    with path.open("wb") as file:
         for number, table in enumerate(tables):
             text = io.BytesIO()
             has_names = number == 0 and not form.names
             options = arrow_csv.WriteOptions(delimiter=form.delimiter, include_header=has_names)
             arrow_csv.write_csv(table, text, options)
-            file.write(text.getvalue().decode("utf-8"))
+            file.write(safely(partial(encoder.encode, text.getvalue().decode("utf-8")), problem))
 
 
 def _read_options(form: FileFormat, names: list[str], **others: Any) -> Any:

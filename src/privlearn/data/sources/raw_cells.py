@@ -83,9 +83,17 @@ class RawFile(RowSource[pa.Table]):
 def write_rows(rows: RowSource[pa.Table], path: str | Path, form: FileFormat = PLAIN) -> None:
     """Write a .csv file as its format says, or a .parquet file; a block at a time."""
     path, blocks = Path(path), _alike(rows.blocks())
-    if not is_parquet(path):
-        write_csv(blocks, path, form)
-        return
+    try:
+        if is_parquet(path):
+            _write_parquet(blocks, path)
+        else:
+            write_csv(blocks, path, form)
+    except BaseException:
+        path.unlink(missing_ok=True)  # half of the rows would pass for all of them
+        raise
+
+
+def _write_parquet(blocks: Iterator[pa.Table], path: Path) -> None:
     first = next(blocks)
     with parquet.ParquetWriter(path, first.schema) as file:
         for block in chain([first], blocks):
