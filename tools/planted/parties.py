@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tools.planted.mutant import HOSTILE, LIARS, MASKS, PARTIES, RUNS, SHARES, WEAK, WHOLE_RUNS, Mutant
+from tools.planted.mutant import HOSTILE, LIARS, MASKS, PARTIES, RUNS, SHARES, WEAK, WHOLE_RUNS, WITNESS, Mutant
 
 TRUSTED = "multiparty/run/training.py"
 PARTY_RUN = "multiparty/run/party_run.py"
@@ -11,6 +11,8 @@ SHARE = "multiparty/secure_sum/noise_share.py"
 FIXED_POINT = "multiparty/secure_sum/noise_share.py"
 MASKING_PARTY = "multiparty/secure_sum/party.py"
 MASK = "multiparty/secure_sum/masks.py"
+WITNESSED = "multiparty/run/witness.py"
+RECORD = "release/run_record.py"
 
 MUTANTS = [
     Mutant("half the noise of a share drawn, seen by the audit", SHARE, "randomness.discrete_gaussian(self.share_scale / self.step, dimension)", "randomness.discrete_gaussian(0.5 * self.share_scale / self.step, dimension)", WHOLE_RUNS),
@@ -54,5 +56,15 @@ MUTANTS = [
     Mutant("psgd draws its kept noise anew", TRUSTED, "if noise not in self._kept:", "if True:", PARTIES),
     Mutant("one party draws for all", TRUSTED, "range(len(self._parties) if noise.by_each else 1)", "range(1)", PARTIES),
     Mutant("survivors not counted", MASKING_PARTY, '        self._require(len(arrived), self._session.cohort.threshold, "sent a vector")\n', "", MASKS),
+    Mutant("another run's release taken", WITNESSED, "if run.plan.encode() != self._plan.canonical() or run.run != self._run.hex():", "if run.plan.encode() != self._plan.canonical():", WITNESS),
+    Mutant("another plan's release taken", WITNESSED, "if run.plan.encode() != self._plan.canonical() or", "if", WITNESS),
+    Mutant("sums signed that were not seen", WITNESSED, "if dict(enumerate(run.sums)) != dict(enumerate(run.sums)) | self._seen:", "if False:", WITNESS),
+    Mutant("two results signed", WITNESSED, 'if self._signed not in ("", release.model_digest):', "if False:", WITNESS),
+    Mutant("parties' signatures not checked", RECORD, "self._check(name, signature, self.statement(name, model_digest))", "pass", WITNESS),
+    Mutant("sign-offs not checked by verify", RECORD, "        for name, signature in self.sign_offs.items():", "        for name, signature in ():", WITNESS),
+    Mutant("sums not in what is signed", RECORD, "self.run, self.sums, model_digest, name]", "self.run, model_digest, name]", WITNESS),
+    Mutant("model not in what is signed", RECORD, "self.sums, model_digest, name]", "self.sums, name]", WITNESS),
+    Mutant("a sum of too few verified", RECORD, "any(not needed <= len(set(names)", "any(not 1 <= len(set(names)", WITNESS),
+    Mutant("too few sign the result", "multiparty/run/coordinator_run.py", "if len(signatures) < needed:", "if False:", WITNESS),
     Mutant("weak: a plan of parties", "multiparty/run/plan.py", "check_strength(self._with_schema, self.total, self.accept_weak_privacy)", "self.mechanism  # noqa: B018", WEAK),
 ]  # fmt: skip

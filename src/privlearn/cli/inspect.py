@@ -55,6 +55,9 @@ def verify(
         typer.echo(
             "            counts of this model's scores, which its threshold or calibration was chosen from"
         )
+    if proven.run is not None:
+        for name, fact in proven.run.facts.items():
+            typer.echo(f"{name:<12}{fact}")
     typer.echo(f"randomness  {proven.certificate.randomness}")
     typer.echo(f"signer      {proven.signer or 'not signed'}")
     if proven.certificate.meaning:
@@ -116,11 +119,14 @@ def inspect(
     from privlearn.release.counts_file import CountsCertificate, CountsFile
     from privlearn.release.verification import verify
 
-    certificate = verify(model).certificate
+    proven = verify(model)
+    certificate = proven.certificate
     if as_json:
         typer.echo(json.dumps(certificate.to_dict(), indent=2))
         return
     typer.echo(certificate)
+    for name, fact in proven.run.facts.items() if proven.run else ():
+        typer.echo(f"  {f'run: {name}':<26}{fact}")
     typer.echo(certificate.guarantee.in_words())
     if certificate.weakness:
         warn(f"This promise is {certificate.weakness}.")

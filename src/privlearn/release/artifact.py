@@ -7,6 +7,7 @@
     mean.npy            of centred rows
     public_points.npy   the landmarks of a kernel model, if it has any
     evaluation.privlearn  archive of the noisy counts that a threshold or calibration was chosen from, if one was
+    run.json            of a model of several holders: plan, sums and every party's signature (`RunRecord`)
     signature.json      optional: Ed25519 signature of the manifest by the data's holder
 
 The archive is canonical (fixed order, times and flags; the SHA-256 of the manifest as its comment), so that reading it
@@ -42,10 +43,12 @@ from privlearn.release.model import (
     describe_encoding,
     model_from_dict,
 )
+from privlearn.release.run_record import RunRecord
 
 _ARRAYS = ("coefficients", "mean", "public_points", "log_odds")
 _RELEASED = {"coefficients", "mean", "log_odds"}
 _EVALUATION = "evaluation.privlearn"
+_RUN = "run.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +59,15 @@ class Release(SignedArchive):
     ----------
     evaluation : CountsFile, optional
         Noisy counts that the model's threshold or calibration was chosen from, with their own certificate.
+    run : RunRecord, optional
+        Of a model of several holders: what they agreed to, whose records are in which sum, and their signatures.
     """
 
     model: Model
     certificate: Certificate
     signature: dict[str, str] | None = None
     evaluation: CountsFile | None = None
+    run: RunRecord | None = None
 
     format: ClassVar[str] = "privlearn release 1"
     what: ClassVar[str] = "release"
@@ -99,8 +105,11 @@ class Release(SignedArchive):
             raise InvalidParameter(
                 f"a threshold of {decision.threshold:g} is beyond all probabilities: take one from 0 to 1"
             )
-        decided = dataclasses.replace(plain.model, decision=decision)
-        made = Release(decided, self.certificate, evaluation=dataclasses.replace(evaluation, signature=None))
+        made = dataclasses.replace(
+            plain,
+            model=dataclasses.replace(plain.model, decision=decision),
+            evaluation=dataclasses.replace(evaluation, signature=None),
+        )
         _check_decision(made)
         return made
 
@@ -111,9 +120,15 @@ class Release(SignedArchive):
     @property
     def undecided(self) -> Release:
         """The release as it was before a threshold or calibration was chosen, unsigned."""
-        if not isinstance(self.model, LinearModel):
-            return Release(self.model, self.certificate)
-        return Release(dataclasses.replace(self.model, decision=None), self.certificate)
+        model = self.model
+        if isinstance(model, LinearModel):
+            model = dataclasses.replace(model, decision=None)
+        return Release(model, self.certificate, run=self.run)
+
+    @property
+    def model_digest(self) -> str:
+        """SHA-256 of model and certificate alone, as the parties of a run sign it."""
+        return dataclasses.replace(self.undecided, run=None).digest
 
     @classmethod
     def _parse(cls, members: dict[str, bytes], signature: dict[str, str] | None, **settings: Any) -> Release:
@@ -124,15 +139,20 @@ class Release(SignedArchive):
         certificate = read_certificate(json.loads(members["certificate.json"]))
         _check_agreement(model, certificate)
         evaluation = CountsFile.from_bytes(members[_EVALUATION]) if _EVALUATION in members else None
-        release = cls(model, certificate, signature, evaluation)
+        run = RunRecord.from_bytes(members[_RUN]) if _RUN in members else None
+        release = cls(model, certificate, signature, evaluation, run)
         _check_decision(release)
+        if run is not None:
+            schema = getattr(base_of(model.encoder), "schema", None)
+            run.check(certificate.mechanism, schema, release.model_digest)
         return release
 
     def members(self) -> dict[str, bytes]:
         texts = {"certificate.json": self.certificate.to_dict(), "model.json": self.model.to_dict()}
         content = {name: json_bytes(record) for name, record in texts.items()}
         content |= {f"{name}.npy": array_bytes(array) for name, array in self.model.arrays().items()}
-        return content if self.evaluation is None else content | {_EVALUATION: self.evaluation.to_bytes()}
+        beside = {_EVALUATION: self.evaluation, _RUN: self.run}
+        return content | {name: part.to_bytes() for name, part in beside.items() if part is not None}
 
 
 def _check_decision(release: Release) -> None:

@@ -18,6 +18,7 @@ from privlearn.release.certified import Certified
 from privlearn.release.counts_file import CountsCertificate, CountsFile
 from privlearn.release.curvature_file import Curvature
 from privlearn.release.files import read_whole
+from privlearn.release.run_record import RunRecord
 from privlearn.release.session_certificate import SessionCertificate
 
 
@@ -40,6 +41,8 @@ class Verification:
     evaluation : CountsCertificate or None
         Of the noisy counts that the model's threshold or calibration was chosen from: a promise of its own, to the
         people of the records that were counted.
+    run : RunRecord or None
+        Of a model of several holders: whose records are in which sum, signed by the parties.
     """
 
     claimed: Guarantee
@@ -48,6 +51,7 @@ class Verification:
     signer: str | None
     certificate: Certified = field(repr=False)
     evaluation: CountsCertificate | None = field(default=None, repr=False)
+    run: RunRecord | None = field(default=None, repr=False)
 
     @property
     def weakness(self) -> str | None:
@@ -85,16 +89,22 @@ def verify_bytes(raw: bytes) -> Verification:
         return _proven(SessionCertificate.from_bytes(raw), signer=None)
     kind: type[Release | CountsFile] = CountsFile if format_of(raw) == CountsFile.format else Release
     file = kind.from_bytes(raw)
-    evaluation = file.evaluation.certificate if isinstance(file, Release) and file.evaluation else None
-    return _proven(file.certificate, file.signature["public_key"] if file.signature else None, evaluation)
+    signer = file.signature["public_key"] if file.signature else None
+    if isinstance(file, CountsFile):
+        return _proven(file.certificate, signer)
+    evaluation = file.evaluation.certificate if file.evaluation else None
+    return _proven(file.certificate, signer, evaluation, file.run)
 
 
 def _proven(
-    certificate: Certified, signer: str | None, evaluation: CountsCertificate | None = None
+    certificate: Certified,
+    signer: str | None,
+    evaluation: CountsCertificate | None = None,
+    run: RunRecord | None = None,
 ) -> Verification:
     recomputed = certificate.mechanism.spends()
     is_private = certificate.is_private and (evaluation is None or evaluation.is_private)
-    return Verification(certificate.guarantee, recomputed, is_private, signer, certificate, evaluation)
+    return Verification(certificate.guarantee, recomputed, is_private, signer, certificate, evaluation, run)
 
 
 def read_private_key(path: str | Path) -> Ed25519PrivateKey:

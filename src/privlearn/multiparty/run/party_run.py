@@ -19,11 +19,12 @@ from privlearn.ledger.charge import Reservation
 from privlearn.mechanisms.summed.summed import Question
 from privlearn.multiparty.run import conversation
 from privlearn.multiparty.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Place, Stage, Tell
-from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
+from privlearn.multiparty.run.identity import Identity
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.training import Party
+from privlearn.multiparty.run.witness import Witness
 from privlearn.multiparty.secure_sum.noise_share import Words
-from privlearn.multiparty.secure_sum.party import MaskingParty
+from privlearn.multiparty.secure_sum.party import MaskingParty, arrived_in
 from privlearn.multiparty.secure_sum.session import Step, SumSession, from_coordinator
 from privlearn.randomness import SecureRandomness
 from privlearn.release.artifact import Release
@@ -83,6 +84,7 @@ class PartyRun:
             Stage.INBOX: self._receive,
             Stage.QUESTION: self._answer,
             Stage.SURVIVORS: self._reveal,
+            Stage.RESULT: self._attest,
             Stage.RELEASE: self._take,
             Stage.STOP: self._stop,
         }
@@ -130,6 +132,7 @@ class PartyRun:
         sums = [MaskingParty(session, number, self._identity.key) for session in sessions]
         self._reservation = self._reserve()
         self._run, self._sessions, self._sums = run, sessions, sums
+        self._witness = Witness(self._plan, run, self._name, self._identity)
         self._tell(f"Signed the plan {self._plan.digest[:16]}: {self._plan.guarantee}.")
         return [self._identity.key.sign(conversation.sign_off(self._plan, run, self._name))]
 
@@ -185,17 +188,18 @@ class PartyRun:
 
     def _reveal(self, parts: Parts) -> Parts:
         number, message = self._read(parts)
-        return [self._sums[self._places[number].session].reveal(message)]
+        place = self._places[number]
+        revealed = self._sums[place.session].reveal(message)
+        self._witness.saw(number, arrived_in(message, self._sessions[place.session]))
+        return [revealed]
+
+    def _attest(self, parts: Parts) -> Parts:
+        result, record = _expect(parts, 2)
+        return [self._witness.attest(result, record)]
 
     def _take(self, parts: Parts) -> Parts:
         (content,) = _expect(parts, 1)
-        release = Release.from_bytes(content)
-        if release.certificate.guarantee != self._plan.guarantee:
-            raise ProtocolError("the release does not state the plan's guarantee")
-        signer = conversation.identity_of(self._plan, COORDINATOR_NAME).signing.hex()
-        if release.signature is None or release.signature["public_key"] != signer:
-            raise ProtocolError("the release is not signed by the coordinator")
-        self.release = release
+        self.release = self._witness.take(content)
         return []
 
     def _stop(self, parts: Parts) -> Parts:
