@@ -96,7 +96,7 @@ def other_key(content: dict[str, Any]) -> None:
 
 
 def swapped(signatures: Mapping[str, str]) -> dict[str, str]:
-    return dict(zip(signatures, reversed(signatures.values()), strict=True))
+    return dict(zip(signatures, reversed(list(signatures.values())), strict=True))
 
 
 FORGERIES: dict[str, tuple[Callable[[RunRecord], RunRecord], str]] = {

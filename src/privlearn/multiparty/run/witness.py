@@ -1,8 +1,8 @@
 """What a party attests to: the sums of its run as it was told of them, and one result.
 
 A coordinator that told the parties different lists of who arrived is found out here: the record of the run agrees with
-one list per sum only, and whoever saw another does not sign. More such parties than the plan's dropouts, and there is no
-release.
+one list per sum only, and whoever saw another does not sign. More such parties than the plan's dropouts, and there is
+no release.
 """
 
 from __future__ import annotations
