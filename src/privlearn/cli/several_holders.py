@@ -101,7 +101,7 @@ def party(
     check_room(ledger, plan.guarantee)
     rows = Party.from_table(plan, mine.name, read_records(data, plan.table_schema))
     run = PartyRun(plan, mine.name, identity, rows, purse, say)
-    say(f"{mine.name}: plan {plan.digest[:16]}, {plan.guarantee}, within the limits.")
+    say(f"{mine.name}: plan {plan.fingerprint}, {plan.guarantee}, within the limits.")
     if plan.weakness:
         warn(f"This promise is {plan.weakness}.")
     end_on_sigterm()

@@ -18,9 +18,10 @@ from enum import StrEnum
 from itertools import groupby
 
 from privlearn.errors import InvalidParameter
+from privlearn.mechanisms.summed.summed import Question
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, PublicIdentity
 from privlearn.multiparty.run.plan import MultipartyPlan
-from privlearn.multiparty.secure_sum.noise_share import NoiseShare
+from privlearn.multiparty.secure_sum.noise_share import FixedPoint, NoiseShare
 from privlearn.multiparty.secure_sum.session import SumSession
 from privlearn.release import run_record
 
@@ -95,10 +96,18 @@ def noise_share(plan: MultipartyPlan, number: int) -> NoiseShare:
     return NoiseShare(noise[0].scale, plan.cohort)
 
 
+def encoding(plan: MultipartyPlan, question: Question) -> FixedPoint:
+    """The integers of a question's answers.
+
+    A party keeps to its own part of the bound (`Party.answer`), so it holds for the sum too, however many they are.
+    """
+    return noise_share(plan, question.number).encoding(question.bound, sum_bound=question.bound)
+
+
 def check_can_be_summed(plan: MultipartyPlan) -> None:
     """Refuse before anything is paid for a plan whose noise or sums the secure sum cannot carry."""
     for number, _ in _consecutive(plan):
-        noise_share(plan, number).encoding(plan.mechanism.question(number).bound)
+        encoding(plan, plan.mechanism.question(number))
 
 
 def _consecutive(plan: MultipartyPlan) -> list[tuple[int, int]]:

@@ -76,7 +76,7 @@ class CoordinatorRun(NoisySums):
         survivors = total.survivors()
         self._accept([total], self._send_all(Stage.SURVIVORS, [number, survivors]))
         words = total.total()
-        encoding = conversation.noise_share(self._plan, question.number).encoding(question.bound)
+        encoding = conversation.encoding(self._plan, question)
         arrived = [self._names[party] for party in total.arrived]
         self._in_sums.append(tuple(arrived))
         self._tell(self._progress(question, arrived))
@@ -106,7 +106,7 @@ class CoordinatorRun(NoisySums):
         missing = [name for name in self._names if name not in signed]
         if missing:
             raise TooFewParties(f"no sign-off from {', '.join(missing)}: the run does not start without it")
-        self._tell(f"All {len(signed)} parties signed the plan {self._plan.digest[:16]}.")
+        self._tell(f"All {len(signed)} parties signed the plan {self._plan.fingerprint}.")
         return {name: signed[name] for name in self._names}
 
     def _attested(self, result: Release) -> Release:

@@ -126,7 +126,7 @@ class PartyRun:
         self._purse.reserve()
         self._run, self._sessions, self._sums = run, sessions, sums
         self._witness = Witness(self._plan, run, self._name, self._identity)
-        self._tell(f"Signed the plan {self._plan.digest[:16]}: {self._plan.guarantee}.")
+        self._tell(f"Signed the plan {self._plan.fingerprint}: {self._plan.guarantee}.")
         return [self._identity.key.sign(conversation.sign_off(self._plan, run, self._name))]
 
     def _advertise(self, parts: Parts) -> Parts:
@@ -176,8 +176,7 @@ class PartyRun:
         return (self._encoded(question) if words is None else words) + noise
 
     def _encoded(self, question: Question) -> Words:
-        encoding = conversation.noise_share(self._plan, question.number).encoding(question.bound)
-        return encoding.encode(self._party.answer(question))
+        return conversation.encoding(self._plan, question).encode(self._party.answer(question))
 
     def _reveal(self, parts: Parts) -> Parts:
         number, message = self._read(parts)
