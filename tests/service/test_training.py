@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from privlearn.data.sources.row_source import TableRows
 from privlearn.errors import DataError, SolverError
 from privlearn.estimators import KernelLearner
 from privlearn.guarantee import Guarantee
@@ -190,7 +191,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
         def refuse(*_: object, **__: object) -> None:
             raise error
 
-        monkeypatch.setattr(OfferedDataSet, "read_rows", refuse)
+        monkeypatch.setattr(OfferedDataSet, "open_rows", refuse)
 
     return plant
 
@@ -216,7 +217,7 @@ def test_the_cost_is_reserved_before_a_row_is_read(
         reserved.append(place.spent())
         raise DataError("column 'age' has missing cells")
 
-    monkeypatch.setattr(OfferedDataSet, "read_rows", read)
+    monkeypatch.setattr(OfferedDataSet, "open_rows", read)
     place.run()
     assert reserved == [(0.0, 1.0)]
     assert place.see(job).failure.endswith("its cost stands")
@@ -226,8 +227,8 @@ def test_a_table_of_another_size_is_not_trained_on(
     place: Place, job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reserved cost follows from the number of records at the server's start."""
-    read_rows = OfferedDataSet.read_rows
-    monkeypatch.setattr(OfferedDataSet, "read_rows", lambda offered: read_rows(offered).slice(1))
+    whole = OfferedDataSet.read_rows(place.catalog.named(job.dataset))
+    monkeypatch.setattr(OfferedDataSet, "open_rows", lambda _: TableRows(whole.slice(1)))
     assert "another number of records" in place.run()
     assert place.see(job).failure.endswith("its cost stands")
 

@@ -45,6 +45,10 @@ def explain_errors() -> Iterator[None]:
     except KeyboardInterrupt as stop:
         complain(_with_notes("stopped", stop))
         raise SystemExit(130) from None
+    except SystemExit as stop:
+        if hasattr(stop, "__notes__"):
+            complain(_with_notes("stopped", stop))
+        raise
     except OSError as error:
         complain(f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}")
         raise SystemExit(1) from None
@@ -106,6 +110,7 @@ class LateProgress:
         self._timer.daemon = True
 
     def __enter__(self) -> LateProgress:
+        end_on_sigterm()
         self._timer.start()
         return self
 

@@ -59,13 +59,12 @@ class ResolvedRows:
         weights = [
             math.sqrt(share / max(len(part), 1)) for share, part in zip(fine, (bins, pairs), strict=True)
         ]
-        self._weighted = [
-            (piece, weight) for part, weight in zip((bins, pairs), weights, strict=True) for piece in part
-        ]
         self._coarse: list[Piece] = coarse
+        self._fine = [*bins, *pairs]
+        self._weights = np.repeat(weights, [len(bins), len(pairs)])
         widths = [piece.width for piece in (*coarse, *bins, *pairs)]
-        self._starts = np.cumsum([0, *widths])
-        self.slots = sum(piece.count for piece in coarse) + len(self._weighted) + fit_intercept
+        self._starts = np.cumsum([0, *widths], dtype=np.int32)
+        self.slots = sum(piece.count for piece in coarse) + len(self._fine) + fit_intercept
         self.dimension = int(self._starts[-1]) + sum(group.width for group in self._texts) + fit_intercept
 
     def _bins(self, resolution: Resolution) -> list[Piece]:
@@ -90,7 +89,7 @@ class ResolvedRows:
 
     @property
     def _pieces(self) -> list[Piece | TextGroup]:
-        return [*self._coarse, *(piece for piece, _ in self._weighted), *self._texts]
+        return [*self._coarse, *self._fine, *self._texts]
 
     def expand(self, cells: Mapping[str, Any]) -> sparse.csr_array:
         """CSR rows of norm at most 1; each has as many entries as there are slots, and one per different word."""
@@ -104,15 +103,10 @@ class ResolvedRows:
         else:
             beside = np.full(count, float(self._fit_intercept))
         scale = np.empty(count)
-        place, value = (
-            np.empty((self.slots, FILLED + PAD), dtype=np.int32),
-            np.empty((self.slots, FILLED + PAD)),
-        )
-        for rows in blocks(count, FILLED):  # slot by slot in the cache, then turned
+        turned = np.empty((self.slots, FILLED + PAD), dtype=np.int32), np.empty((self.slots, FILLED + PAD))
+        for rows in blocks(count, FILLED):
             part = {name: column.part(rows) for name, column in listed.items()}
-            size = rows.stop - rows.start
-            scale[rows] = self._fill(part, beside[rows], place[:, :size], value[:, :size])
-            places[rows], values[rows] = place[:, :size].T, value[:, :size].T
+            scale[rows] = self._fill(part, beside[rows], places[rows], values[rows], turned)
         shape = (count, self.dimension)
         encoded = sparse.csr_array((values.ravel(), places.ravel(), self._row_starts(count)), shape=shape)
         if self._texts:
@@ -122,40 +116,50 @@ class ResolvedRows:
         return encoded
 
     def _fill(
-        self, cells: Mapping[str, Cells], beside: Array, places: NDArray[np.int32], values: Array
+        self,
+        cells: Mapping[str, Cells],
+        beside: Array,
+        places: NDArray[np.int32],
+        values: Array,
+        turned: tuple[NDArray[np.int32], Array],
     ) -> Array:
         """Write the slots of some rows; return the factor of what is beside the coarse part, which shares its norm.
 
-        The bits of a row depend on its own cells: fine slots of which no cell is missing take a shorter way to the
-        same numbers.
+        Slots are written one by one to ``turned``, which stays in the cache. The bits of a row depend on its own cells:
+        fine slots of which no cell is missing take a shorter way to the same numbers.
         """
+        place_of, value_of = (part[:, : len(beside)] for part in turned)
         slot, squares = 0, beside.copy()
         for piece, start in zip(self._coarse, self._starts, strict=False):
             for place, value in piece.slots(cells):
-                np.add(place, start, out=places[slot], casting="same_kind")
-                values[slot] = value
-                squares += values[slot] ** 2
+                place_of[slot] = place
+                place_of[slot] += start
+                value_of[slot] = value
+                squares += value_of[slot] ** 2
                 slot += 1
         coarse = slot
         scale = np.sqrt(self.shares[-1] / np.where(squares > 0.0, squares, 1.0))
         whole = squares * scale**2
         absent: dict[int, NDArray[np.bool_]] = {}
-        for (piece, weight), start in zip(self._weighted, self._starts[len(self._coarse) :], strict=False):
+        starts = self._starts[len(self._coarse) :]
+        for piece, weight, start in zip(self._fine, self._weights, starts, strict=False):
             ((place, filled),) = piece.slots(cells)
-            np.add(place, start, out=places[slot], casting="same_kind")
-            if not filled.all():
+            np.add(place, start, out=place_of[slot])
+            if all(cells[name].whole for name in piece.columns):
+                whole += weight**2
+            else:
                 absent[slot] = ~filled
-            whole += weight**2 if slot not in absent else np.where(filled, weight**2, 0.0)
+                whole += np.where(filled, weight**2, 0.0)
             slot += 1
         factor = margin(self.dimension) / np.sqrt(np.where(whole > 0.0, whole, 1.0))
         scale *= factor
-        values[:coarse] *= scale
-        for slot, (_, weight) in enumerate(self._weighted, start=coarse):
-            np.multiply(factor, weight, out=values[slot])
-            if slot in absent:
-                values[slot, absent[slot]] = 0.0
+        value_of[:coarse] *= scale
+        places[:, :slot], values[:, :coarse] = place_of[:slot].T, value_of[:coarse].T
+        np.multiply.outer(factor, self._weights, out=values[:, coarse:slot])
+        for empty, rows in absent.items():
+            values[rows, empty] = 0.0
         if self._fit_intercept:
-            places[-1], values[-1] = self.dimension - 1, scale
+            places[:, -1], values[:, -1] = self.dimension - 1, scale
         return scale
 
     def _row_starts(self, count: int) -> NDArray[Any]:

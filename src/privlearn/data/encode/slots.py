@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,11 @@ class Cells:
     def __init__(self, values: NDArray[Any], present: NDArray[np.bool_]) -> None:
         self.values, self.present = values, present
         self._bins: dict[int, Places] = {}
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether every cell says something."""
+        return bool(self.present.all())
 
     def part(self, rows: slice) -> Cells:
         return Cells(self.values[rows], self.present[rows])
@@ -159,8 +165,10 @@ class Cut(Piece):
         (first, size), *others = self._sizes.items()
         places, filled = cells[first].bins(size), cells[first].present
         for name, size in others:
-            places = places * np.int32(size) + cells[name].bins(size)
-            filled = filled & cells[name].present
+            places = places * np.int32(size)
+            places += cells[name].bins(size)
+            if not cells[name].whole:
+                filled = filled & cells[name].present
         return [(places, filled)]
 
 
