@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # takes tests from the others, else one file of long tests keeps everybody waiting at the end.
 PYTEST := $(BIN)/pytest -n 3 --dist worksteal -m "not slow"
 
-test: $(VENV)/ready
+test: $(VENV)/ready $(VENV)/provider/ready
 	sh tests/install_debian.sh
 	$(PYTEST) $(ARGS)
 
@@ -58,6 +58,12 @@ $(VENV)/ready: $(VENV)/bin/python pyproject.toml constraints.txt
 # What a plain installation has, and nothing else: no test tools.
 $(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+# A provider of OpenID Connect, for the tests of signing in; apart, as it brings a package "tests" of its own.
+$(VENV)/provider/ready: $(VENV)/bin/python constraints.txt
+	$(BIN)/python -m venv $(VENV)/provider
+	$(VENV)/provider/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "canaille[front,oidc]"
 	@touch $@
 
 $(VENV)/docs-ready: $(VENV)/ready

@@ -283,7 +283,7 @@ def run_server(owner: Owner) -> None:
     create_key(store, "holder")
     create_key(store, "analyst", "bob")
     revoke_key(store, next(info.caller.key_id for info in list_keys(store) if info.caller.analyst == "bob"))
-    sign_in(store, alice)
+    sign_in(store, alice, owner.sign_in)
     points = catalog.named("clinic").read_rows().drop_columns(["outcome"]).slice(0, 10)
     ask(store, "alice", model_request("clinic", "release", "logistic", 0.5, 1e-7), "a key")
     ask(store, "bob", model_request("clinic", "release", "kernel", 0.5, 1e-7, points=points))

@@ -14,6 +14,7 @@ from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.service.access import keys, logins
 from privlearn.service.access.keys import authenticate, create_key, list_keys, revoke_key
 from privlearn.service.access.logins import caller_of_login, sign_in, sign_out
+from privlearn.service.holder.sign_in import SignIn
 from privlearn.service.refusals import AccessRefused, NotFound
 from privlearn.service.store.store import open_store
 from privlearn.service.timing import TtlCache
@@ -21,6 +22,7 @@ from tests.support.raw_store import execute
 from tests.support.service_support import load_clinic
 
 A_DAY = timedelta(days=1)
+RULES = SignIn()
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ def test_a_key_says_who_asks(place: str) -> None:
 
 def test_secrets_are_not_stored(place: str) -> None:
     key = create_key(place, "holder")
-    token = sign_in(place, key)
+    token = sign_in(place, key, RULES)
     kept = repr(execute(place, "SELECT * FROM keys") + execute(place, "SELECT * FROM logins"))
     assert key.split("_", 2)[2] not in kept
     assert token not in kept
@@ -104,7 +106,7 @@ def test_every_key_costs_one_comparison(file: str, monkeypatch: pytest.MonkeyPat
 def test_nothing_else_opens(file: str, text: str) -> None:
     assert "does not open anything" in _refusal(file, text)
     with pytest.raises(AccessRefused):
-        caller_of_login(file, text)
+        caller_of_login(file, text, RULES)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
@@ -147,13 +149,13 @@ def test_what_is_listed(place: str) -> None:
 
 
 def test_a_browser_signs_in_and_out(place: str) -> None:
-    token = sign_in(place, create_key(place, "analyst", "alice"))
-    assert caller_of_login(place, token).name == "alice"
+    token = sign_in(place, create_key(place, "analyst", "alice"), RULES)
+    assert caller_of_login(place, token, RULES).name == "alice"
     sign_out(place, token)
     with pytest.raises(AccessRefused, match="sign in"):
-        caller_of_login(place, token)
+        caller_of_login(place, token, RULES)
     with pytest.raises(AccessRefused):
-        sign_in(place, f"pl_{'0' * 16}_{'a' * 43}")
+        sign_in(place, f"pl_{'0' * 16}_{'a' * 43}", RULES)
 
 
 def test_strangers_who_sign_out_do_not_write(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,22 +175,22 @@ def test_the_holders_key_is_for_everything(file: str) -> None:
 
 def test_a_login_ends_with_its_key(place: str) -> None:
     key = create_key(place, "analyst", "alice")
-    token = sign_in(place, key)
-    assert caller_of_login(place, token).name == "alice"
+    token = sign_in(place, key, RULES)
+    assert caller_of_login(place, token, RULES).name == "alice"
     revoke_key(place, key.split("_")[1])
     with pytest.raises(AccessRefused):
-        caller_of_login(place, token)
+        caller_of_login(place, token, RULES)
 
 
 def test_a_login_ends_after_half_a_day(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    key = create_key(file, "holder")
-    token = sign_in(file, key)
+    key, busy = create_key(file, "holder"), SignIn(idle_minutes=24 * 60)
+    token = sign_in(file, key, busy)
     _later(monkeypatch, timedelta(hours=11.9))
-    assert caller_of_login(file, token).is_holder
+    assert caller_of_login(file, token, busy).is_holder
     _later(monkeypatch, timedelta(hours=12.1))
     with pytest.raises(AccessRefused):
-        caller_of_login(file, token)
-    sign_in(file, key)
+        caller_of_login(file, token, busy)
+    sign_in(file, key, busy)
     assert execute(file, "SELECT count(*) FROM logins") == [(1,)]  # the old one was swept out
 
 

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from privlearn.listening import check_certificate, listen
 from privlearn.service import pages
+from privlearn.service.access.openid import Provider
 from privlearn.service.api import add_api
 from privlearn.service.holder.settings import Owner, ServerSettings
 from privlearn.service.http.limits import BodyLimit, Limiter, SecurityHeaders, new_limit
@@ -34,6 +35,8 @@ def make_app(service: Service) -> FastAPI:
     app.state.limiter = Limiter(limits.requests_per_minute, limits.sign_ins_per_minute)
     app.state.metrics = Metrics()
     app.state.aside = new_limit()
+    openid = service.owner.sign_in.openid
+    app.state.provider = None if openid is None else Provider(openid)
     pages.mount(app)
     # The last added sees a request first.
     app.add_middleware(NoDefects)

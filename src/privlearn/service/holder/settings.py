@@ -16,6 +16,7 @@ from privlearn.extensions import load_extensions
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import CompositionName
 from privlearn.service.access.keys import HOLDER
+from privlearn.service.holder.sign_in import SignIn
 from privlearn.service.holder.sources import check_address
 from privlearn.service.jobs.recipes import Positive, Recipe
 from privlearn.storage import locate
@@ -242,6 +243,7 @@ class Owner(PublicModel):
         What each analyst may spend of which data sets; others it does not see.
     training : Training
     extensions : Extensions
+    sign_in : SignIn
     """
 
     server: ServerSettings = Field(default_factory=ServerSettings)
@@ -250,6 +252,7 @@ class Owner(PublicModel):
     analysts: dict[Name, dict[Name, Share]] = Field(default_factory=dict)
     training: Training = Field(default_factory=Training)
     extensions: Extensions = Field(default_factory=Extensions)
+    sign_in: SignIn = Field(default_factory=SignIn)
 
     @classmethod
     def load(cls, path: str | Path) -> Owner:
@@ -313,6 +316,9 @@ def _resolve(content: dict[str, Any], folder: Path) -> None:
     training = content.get("training")
     if isinstance(training, dict):
         _resolve_paths(training, ("cluster_ca", "cluster_certificate", "cluster_key"), folder)
+    sign_in = content.get("sign_in")
+    if isinstance(sign_in, dict) and isinstance(sign_in.get("openid"), dict):
+        _resolve_paths(sign_in["openid"], ("client_secret_file",), folder)
     datasets = content.get("datasets")
     for dataset in datasets.values() if isinstance(datasets, dict) else ():
         if isinstance(dataset, dict):

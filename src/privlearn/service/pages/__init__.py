@@ -10,12 +10,13 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from privlearn.service.pages import console, desk, result_page, sessions, signing, train_page
+from privlearn.service.pages import console, desk, provider, result_page, sessions, signing, train_page
 from privlearn.service.pages.page import STATIC
 from privlearn.service.pages.signing import refuse_with_pages
 
 _ROUTERS = (
     signing.router,
+    provider.router,
     desk.router,
     train_page.router,
     result_page.router,

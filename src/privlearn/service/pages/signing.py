@@ -11,9 +11,10 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from privlearn.service.access.keys import Caller
-from privlearn.service.access.logins import LOGIN_HOURS, caller_of_login, sign_in, sign_out
+from privlearn.service.access.logins import caller_of_login, sign_in, sign_out
 from privlearn.service.http.callers import address_of, service_of
 from privlearn.service.http.logs import note
+from privlearn.service.pages import cookies
 from privlearn.service.pages.page import Form, page_router, problem_page, render, text_of
 from privlearn.service.refusals import AccessRefused, Forbidden
 
@@ -22,7 +23,9 @@ router = page_router()
 
 def visitor(request: Request) -> Caller:
     """Who has signed in."""
-    caller = caller_of_login(service_of(request).store, request.cookies.get(_cookie(request), ""))
+    service = service_of(request)
+    token = request.cookies.get(cookies.login_cookie(request), "")
+    caller = caller_of_login(service.store, token, service.owner.sign_in)
     note(request.scope, key=caller.key_id)
     request.app.state.limiter.count(caller.key_id)
     return caller
@@ -51,35 +54,40 @@ def start(request: Request, next: str = "") -> Response:
     try:
         caller = visitor(request)
     except AccessRefused:
-        return render(request, None, "sign_in.html", next=_inside(next))
+        return sign_in_page(request, next)
     return RedirectResponse("/console" if caller.is_holder else "/desk", 303)
 
 
 @router.post("/sign-in")
 def enter(request: Request, form: Form) -> Response:
-    following = _inside(text_of(form, "next"))
+    following, service = inside(text_of(form, "next")), service_of(request)
     try:
-        token = sign_in(service_of(request).store, text_of(form, "key"))
+        token = sign_in(service.store, text_of(form, "key"), service.owner.sign_in)
     except AccessRefused as refusal:
         request.app.state.limiter.failed(address_of(request))
-        return render(request, None, "sign_in.html", 401, next=following, errors={"key": f"{refusal}."})
+        return sign_in_page(request, following, key=f"{refusal}.")
     answer = RedirectResponse(following or "/", 303)
-    answer.set_cookie(
-        _cookie(request),
-        token,
-        max_age=LOGIN_HOURS * 3600,
-        httponly=True,
-        samesite="strict",
-        secure=_is_encrypted(request),
-    )
+    keep_signed_in(request, answer, token)
     return answer
+
+
+def sign_in_page(request: Request, next: str, **errors: str) -> Response:
+    """The ways in, and what went wrong with one of them."""
+    provider = service_of(request).owner.sign_in.openid
+    status = 401 if errors else 200
+    return render(request, None, "sign_in.html", status, next=inside(next), provider=provider, errors=errors)
+
+
+def keep_signed_in(request: Request, answer: Response, token: str) -> None:
+    hours = service_of(request).owner.sign_in.hours
+    cookies.keep(request, answer, cookies.login_cookie(request), token, hours * 3600, "strict")
 
 
 @router.post("/sign-out")
 def leave(request: Request) -> Response:
-    sign_out(service_of(request).store, request.cookies.get(_cookie(request), ""))
+    sign_out(service_of(request).store, request.cookies.get(cookies.login_cookie(request), ""))
     answer = RedirectResponse("/", 303)
-    answer.delete_cookie(_cookie(request), httponly=True, samesite="strict", secure=_is_encrypted(request))
+    cookies.forget(request, answer, cookies.login_cookie(request), "strict")
     return answer
 
 
@@ -89,20 +97,10 @@ def way_in(request: Request) -> Response:
     return RedirectResponse(f"/?next={quote(here, safe='')}" if here else "/", 303)
 
 
-def _inside(address: str) -> str:
+def inside(address: str) -> str:
     """An address on this server, or nothing: a link from elsewhere must not send visitors on to elsewhere."""
     local = address.startswith("/") and not address.startswith(("//", "/\\"))
     return address if local and address.isprintable() else ""
-
-
-def _is_encrypted(request: Request) -> bool:
-    server = service_of(request).owner.server
-    return server.uses_tls or server.behind_proxy
-
-
-def _cookie(request: Request) -> str:
-    """With TLS the name's beginning makes browsers refuse one that another host has set."""
-    return "__Host-privlearn" if _is_encrypted(request) else "privlearn"
 
 
 Handler = Callable[[Request, Any], Awaitable[Response]]

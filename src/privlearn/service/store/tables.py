@@ -53,7 +53,10 @@ logins = sa.Table(
     "logins",
     _metadata,
     sa.Column("token_hash", sa.String(64), primary_key=True),
-    sa.Column("key_id", sa.ForeignKey(keys.c.id), nullable=False),
+    sa.Column("key_id", sa.ForeignKey(keys.c.id)),  # NULL: the provider sent the browser, as this person
+    sa.Column("role", sa.String(20), nullable=False),
+    _name("person"),
+    _time("seen"),
     _time("expires"),
 )
 

@@ -1,0 +1,200 @@
+"""Sign-in by OpenID Connect: the code flow with PKCE, at any provider; authlib speaks the protocol.
+
+What must be remembered while somebody is at the provider (`Attempt`) stays in that browser's cookie: several servers
+can share the work, and an answer that another browser has asked for is refused.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Container, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import httpx
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.starlette_client import OAuth
+from joserfc.errors import JoseError
+
+from privlearn.service.access.keys import Caller, Role
+from privlearn.service.holder.sign_in import OpenId
+from privlearn.service.refusals import AccessRefused
+
+SECONDS_AT_PROVIDER = 600
+_TIMEOUT = 10.0
+_SIGNED = (
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+    "Ed25519",
+)
+"""What an identity may be signed with: neither nothing nor a shared secret, whatever a provider announces."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A sign-in under way, known to one browser.
+
+    Attributes
+    ----------
+    state, nonce, verifier : str
+        Bind the provider's answer, its token and the exchange of its code to this attempt.
+    next : str
+        The page that was asked for.
+    """
+
+    state: str
+    nonce: str
+    verifier: str
+    next: str
+
+    def as_cookie(self) -> str:
+        return json.dumps(asdict(self)).encode().hex()
+
+    @classmethod
+    def from_cookie(cls, text: str) -> Attempt:
+        try:
+            found = cls(**json.loads(bytes.fromhex(text)))
+        except (ValueError, TypeError):
+            raise _refusal("the sign-in was begun in another browser, or too long ago") from None
+        if not all(
+            isinstance(part, str) and part.isascii() for part in (found.state, found.nonce, found.verifier)
+        ):
+            raise _refusal("the sign-in was begun in another browser, or too long ago")
+        return found
+
+
+class Provider:
+    """The institution's provider.
+
+    Parameters
+    ----------
+    settings : OpenId
+    """
+
+    def __init__(self, settings: OpenId) -> None:
+        self.settings = settings
+        address = f"{settings.issuer.rstrip('/')}/.well-known/openid-configuration"
+        self._client = OAuth().register(
+            "provider",
+            client_id=settings.client_id,
+            client_secret=settings.secret(),
+            server_metadata_url=address,
+            client_kwargs={
+                "scope": " ".join(settings.scopes),
+                "code_challenge_method": "S256",
+                "timeout": _TIMEOUT,
+            },
+        )
+
+    async def begin(self, following: str) -> tuple[str, Attempt]:
+        """Where to send a browser, and what it must bring back."""
+        try:
+            await self._announced()
+            begun = await self._client.create_authorization_url(self.settings.return_address)
+        except _FAILURES as error:
+            raise _unreachable(error) from None
+        return begun["url"], Attempt(begun["state"], begun["nonce"], begun["code_verifier"], following)
+
+    async def finish(self, attempt: Attempt, answer: Mapping[str, str]) -> dict[str, Any]:
+        """What the provider says of whoever comes back with this answer.
+
+        Raises
+        ------
+        AccessRefused
+            If it is no answer to this attempt, or the provider's token is not valid.
+        """
+        if not hmac.compare_digest(attempt.state.encode(), answer.get("state", "").encode()):
+            raise _refusal("the answer belongs to another attempt")
+        if "code" not in answer:
+            raise _refusal("the provider has let nobody in")
+        try:
+            await self._announced()
+            token = await self._client.fetch_access_token(
+                code=answer["code"],
+                code_verifier=attempt.verifier,
+                redirect_uri=self.settings.return_address,
+            )
+            claims = await self._client.parse_id_token(
+                token, nonce=attempt.nonce, claims_options=self._expected()
+            )
+            more = await self._more_claims(token, claims)
+        except httpx.HTTPError as error:
+            raise _unreachable(error) from None
+        except (AuthlibBaseError, JoseError, ValueError, KeyError, TypeError):
+            raise _refusal("the provider's token is not valid") from None
+        return {**more, **claims}
+
+    async def _more_claims(self, token: Mapping[str, Any], claims: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a token that is short leaves to the provider's second address."""
+        wanted = (self.settings.name_claim, self.settings.roles_claim)
+        if all(claim in claims for claim in wanted):
+            return {}
+        more: Mapping[str, Any] = await self._client.userinfo(token=token)
+        if more.get("sub") != claims["sub"]:
+            raise ValueError("two people in one answer")
+        return more
+
+    def _expected(self) -> dict[str, Any]:
+        return {
+            "iss": {"essential": True, "values": [self.settings.issuer]},
+            "aud": {"essential": True, "values": [self.settings.client_id]},
+            "exp": {"essential": True},
+            "sub": {"essential": True},
+            "nonce": {"essential": True},
+        }
+
+    async def _announced(self) -> None:
+        """Read what the provider says of itself, once, and believe it less than it may say."""
+        metadata = await self._client.load_server_metadata()
+        if metadata.get("issuer") != self.settings.issuer:
+            raise ValueError("another issuer answers there than owner.toml names")
+        announced = metadata.get("id_token_signing_alg_values_supported") or ["RS256"]
+        metadata["id_token_signing_alg_values_supported"] = [name for name in announced if name in _SIGNED]
+
+
+_FAILURES = (httpx.HTTPError, AuthlibBaseError, ValueError, KeyError, TypeError)
+
+
+def caller_of_claims(settings: OpenId, analysts: Container[str], claims: Mapping[str, Any]) -> Caller:
+    """Who somebody is here, by what the provider says.
+
+    Raises
+    ------
+    AccessRefused
+        If the claims name nobody, give no role, or an analyst's to somebody who has no share of anything.
+    """
+    person = claims.get(settings.name_claim)
+    if not isinstance(person, str) or not 0 < len(person) <= 200 or not person.isprintable():
+        raise _refusal(f"the provider does not say who you are: it sends no claim {settings.name_claim!r}")
+    held = claims.get(settings.roles_claim, ())
+    values = {held} if isinstance(held, str) else {one for one in held if isinstance(one, str)}
+    role = next((role for value, role in settings.roles.items() if value in values), None)
+    if role is None:
+        raise _refusal("the provider gives you no role here: ask the holder of the data for one")
+    if role == "analyst" and person not in analysts:
+        raise _refusal("you have no share of any data set: ask the holder of the data for one")
+    return as_caller(role, person)
+
+
+def as_caller(role: Role, person: str) -> Caller:
+    """A person who has signed in at the provider; for limits and logs the name stands for a key."""
+    return Caller(f"openid:{person}", role, person if role == "analyst" else "")
+
+
+def _refusal(why: str) -> AccessRefused:
+    return AccessRefused(f"{why}: sign in again")
+
+
+def _unreachable(error: Exception) -> AccessRefused:
+    return AccessRefused(
+        f"the sign-in provider does not answer as it should ({type(error).__name__}): try again later, or use a key"
+    )

@@ -1,0 +1,60 @@
+"""Signing in at the institution's provider: there, and back."""
+
+from __future__ import annotations
+
+from fastapi import Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
+
+from privlearn.service.access.logins import sign_in_person
+from privlearn.service.access.openid import SECONDS_AT_PROVIDER, Attempt, Provider, caller_of_claims
+from privlearn.service.http.callers import Served, address_of
+from privlearn.service.http.logs import note
+from privlearn.service.pages import cookies
+from privlearn.service.pages.page import page_router, render
+from privlearn.service.pages.signing import inside, keep_signed_in, sign_in_page
+from privlearn.service.refusals import AccessRefused, NotFound
+
+router = page_router()
+
+
+def _provider_of(request: Request) -> Provider:
+    provider: Provider | None = request.app.state.provider
+    if provider is None:
+        raise NotFound("there is no provider here: sign in with a key")
+    return provider
+
+
+@router.get("/sign-in/provider")
+async def leave_for_provider(request: Request, next: str = "") -> Response:
+    try:
+        address, attempt = await _provider_of(request).begin(inside(next))
+    except AccessRefused as refusal:
+        return sign_in_page(request, next, provider=f"{refusal}.")
+    answer = RedirectResponse(address, 303)
+    # Lax: the browser brings it back although another site sends it here.
+    name = cookies.attempt_cookie(request)
+    cookies.keep(request, answer, name, attempt.as_cookie(), SECONDS_AT_PROVIDER, "lax")
+    return answer
+
+
+@router.get("/signed-in")
+async def come_back(request: Request, service: Served) -> Response:
+    following = ""
+    try:
+        provider = _provider_of(request)
+        attempt = Attempt.from_cookie(request.cookies.get(cookies.attempt_cookie(request), ""))
+        following = inside(attempt.next)
+        claims = await provider.finish(attempt, request.query_params)
+        caller = caller_of_claims(provider.settings, service.owner.analysts, claims)
+    except AccessRefused as refusal:
+        request.app.state.limiter.failed(address_of(request))
+        return sign_in_page(request, following, provider=f"{refusal}.")
+    note(request.scope, key=caller.key_id)
+    person = caller.key_id.removeprefix("openid:")
+    token = await run_in_threadpool(sign_in_person, service.store, caller.role, person, service.owner.sign_in)
+    # A page instead of a redirection: in one that the provider began, browsers would hold the strict cookie back.
+    answer = render(request, None, "signed_in.html", next=following or "/")
+    keep_signed_in(request, answer, token)
+    cookies.forget(request, answer, cookies.attempt_cookie(request), "lax")
+    return answer
