@@ -100,6 +100,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     _rows: TrainingRows
     _features: Array | list[Any]
     _centres: Array | list[Any]
+    _towards_centres: Callable[[Any], Array]
     _landmarks: SessionLandmarks | None
     _task: Task
     _dual: Array | None
@@ -165,6 +166,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
             rows.features if isinstance(rows.features, list) else as_matrix(in_memory(rows.features))
         )
         self._centres = self._features if self._landmarks is None else np.eye(self._landmarks.dimension)
+        self._towards_centres = self.kernel_.towards(self._centres)
         self._task = session_task(self, rows, self.guarantee, self.kernel_)
         return self
 
@@ -257,7 +259,10 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
 
     def similarity(self, points: Any, others: Any) -> Array:
         """Public: the kernel divided by its bound."""
-        values, bound = self.kernel_(points, others), self.kernel_.bound
+        return self._scaled(self.kernel_(points, others))
+
+    def _scaled(self, values: Array) -> Array:
+        bound = self.kernel_.bound
         return values if bound == 1.0 else values / bound
 
     def predicted(self, scores: Array) -> NDArray[Any]:
@@ -267,7 +272,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     def values(self, points: Any) -> Array:
         """PRIVATE: the functions at encoded points; one row per point, one column per function."""
         check_is_fitted(self, "kernel_")
-        return np.asarray(self.similarity(points, self._centres) @ self._function().T)
+        return np.asarray(self._scaled(self._towards_centres(points)) @ self._function().T)
 
     def solve(self) -> None:
         """PRIVATE: find the functions of the records that were read, unless they are known."""

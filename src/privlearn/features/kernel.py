@@ -118,6 +118,10 @@ class Kernel(ABC):
     def rounding(self, dimension: int) -> float:
         """Bound on the error of a computed value, divided by the kernel's bound, at dense points of norm at most 1."""
 
+    def towards(self, Z: Any) -> Callable[[Any], Array]:
+        """k(., Z), for many calls with the same Z: what can be done once for Z is done once."""
+        return lambda X: self(X, Z)
+
     def check(self, X: Any) -> None:
         """Refuse points at which k(x, x) exceeds the bound."""
         self.diagonal(X)
