@@ -49,8 +49,11 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"``, ``"cauchy"``, or a function of encoded rows. Without
         ``schema``, ``norm_bound`` and ``column_bounds``, a function of two lists of objects: texts, graphs, whatever
         `privlearn.features.objects` can write down.
-    gamma, degree, coef0
-        As in scikit-learn, but always numbers.
+    gamma : float or "auto", default=1.0
+        As in scikit-learn. ``"auto"`` takes it for "rbf" from how rows are encoded, as `PrivateSVC` does, and never
+        from the rows. A session that was opened with another gamma is reopened with that one.
+    degree, coef0
+        As in scikit-learn.
     kernel_bound : float, optional
         Public bound of k(x, x), for functions.
     key : callable, optional
@@ -109,7 +112,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         self,
         *,
         kernel: str | Kernel | Callable[..., Any] = "rbf",
-        gamma: float = 1.0,
+        gamma: str | float = 1.0,
         degree: int = 3,
         coef0: float = 1.0,
         kernel_bound: float | None = None,
@@ -147,8 +150,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         Enough for `InteractivePredictor`, which solves once the ledger is charged, and for its `reopen`, which brings
         the function: `restore_function`.
         """
-        kernel = self.chosen_kernel()
-        if kernel.name == "precomputed":
+        if self.chosen_kernel().name == "precomputed":
             raise InvalidParameter(
                 "a session computes kernels itself: pass kernel=k, a function, not 'precomputed'"
             )
@@ -160,7 +162,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         elif self.key is not None:
             raise InvalidParameter("key= is for objects that a kernel of your own reads: leave it out")
         rows = self._read_all(X, y) if self.public_points is not None else self._read_few(X, y)
-        self.kernel_ = kernel if self._landmarks is None else LinearKernel()
+        self.kernel_ = self.chosen_kernel(rows.encoder) if self._landmarks is None else LinearKernel()
         self._rows, self._dual = rows, None
         self._features = (
             rows.features if isinstance(rows.features, list) else as_matrix(in_memory(rows.features))
@@ -179,8 +181,13 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     def _read_all(self, X: Any, y: Any) -> TrainingRows:
         rows = self.read_rows(X, y, private=True)
         self.encoder_ = rows.encoder
-        self._landmarks = SessionLandmarks(self.chosen_kernel(), self._base_points(self.public_points))
-        return dataclasses.replace(rows, features=self._landmarks.of_records(in_memory(rows.features)))
+        self._landmarks = landmarks = self.landmarks(rows.encoder)
+        return dataclasses.replace(rows, features=landmarks.of_records(in_memory(rows.features)))
+
+    def landmarks(self, encoder: Encoder | None) -> SessionLandmarks:
+        """Public: features on the public points, of rows that are encoded so."""
+        points = self._base_points(self.public_points, encoder)
+        return SessionLandmarks(self.chosen_kernel(encoder), points)
 
     def chosen_loss(self) -> LossFacts:
         numbers = self._predicts_numbers
@@ -240,15 +247,14 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
 
     def encode(self, data: Any) -> Any:
         """Public: points as rows of norm at most 1, or a list of objects; refuses those beyond the kernel's bound."""
-        points = self._base_points(data)
+        points = self._base_points(data, self.encoder_)
         if self._landmarks is not None:
             return self._landmarks.of_points(points)
         self.kernel_.check(points)
         return points
 
-    def _base_points(self, data: Any) -> Any:
+    def _base_points(self, data: Any, encoder: Encoder | None) -> Any:
         """Before landmarks."""
-        encoder = self.encoder_
         if encoder is None:
             return read_objects(data, self.key)
         if self.schema is None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.arrays import Array
+from privlearn.arrays import Array, square_sums
 from privlearn.data.sources.table import safely
 from privlearn.errors import DataError, InvalidParameter, shown
 
@@ -53,8 +53,7 @@ def row_squares(X: Points) -> Array:
     """Squared Euclidean norm of each point."""
     if isinstance(X, sparse.csr_array):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64)
-    squares: Array = np.einsum("ij,ij->i", X, X)
-    return squares
+    return square_sums(X)
 
 
 def inner_products(X: Points, Z: Points) -> Array:

@@ -20,6 +20,7 @@ from privlearn.data.encode.resolution import Resolution
 from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LOSSES, LossFacts
 from privlearn.errors import InvalidParameter, ReleaseError
+from privlearn.features.equal_blocks import in_equal_blocks
 from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel, row_count
 from privlearn.features.kernels import kernel_from_dict
@@ -79,12 +80,16 @@ class KernelEncoder:
 
     def lift(self, rows: Any) -> Array:
         """The features of rows that ``base`` has encoded, or of objects."""
-        return self._units.kernel_features(rows) if self.unit else self.kernel(rows, self.public_points)
+        landmarks = self._landmarks
+        if isinstance(landmarks, UnitLandmarkFeatures):
+            return landmarks.kernel_features(rows)
+        return in_equal_blocks(landmarks.kernel_values, rows, landmarks.rows_together)
 
     @cached_property
-    def _units(self) -> UnitLandmarkFeatures:
+    def _landmarks(self) -> LandmarkFeatures | UnitLandmarkFeatures:
         """Made when it is needed: a release can be verified without the user's kernel."""
-        return UnitLandmarkFeatures(LandmarkFeatures(self.kernel, self.public_points))
+        landmarks = LandmarkFeatures(self.kernel, self.public_points)
+        return UnitLandmarkFeatures(landmarks) if self.unit else landmarks
 
 
 Lifting = FourierEncoder | KernelEncoder | CentredEncoder
