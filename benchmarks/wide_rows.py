@@ -1,7 +1,7 @@
 """What rows of URL Reputation's width and number take: 3,231,961 columns, of which a row fills about 120.
 
     python benchmarks/wide_rows.py                # 240,000 simulated rows, a tenth of the data set's
-    python benchmarks/wide_rows.py 2396130        # as many as it has: 9 GB of memory, about a quarter of an hour
+    python benchmarks/wide_rows.py 2396130        # as many as it has, in about 4 GB of CSR rows
 
 `PrivateSVC` with a linear kernel and its defaults, on the CSR rows as they are and on 300 public points: processor
 time of `fit`, the largest resident size of the process so far, and the error on 5,000 other rows. Columns mean
