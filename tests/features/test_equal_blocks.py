@@ -69,7 +69,6 @@ def test_every_call_gets_a_whole_block_of_objects_too() -> None:
     found = in_equal_blocks(lengths, ["a" * length for length in range(ROWS + 3)], ROWS)
     assert found[:, 0].tolist() == list(range(ROWS + 3))
     assert sizes == [ROWS, ROWS]
-    assert in_equal_blocks(lengths, [], ROWS).size == 0
 
 
 def test_added_columns_are_zero() -> None:

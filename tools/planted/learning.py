@@ -46,7 +46,7 @@ MUTANTS = [
     Mutant("plain cells: equal values of another type", "data/encode/plain_cells.py", "self._places.get(cell) if type(cell) is self._wanted else None", "self._places.get(cell)", ALONE),
     Mutant("plain cells: many rows read as one", "data/encode/plain_cells.py", "and len(data[name]) == 1 for", "and data[name] for", ALONE),
     Mutant("plain cells: minus zero has bits of its own", "data/encode/plain_cells.py", "float(cell) + 0.0 if", "float(cell) if", ALONE),
-    Mutant("features: a last block as short as it is", "features/equal_blocks.py", " if count == size else _filled(X, start, total, size)", "", EQUAL),
+    Mutant("features: a last block as short as it is", "features/equal_blocks.py", "    if len(block) == size:\n", "    if True:\n", EQUAL),
     Mutant("features: places not tried", "features/equal_blocks.py", "ROWS if all(map(treats_places_alike, matrices)) else 1", "ROWS", EQUAL),
     Mutant("features: columns at an edge", "features/equal_blocks.py", " if lacking else matrix", " if False else matrix", EQUAL),
     Mutant("cell by cell: the thirtieth of February", "data/encode/column_cells.py", " or not pc.all(pc.fill_null(same, True)).as_py()", "", ("data/test_dates_and_orders.py",)),

@@ -9,13 +9,13 @@ each row is a block.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.features.kernel import row_count
+from privlearn.features.kernel import is_sparse, row_count
 
 ROWS = 64  # more would hardly be quicker, and a single point takes as long as a block
 COLUMNS = 16  # of which OpenBLAS leaves none to the code for its edges, whose order of sums is another
@@ -39,20 +39,19 @@ def treats_places_alike(matrix: Array) -> bool:
     return bool(np.all(products == products[0]))
 
 
-def equal_blocks(X: Any, size: int) -> Iterator[tuple[int, Any]]:
-    """The points X in blocks of one size, the last filled up by its last point; and how many points of each count."""
-    total = row_count(X, may_be_empty=True)
-    for start in range(0, total, size):
-        count = min(size, total - start)
-        yield count, X[start : start + size] if count == size else _filled(X, start, total, size)
-
-
 def in_equal_blocks(function: Callable[[Any], Array], X: Any, size: int) -> Array:
-    """``function`` of the points X, which gives a row of numbers for each."""
-    found = [function(block)[:count] for count, block in equal_blocks(X, size)]
-    return np.concatenate(found) if found else function(X)
+    """``function`` of the points X, a row of numbers each; sparse ones are multiplied row by row anyhow."""
+    total = row_count(X, may_be_empty=True)
+    if total == 0 or is_sparse(X):
+        return function(X)
+    found = [function(_block(X, start, size))[: total - start] for start in range(0, total, size)]
+    return np.concatenate(found)
 
 
-def _filled(X: Any, start: int, total: int, size: int) -> Any:
-    places = [min(place, total - 1) for place in range(start, start + size)]
-    return X[places] if hasattr(X, "shape") else [X[place] for place in places]
+def _block(X: Any, start: int, size: int) -> Any:
+    """So many points from there on; where there are fewer, the last one is repeated."""
+    block = X[start : start + size]
+    places = np.minimum(np.arange(size), len(block) - 1)
+    if len(block) == size:
+        return block
+    return block[places] if hasattr(block, "shape") else [block[place] for place in places]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
-from privlearn.arrays import Array, Features, shorten
+from privlearn.arrays import Features, shorten
 from privlearn.errors import InvalidParameter, shown
-from privlearn.features.equal_blocks import block_size, equal_blocks
 from privlearn.features.kernel import is_sparse, row_count
 
-BLOCK = 2048  # rows that `blocks` gives at a time
+BLOCK = 2048  # rows; 512 to 4096 cost the same on one core, and larger ones wait less often for a busy second
 
 Precision = Literal["float32", "float64"] | type[np.float32] | type[np.float64]
 
@@ -39,17 +37,7 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def _fill(self, X: Any, out: Features) -> None:
-        """Write the features of the points X into ``out``."""
-
-    @property
-    @abstractmethod
-    def _matrices(self) -> Sequence[Array]:
-        """By which rows are multiplied on the way."""
-
-    @cached_property
-    def rows_together(self) -> int:
-        """So many rows have their features computed at once."""
-        return block_size(self._matrices)
+        """Write the features of the points X into ``out``, each row's as a function of that row alone."""
 
     def transform(self, X: Any, dtype: Precision = np.float64, *, may_be_empty: bool = False) -> Features:
         """Features of every point, of shape (n, dimension).
@@ -66,13 +54,9 @@ class FeatureMap(ABC):
         features: Features = np.empty(
             (row_count(rows, may_be_empty=may_be_empty), self.dimension), dtype=kind
         )
-        start = 0
-        for count, block in equal_blocks(rows, self.rows_together):
-            out: Features = np.empty((row_count(block), self.dimension), dtype=kind)
-            self._fill(block, out)
-            shorten(out)
-            features[start : start + count] = out[:count]
-            start += count
+        for part in _slices(len(features), BLOCK):
+            self._fill(rows[part], features[part])
+            shorten(features[part])
         return features
 
     def blocks(
@@ -84,9 +68,7 @@ class FeatureMap(ABC):
         return self._blocks(_sliceable(X), rows, _precision(dtype))
 
     def _blocks(self, X: Any, rows: int, kind: Any) -> Iterator[tuple[slice, Features]]:
-        total = row_count(X)
-        for start in range(0, total, rows):
-            part = slice(start, min(start + rows, total))
+        for part in _slices(row_count(X), rows):
             yield part, self.transform(X[part], kind)
 
 
@@ -98,3 +80,8 @@ def _precision(dtype: Any) -> Any:
 
 def _sliceable(X: Any) -> Any:
     return sparse.csr_array(X) if is_sparse(X) else X
+
+
+def _slices(count: int, size: int) -> Iterator[slice]:
+    for start in range(0, count, size):
+        yield slice(start, min(start + size, count))

@@ -11,7 +11,7 @@ import numpy as np
 
 from privlearn.arrays import Array, Features, safe_norm
 from privlearn.errors import DataError, InvalidParameter, shown
-from privlearn.features.equal_blocks import with_whole_groups
+from privlearn.features.equal_blocks import block_size, in_equal_blocks, with_whole_groups
 from privlearn.features.feature_map import FeatureMap
 from privlearn.features.kernel import Kernel, as_points
 from privlearn.features.kernels import ShiftInvariantKernel, kernel_from_dict, named_kernels
@@ -70,6 +70,7 @@ class FourierFeatures(FeatureMap):
         self._turns = _frequencies(kernel, self.n_inputs * self.n_pairs, self.seed) / (2.0 * np.pi)
         self._turns.shape = (self.n_inputs, self.n_pairs)
         self._wide = with_whole_groups(self._turns)
+        self._together = block_size([self._wide])
 
     @property
     def frequencies(self) -> Array:
@@ -92,10 +93,6 @@ class FourierFeatures(FeatureMap):
             raise InvalidParameter("this does not describe Fourier features: take what to_dict() returns")
         return cls(**settings | {"kernel": kernel_from_dict(settings["kernel"])})
 
-    @property
-    def _matrices(self) -> list[Array]:
-        return [self._wide]
-
     def _fill(self, X: Any, out: Features) -> None:
         points = as_points(X)
         if points.shape[1] != self.n_inputs:
@@ -109,7 +106,9 @@ class FourierFeatures(FeatureMap):
     def _angles(self, points: Any) -> Array:
         """<w_j, x> modulo whole turns, in float64: a heavy-tailed frequency would be lost in float32."""
         with np.errstate(over="ignore", invalid="ignore"):
-            turns: Array = (points @ self._wide)[:, : self.n_pairs]
+            turns = in_equal_blocks(lambda block: block @ self._wide, points, self._together)[
+                :, : self.n_pairs
+            ]
             turns -= np.rint(turns)
         if math.isnan(turns.max()):
             raise DataError("the points have entries that are too large: scale the rows to norm at most 1")

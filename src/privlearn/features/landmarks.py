@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.linalg import eigh
 
 from privlearn.arrays import Array, Features, square_sums
 from privlearn.errors import DataError, InvalidParameter
-from privlearn.features.equal_blocks import with_whole_groups
+from privlearn.features.equal_blocks import block_size, in_equal_blocks, with_whole_groups
 from privlearn.features.feature_map import FeatureMap
 from privlearn.features.kernel import Kernel, as_matrix, as_points, is_sparse, row_count
 from privlearn.features.kernels import VectorKernel
@@ -73,11 +74,17 @@ class LandmarkFeatures(FeatureMap):
 
     def of_kernel_values(self, values: Array) -> Array:
         """psi(x) of the rows k_Z(x), as it comes out: rounding may leave it a little longer than 1."""
-        return np.asarray(values @ self._wide)[:, : self.dimension]
+        return in_equal_blocks(lambda block: block @ self._wide, values, self._together)[:, : self.dimension]
 
     def kernel_values(self, X: Any) -> Array:
         """k_Z(x) of each point."""
-        return self.kernel(X, self._points)[:, : row_count(self.public_points)]
+        values = in_equal_blocks(lambda block: self.kernel(block, self._points), X, self._together)
+        return values[:, : row_count(self.public_points)]
+
+    @cached_property
+    def _together(self) -> int:
+        # Products with sparse points are made row by row, and what a user's kernel does is the user's.
+        return block_size([self._points.T, self._wide] if self._multiplies else [self._wide])
 
     def seen_by_the_others(self) -> Array:
         """psi of each public point as if that point were not among them, one row per point.
@@ -92,11 +99,6 @@ class LandmarkFeatures(FeatureMap):
         inverse = 1.0 / (np.maximum(eigenvalues, 0.0) + RANK_CUT * eigenvalues[-1])
         own = (eigenvectors * inverse) @ eigenvectors.T
         return self.of_kernel_values(gram - (own / np.diagonal(own)[:, np.newaxis]) @ gram)
-
-    @property
-    def _matrices(self) -> list[Array]:
-        # Products with sparse points are made row by row, and what a user's kernel does is the user's.
-        return [self._points.T, self._wide] if self._multiplies else [self._wide]
 
     def _fill(self, X: Any, out: Features) -> None:
         self.kernel.check(X)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from privlearn.arrays import Array, Features, margin
 from privlearn.data.encode.arrays import INTERCEPT
 from privlearn.data.encode.centred import norms
-from privlearn.features.equal_blocks import in_equal_blocks
 from privlearn.features.feature_map import FeatureMap
 from privlearn.features.landmarks import LandmarkFeatures
 
@@ -69,18 +68,11 @@ class UnitLandmarkFeatures(FeatureMap):
         A release keeps coefficients of these: they belong to the points, while eigenvectors can differ between
         platforms. Lengths do not depend on eigenvectors.
         """
-        return in_equal_blocks(self._kernel_features, X, self.rows_together)
-
-    def _kernel_features(self, X: Any) -> Array:
         values = self.landmarks.kernel_values(X)
         rows = self.landmarks.of_kernel_values(values)
         first = self._stretch(rows)
         second = math.sqrt(1.0 - INTERCEPT) * self._stretch(rows * first - self.mean)
         return np.hstack([values * (first * second), second, np.ones_like(second)])
-
-    @property
-    def _matrices(self) -> list[Array]:
-        return self.landmarks._matrices
 
     def _fill(self, X: Any, out: Features) -> None:
         rows = self.landmarks.transform(X)

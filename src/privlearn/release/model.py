@@ -20,7 +20,6 @@ from privlearn.data.encode.resolution import Resolution
 from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LOSSES, LossFacts
 from privlearn.errors import InvalidParameter, ReleaseError
-from privlearn.features.equal_blocks import in_equal_blocks
 from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel, row_count
 from privlearn.features.kernels import kernel_from_dict
@@ -83,7 +82,7 @@ class KernelEncoder:
         landmarks = self._landmarks
         if isinstance(landmarks, UnitLandmarkFeatures):
             return landmarks.kernel_features(rows)
-        return in_equal_blocks(landmarks.kernel_values, rows, landmarks.rows_together)
+        return landmarks.kernel_values(rows)
 
     @cached_property
     def _landmarks(self) -> LandmarkFeatures | UnitLandmarkFeatures:
