@@ -47,7 +47,12 @@ def main() -> None:
         f"{arguments.rows:,} rows, {split.rows.nnz:,} filled cells, made in {time.process_time() - start:.0f} s"
     )
     print("| rows | epsilon | seconds | largest size so far, GB | error |\n|---|---|---|---|---|", flush=True)
-    settings = {"kernel": "linear", "norm_bound": 1.0, "fit_intercept": False, "classes": [-1, 1]}
+    settings: dict[str, Any] = {
+        "kernel": "linear",
+        "norm_bound": 1.0,
+        "fit_intercept": False,
+        "classes": [-1, 1],
+    }
     for name, more in {"as they are": {}, "on 300 public points": {"public_points": points}}.items():
         for epsilon in EPSILONS:
             model = PrivateSVC(epsilon=epsilon, delta=DELTA, random_state=0, **settings, **more)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -69,6 +70,8 @@ def test_every_call_gets_a_whole_block_of_objects_too() -> None:
     found = in_equal_blocks(lengths, ["a" * length for length in range(ROWS + 3)], ROWS)
     assert found[:, 0].tolist() == list(range(ROWS + 3))
     assert sizes == [ROWS, ROWS]
+    named = pd.Series(["a", "bb", "ccc"], index=[2, 0, 1])
+    assert in_equal_blocks(lengths, named, ROWS)[:, 0].tolist() == [1.0, 2.0, 3.0]
 
 
 def test_added_columns_are_zero() -> None:

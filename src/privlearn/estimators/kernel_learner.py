@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from privlearn.features.kernels import LinearKernel, VectorKernel
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import KernelTask, refuse_private_count
 from privlearn.mechanisms.task import Task
-from privlearn.release.model import Encoder, describe_encoding, probabilities_of
+from privlearn.release.model import Encoder, RawEncoder, describe_encoding, probabilities_of
 
 LARGEST = 2**15
 """Most rows an exact kernel machine takes: it holds their square in memory. Of N persons it takes the first LARGEST / N
@@ -162,7 +162,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         elif self.key is not None:
             raise InvalidParameter("key= is for objects that a kernel of your own reads: leave it out")
         rows = self._read_all(X, y) if self.public_points is not None else self._read_few(X, y)
-        self.kernel_ = self.chosen_kernel(rows.encoder) if self._landmarks is None else LinearKernel()
+        self.kernel_ = self._kernel_on(rows.encoder) if self._landmarks is None else LinearKernel()
         self._rows, self._dual = rows, None
         self._features = (
             rows.features if isinstance(rows.features, list) else as_matrix(in_memory(rows.features))
@@ -187,7 +187,10 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     def landmarks(self, encoder: Encoder | None) -> SessionLandmarks:
         """Public: features on the public points, of rows that are encoded so."""
         points = self._base_points(self.public_points, encoder)
-        return SessionLandmarks(self.chosen_kernel(encoder), points)
+        return SessionLandmarks(self._kernel_on(encoder), points)
+
+    def _kernel_on(self, encoder: Encoder | None) -> Kernel:
+        return self.chosen_kernel(cast(RawEncoder | None, encoder))
 
     def chosen_loss(self) -> LossFacts:
         numbers = self._predicts_numbers

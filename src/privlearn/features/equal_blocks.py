@@ -51,7 +51,10 @@ def in_equal_blocks(function: Callable[[Any], Array], X: Any, size: int) -> Arra
 def _block(X: Any, start: int, size: int) -> Any:
     """So many points from there on; where there are fewer, the last one is repeated."""
     block = X[start : start + size]
-    places = np.minimum(np.arange(size), len(block) - 1)
     if len(block) == size:
         return block
-    return block[places] if hasattr(block, "shape") else [block[place] for place in places]
+    places = np.minimum(np.arange(size), len(block) - 1)
+    block = getattr(block, "iloc", block)  # pandas counts rows by other numbers
+    return (
+        block[places] if hasattr(block, "shape") or hasattr(X, "iloc") else [block[place] for place in places]
+    )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
+from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.sources.row_source import in_memory
 from privlearn.errors import InvalidParameter
 from privlearn.estimators.goal import TrainingRows
@@ -91,7 +93,10 @@ def plan_session(learner: KernelLearner, rows: int, guarantee: Guarantee, mechan
             f"an exact kernel machine takes at most {most:,} records: let the session answer from a model instead"
         )
     stand_ins = learner.read_rows(synthetic_table(learner.schema, _STAND_INS, seed=0), None, private=True)
-    points, kernel = as_matrix(in_memory(stand_ins.features)), learner.chosen_kernel(stand_ins.encoder)
+    points, kernel = (
+        as_matrix(in_memory(stand_ins.features)),
+        learner.chosen_kernel(cast(SchemaEncoder, stand_ins.encoder)),
+    )
     if learner.public_points is not None:
         points, kernel = learner.landmarks(stand_ins.encoder).of_records(points), LinearKernel()
         stand_ins = dataclasses.replace(stand_ins, features=points)
