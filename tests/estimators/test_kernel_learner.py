@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from privlearn.arrays import Array
-from privlearn.data import Schema
+from privlearn.data import ArrayEncoder, Schema
 from privlearn.data.datasets import census_schema
 from privlearn.erm import HuberHinge, minimise_kernel
 from privlearn.errors import DataError, InvalidParameter, SessionError
@@ -483,6 +483,7 @@ def test_gamma_auto_is_the_rule_of_the_other_estimators() -> None:
     read = learner(gamma="auto").read(X, y)
     assert read.kernel_.to_dict() == {"kernel": "rbf", "gamma": 1.0 + 24.0 / 2}
     fitted = PrivateSVC(kernel="rbf", gamma="auto", norm_bound=1.5, classes=[0, 1], epsilon=1.0, delta=1e-6)
+    assert isinstance(read.encoder_, ArrayEncoder)
     assert read.kernel_ == fitted.chosen_kernel(read.encoder_)
     bounded = learner(gamma="auto", norm_bound=None, column_bounds=[(-1, 1), (-1, 1)])
     assert bounded.read(X, y).kernel_.to_dict()["gamma"] == 0.5

@@ -54,7 +54,6 @@ def _block(X: Any, start: int, size: int) -> Any:
     if len(block) == size:
         return block
     places = np.minimum(np.arange(size), len(block) - 1)
-    block = getattr(block, "iloc", block)  # pandas counts rows by other numbers
-    return (
-        block[places] if hasattr(block, "shape") or hasattr(X, "iloc") else [block[place] for place in places]
-    )
+    if hasattr(block, "shape"):
+        return getattr(block, "iloc", block)[places]  # pandas has names for rows beside their places
+    return [block[place] for place in places]

@@ -93,10 +93,8 @@ def plan_session(learner: KernelLearner, rows: int, guarantee: Guarantee, mechan
             f"an exact kernel machine takes at most {most:,} records: let the session answer from a model instead"
         )
     stand_ins = learner.read_rows(synthetic_table(learner.schema, _STAND_INS, seed=0), None, private=True)
-    points, kernel = (
-        as_matrix(in_memory(stand_ins.features)),
-        learner.chosen_kernel(cast(SchemaEncoder, stand_ins.encoder)),
-    )
+    kernel = learner.chosen_kernel(cast(SchemaEncoder, stand_ins.encoder))
+    points = as_matrix(in_memory(stand_ins.features))
     if learner.public_points is not None:
         points, kernel = learner.landmarks(stand_ins.encoder).of_records(points), LinearKernel()
         stand_ins = dataclasses.replace(stand_ins, features=points)
