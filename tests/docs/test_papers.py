@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from functools import cache
 
 import pytest
 
+import privlearn
+from privlearn import multiparty
 from privlearn.cli import app
 from privlearn.mechanisms import MECHANISMS
 from privlearn.reproduce import EXPERIMENTS
@@ -69,6 +72,16 @@ def test_mechanisms_and_calibrations_exist() -> None:
         assert any(kind.name == name for kind in kinds), name
     for name in re.findall(r'calibration="(\w+)"', text):
         assert any(name in getattr(kind, "combinations", {}) for kind in kinds), name
+
+
+def test_classes_and_their_parameters_exist() -> None:
+    calls = [found.groups() for name in named() if (found := re.match(r"([A-Z]\w+)\((.*)\)", name))]
+    assert len(calls) > 4
+    for name, arguments in calls:
+        home = privlearn if hasattr(privlearn, name) else multiparty
+        parameters = inspect.signature(getattr(home, name)).parameters
+        for keyword in re.findall(r"(\w+)=", arguments):
+            assert keyword in parameters, f"{name}({keyword}=)"
 
 
 @pytest.mark.parametrize("paper", STATEMENTS)

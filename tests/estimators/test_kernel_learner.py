@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from privlearn.arrays import Array
-from privlearn.data import Schema
+from privlearn.data import ArrayEncoder, Schema
 from privlearn.data.datasets import census_schema
 from privlearn.erm import HuberHinge, minimise_kernel
 from privlearn.errors import DataError, InvalidParameter, SessionError
 from privlearn.estimators import kernel_fit
 from privlearn.estimators.kernel_learner import KernelLearner
+from privlearn.estimators.svc import PrivateSVC
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.features.kernel import KERNEL_ROUNDING
 from privlearn.guarantee import Guarantee
@@ -475,3 +476,19 @@ def test_kernel_values_are_as_precise_as_stated(name: str, gamma: float) -> None
     error = float(np.max(np.abs(kernel(points, points) - exact))) / kernel.bound
     assert error <= kernel_rounding(kernel, 30) <= KERNEL_ROUNDING
     assert math.isfinite(error)
+
+
+def test_gamma_auto_is_the_rule_of_the_other_estimators() -> None:
+    X, y = ring()
+    read = learner(gamma="auto").read(X, y)
+    assert read.kernel_.to_dict() == {"kernel": "rbf", "gamma": 1.0 + 24.0 / 2}
+    fitted = PrivateSVC(kernel="rbf", gamma="auto", norm_bound=1.5, classes=[0, 1], epsilon=1.0, delta=1e-6)
+    assert isinstance(read.encoder_, ArrayEncoder)
+    assert read.kernel_ == fitted.chosen_kernel(read.encoder_)
+    bounded = learner(gamma="auto", norm_bound=None, column_bounds=[(-1, 1), (-1, 1)])
+    assert bounded.read(X, y).kernel_.to_dict()["gamma"] == 0.5
+    on_points = learner(gamma="auto", public_points=X[:20]).read(X[20:], y[20:])
+    assert on_points.describe()["encoding"]["landmarks"] == {"kernel": "rbf", "gamma": 13.0}
+    assert learner(gamma="auto", kernel="polynomial").read(X, y).kernel_.to_dict()["gamma"] == 1.0
+    with pytest.raises(InvalidParameter, match="gamma must be 'auto'"):
+        learner(gamma="scale").read(X, y)

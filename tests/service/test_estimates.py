@@ -203,6 +203,20 @@ def test_kernel_machines_have_a_size() -> None:
         plan_session(learner.set_params(schema=None), 100, PROMISE, "pinp")
 
 
+@pytest.mark.parametrize("name", ["function_release", "pinp"])
+def test_what_is_told_of_a_session_on_public_points_is_what_it_runs(tmp_path: Path, name: str) -> None:
+    offered = Catalog(load_clinic(tmp_path, rows=150)).named("clinic")
+    promise, points = Guarantee(4.0, 1e-5), offered.synthetic(20)
+    recipe = Recipe(model="svm", kernel="rbf", gamma="auto")
+    learner = kernel_learner(recipe, offered.schema, promise).set_params(public_points=points)
+    made = plan_session(learner, 150, promise, name)
+    with InteractivePredictor(
+        learner.fit(offered.read_rows()), promise, name, state=tmp_path / "a"
+    ) as session:
+        assert made.mechanism == session.certificate.mechanism
+    assert plan_session(learner, 10**6, promise, name).mechanism.task.total == 10**6
+
+
 def test_points_of_the_schema_are_made_up_once(
     offered: OfferedDataSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,8 @@ LINEAR = "estimators/linear.py"
 BASE = "estimators/base.py"
 WORK = "estimators/fitting.py"
 
+ALONE = ("data/test_row_local.py",)
+EQUAL = ("features/test_equal_blocks.py",)
 RESOLUTION = ("data/test_resolution.py", "estimators/test_column_bounds.py")
 
 MUTANTS = [
@@ -40,6 +42,13 @@ MUTANTS = [
     Mutant("fine rows: a missing cell fills a bin", "data/encode/slots.py", "cells[first].present\n", "np.ones_like(cells[first].present)\n", RESOLUTION),
     Mutant("fine rows: noise that grows with the features is not reckoned with", BASE, "        if not self._is_gaussian(guarantee):\n", "        if False:\n", RESOLUTION),
     Mutant("fine rows: a release forgets its resolution", "release/model.py", 'if "resolution" in record else None', "if False else None", RESOLUTION),
+    Mutant("plain cells: numbers beyond floats", "data/encode/plain_cells.py", " and -EXACT < cell < EXACT else None", " else None", ALONE),
+    Mutant("plain cells: equal values of another type", "data/encode/plain_cells.py", "self._places.get(cell) if type(cell) is self._wanted else None", "self._places.get(cell)", ALONE),
+    Mutant("plain cells: many rows read as one", "data/encode/plain_cells.py", "and len(data[name]) == 1 for", "and data[name] for", ALONE),
+    Mutant("plain cells: minus zero has bits of its own", "data/encode/plain_cells.py", "float(cell) + 0.0 if", "float(cell) if", ALONE),
+    Mutant("features: a last block as short as it is", "features/equal_blocks.py", "    if len(block) == size:\n", "    if True:\n", EQUAL),
+    Mutant("features: places not tried", "features/equal_blocks.py", "ROWS if all(map(treats_places_alike, matrices)) else 1", "ROWS", EQUAL),
+    Mutant("features: columns at an edge", "features/equal_blocks.py", " if lacking else matrix", " if False else matrix", EQUAL),
     Mutant("cell by cell: the thirtieth of February", "data/encode/column_cells.py", " or not pc.all(pc.fill_null(same, True)).as_py()", "", ("data/test_dates_and_orders.py",)),
     Mutant("NaN rows accepted", "data/encode/arrays.py", "if not np.isfinite(entries).all():", "if False:", DEFECTS),
     Mutant("cell by cell: type of a column found by all of its cells", "data/sources/table.py", "        if not _is_uniform(values):\n            return mixed(values)\n", "", ROWS),

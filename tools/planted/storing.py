@@ -39,7 +39,7 @@ MUTANTS = [
     Mutant("session: a point that whoever asked can change", "features/objects.py", "return object_from_bytes(object_to_bytes(value))", "object_to_bytes(value)\n    return value", OBJECTS),
     Mutant("session: noise of objects not given the past", "sessions/points.py", "        self.all.append(object_from_bytes(key))", "        self.all.append(object_from_bytes(self.key(str(len(self.all)))))", ("sessions/test_points.py",)),
     Mutant("session: landmark rows longer than 1", "estimators/session_points.py", "np.trunc(np.ldexp(features, GRID_BITS))", "np.copysign(np.ceil(np.abs(np.ldexp(features, GRID_BITS))), features)", SPANS),
-    Mutant("session: landmarks taken from the records", "estimators/kernel_learner.py", "self._base_points(self.public_points))", "as_matrix(rows.features)[: len(self.public_points)])", SPANS),
+    Mutant("session: landmarks taken from the records", "estimators/kernel_learner.py", "landmarks = self.landmarks(rows.encoder)", "landmarks = SessionLandmarks(self.chosen_kernel(rows.encoder), in_memory(rows.features)[:20])", SPANS),
     Mutant("session: the linear solver's distance for free", "estimators/session_task.py", "span_task(task, dimension).solver_distance", "0.0", SPANS),
     Mutant("session: a turn without the lock", "sessions/shared.py", 'f"session {session}"', 'f"session {os.getpid()}"', TURNS),
     Mutant("session: goes on where answers were forgotten", "sessions/shared.py", "if self._given < known:", "if False:", TURNS),

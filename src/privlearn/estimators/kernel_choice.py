@@ -20,7 +20,6 @@ from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.fitting import Fitting
 from privlearn.estimators.goal import TrainingRows
 from privlearn.estimators.learner import KernelParameters
-from privlearn.estimators.public_gamma import public_gamma
 from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import CallableKernel, Kernel, PrecomputedKernel, as_points
 from privlearn.features.kernels import LinearKernel, ShiftInvariantKernel, named_kernels
@@ -202,16 +201,6 @@ class KernelChoice(KernelParameters, PrivateLinearModel):
                 "kernel='precomputed' takes kernel values as they are: leave out schema, norm_bound and column_bounds"
             )
         return super().prepare(X, y, private)
-
-    def chosen_gamma(self, rows: RawEncoder | None) -> float:
-        if not isinstance(self.gamma, str):
-            return super().chosen_gamma(rows)
-        if self.gamma != "auto":
-            raise InvalidParameter(
-                f"gamma must be 'auto', which reads public bounds, or a number, not {shown(self.gamma)}: reading it "
-                "off the data would publish the data"
-            )
-        return public_gamma(rows) if isinstance(self.kernel, str) and self.kernel == "rbf" else 1.0
 
     @property
     def _is_precomputed(self) -> bool:

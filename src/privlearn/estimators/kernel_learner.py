@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from privlearn.features.kernels import LinearKernel, VectorKernel
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import KernelTask, refuse_private_count
 from privlearn.mechanisms.task import Task
-from privlearn.release.model import Encoder, describe_encoding, probabilities_of
+from privlearn.release.model import Encoder, RawEncoder, describe_encoding, probabilities_of
 
 LARGEST = 2**15
 """Most rows an exact kernel machine takes: it holds their square in memory. Of N persons it takes the first LARGEST / N
@@ -49,8 +49,11 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         ``"linear"``, ``"polynomial"``, ``"rbf"``, ``"laplacian"``, ``"cauchy"``, or a function of encoded rows. Without
         ``schema``, ``norm_bound`` and ``column_bounds``, a function of two lists of objects: texts, graphs, whatever
         `privlearn.features.objects` can write down.
-    gamma, degree, coef0
-        As in scikit-learn, but always numbers.
+    gamma : float or "auto", default=1.0
+        As in scikit-learn. ``"auto"`` takes it for "rbf" from how rows are encoded, as `PrivateSVC` does, and never
+        from the rows. A session that was opened with another gamma is reopened with that one.
+    degree, coef0
+        As in scikit-learn.
     kernel_bound : float, optional
         Public bound of k(x, x), for functions.
     key : callable, optional
@@ -100,6 +103,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     _rows: TrainingRows
     _features: Array | list[Any]
     _centres: Array | list[Any]
+    _towards_centres: Callable[[Any], Array]
     _landmarks: SessionLandmarks | None
     _task: Task
     _dual: Array | None
@@ -108,7 +112,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         self,
         *,
         kernel: str | Kernel | Callable[..., Any] = "rbf",
-        gamma: float = 1.0,
+        gamma: str | float = 1.0,
         degree: int = 3,
         coef0: float = 1.0,
         kernel_bound: float | None = None,
@@ -146,8 +150,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         Enough for `InteractivePredictor`, which solves once the ledger is charged, and for its `reopen`, which brings
         the function: `restore_function`.
         """
-        kernel = self.chosen_kernel()
-        if kernel.name == "precomputed":
+        if self.chosen_kernel().name == "precomputed":
             raise InvalidParameter(
                 "a session computes kernels itself: pass kernel=k, a function, not 'precomputed'"
             )
@@ -159,12 +162,13 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
         elif self.key is not None:
             raise InvalidParameter("key= is for objects that a kernel of your own reads: leave it out")
         rows = self._read_all(X, y) if self.public_points is not None else self._read_few(X, y)
-        self.kernel_ = kernel if self._landmarks is None else LinearKernel()
+        self.kernel_ = self._kernel_on(rows.encoder) if self._landmarks is None else LinearKernel()
         self._rows, self._dual = rows, None
         self._features = (
             rows.features if isinstance(rows.features, list) else as_matrix(in_memory(rows.features))
         )
         self._centres = self._features if self._landmarks is None else np.eye(self._landmarks.dimension)
+        self._towards_centres = self.kernel_.towards(self._centres)
         self._task = session_task(self, rows, self.guarantee, self.kernel_)
         return self
 
@@ -177,8 +181,16 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     def _read_all(self, X: Any, y: Any) -> TrainingRows:
         rows = self.read_rows(X, y, private=True)
         self.encoder_ = rows.encoder
-        self._landmarks = SessionLandmarks(self.chosen_kernel(), self._base_points(self.public_points))
-        return dataclasses.replace(rows, features=self._landmarks.of_records(in_memory(rows.features)))
+        self._landmarks = landmarks = self.landmarks(rows.encoder)
+        return dataclasses.replace(rows, features=landmarks.of_records(in_memory(rows.features)))
+
+    def landmarks(self, encoder: Encoder | None) -> SessionLandmarks:
+        """Public: features on the public points, of rows that are encoded so."""
+        points = self._base_points(self.public_points, encoder)
+        return SessionLandmarks(self._kernel_on(encoder), points)
+
+    def _kernel_on(self, encoder: Encoder | None) -> Kernel:
+        return self.chosen_kernel(cast(RawEncoder | None, encoder))
 
     def chosen_loss(self) -> LossFacts:
         numbers = self._predicts_numbers
@@ -238,15 +250,14 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
 
     def encode(self, data: Any) -> Any:
         """Public: points as rows of norm at most 1, or a list of objects; refuses those beyond the kernel's bound."""
-        points = self._base_points(data)
+        points = self._base_points(data, self.encoder_)
         if self._landmarks is not None:
             return self._landmarks.of_points(points)
         self.kernel_.check(points)
         return points
 
-    def _base_points(self, data: Any) -> Any:
+    def _base_points(self, data: Any, encoder: Encoder | None) -> Any:
         """Before landmarks."""
-        encoder = self.encoder_
         if encoder is None:
             return read_objects(data, self.key)
         if self.schema is None:
@@ -257,7 +268,10 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
 
     def similarity(self, points: Any, others: Any) -> Array:
         """Public: the kernel divided by its bound."""
-        values, bound = self.kernel_(points, others), self.kernel_.bound
+        return self._scaled(self.kernel_(points, others))
+
+    def _scaled(self, values: Array) -> Array:
+        bound = self.kernel_.bound
         return values if bound == 1.0 else values / bound
 
     def predicted(self, scores: Array) -> NDArray[Any]:
@@ -267,7 +281,7 @@ class KernelLearner(KernelParameters, ClassLearner, NumberLearner):
     def values(self, points: Any) -> Array:
         """PRIVATE: the functions at encoded points; one row per point, one column per function."""
         check_is_fitted(self, "kernel_")
-        return np.asarray(self.similarity(points, self._centres) @ self._function().T)
+        return np.asarray(self._scaled(self._towards_centres(points)) @ self._function().T)
 
     def solve(self) -> None:
         """PRIVATE: find the functions of the records that were read, unless they are known."""

@@ -17,8 +17,9 @@ from privlearn.data.encode.resolution import Resolution
 from privlearn.data.schema.schema import Schema, as_schema
 from privlearn.data.sources.table import safely
 from privlearn.erm.losses import LossFacts
-from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, SchemaError
+from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, SchemaError, shown
 from privlearn.estimators.goal import Goal, Progress, TrainingRows
+from privlearn.estimators.public_gamma import public_gamma
 from privlearn.estimators.scikit_learn import BaseEstimator
 from privlearn.features.kernel import Kernel
 from privlearn.features.kernels import kernel_from_name
@@ -213,7 +214,14 @@ class KernelParameters:
 
     def chosen_gamma(self, rows: SchemaEncoder | ArrayEncoder | None) -> float:
         """Public: a number; what is none is refused by the kernel."""
-        return cast(float, self.gamma)
+        if not isinstance(self.gamma, str):
+            return self.gamma
+        if self.gamma != "auto":
+            raise InvalidParameter(
+                f"gamma must be 'auto', which reads public bounds, or a number, not {shown(self.gamma)}: reading it "
+                "off the data would publish the data"
+            )
+        return public_gamma(rows) if isinstance(self.kernel, str) and self.kernel == "rbf" else 1.0
 
 
 def check_array_shape(X: Any, *, may_be_empty: bool = False) -> int:

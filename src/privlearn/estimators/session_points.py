@@ -65,10 +65,8 @@ class SessionLandmarks:
         return _to_grid(np.asarray(self._features.transform(rows)))
 
     def of_points(self, points: Any) -> Array:
-        """One by one, so that a point's bits do not depend on those asked with it."""
-        return np.concatenate(
-            [self.of_records(points[place : place + 1]) for place in range(len(points))], axis=0
-        )
+        """A point's bits do not depend on those asked with it."""
+        return self.of_records(points)
 
 
 def _to_grid(features: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What every feature map has in common: no fit, a block of rows at a time, no row longer than 1."""
+"""What every feature map has in common: no fit, each row by itself, no row longer than 1."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FeatureMap(ABC):
     """A public map from points to vectors of norm at most 1.
 
     It is made from public settings alone and has nothing to fit, so one record of a training set cannot
-    move the features of another.
+    move the features of another, not by a bit.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def _fill(self, X: Any, out: Features) -> None:
-        """Write the features of the points X into ``out``."""
+        """Write the features of the points X into ``out``, each row's as a function of that row alone."""
 
     def transform(self, X: Any, dtype: Precision = np.float64, *, may_be_empty: bool = False) -> Features:
         """Features of every point, of shape (n, dimension).
@@ -55,7 +55,8 @@ class FeatureMap(ABC):
             (row_count(rows, may_be_empty=may_be_empty), self.dimension), dtype=kind
         )
         for part in _slices(len(features), BLOCK):
-            self._write(rows[part], features[part])
+            self._fill(rows[part], features[part])
+            shorten(features[part])
         return features
 
     def blocks(
@@ -68,13 +69,7 @@ class FeatureMap(ABC):
 
     def _blocks(self, X: Any, rows: int, kind: Any) -> Iterator[tuple[slice, Features]]:
         for part in _slices(row_count(X), rows):
-            block: Features = np.empty((part.stop - part.start, self.dimension), dtype=kind)
-            self._write(X[part], block)
-            yield part, block
-
-    def _write(self, X: Any, out: Features) -> None:
-        self._fill(X, out)
-        shorten(out)
+            yield part, self.transform(X[part], kind)
 
 
 def _precision(dtype: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from privlearn.arrays import Array, Features, safe_norm
 from privlearn.errors import DataError, InvalidParameter, shown
+from privlearn.features.equal_blocks import block_size, in_equal_blocks, with_whole_groups
 from privlearn.features.feature_map import FeatureMap
 from privlearn.features.kernel import Kernel, as_points
 from privlearn.features.kernels import ShiftInvariantKernel, kernel_from_dict, named_kernels
@@ -68,6 +69,8 @@ class FourierFeatures(FeatureMap):
         self.dimension = 2 * self.n_pairs
         self._turns = _frequencies(kernel, self.n_inputs * self.n_pairs, self.seed) / (2.0 * np.pi)
         self._turns.shape = (self.n_inputs, self.n_pairs)
+        self._wide = with_whole_groups(self._turns)
+        self._together = block_size([self._wide])
 
     @property
     def frequencies(self) -> Array:
@@ -103,7 +106,9 @@ class FourierFeatures(FeatureMap):
     def _angles(self, points: Any) -> Array:
         """<w_j, x> modulo whole turns, in float64: a heavy-tailed frequency would be lost in float32."""
         with np.errstate(over="ignore", invalid="ignore"):
-            turns: Array = points @ self._turns
+            turns = in_equal_blocks(lambda block: block @ self._wide, points, self._together)[
+                :, : self.n_pairs
+            ]
             turns -= np.rint(turns)
         if math.isnan(turns.max()):
             raise DataError("the points have entries that are too large: scale the rows to norm at most 1")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privlearn.arrays import Array
+from privlearn.arrays import Array, square_sums
 from privlearn.data.sources.table import safely
 from privlearn.errors import DataError, InvalidParameter, shown
 
@@ -53,8 +53,7 @@ def row_squares(X: Points) -> Array:
     """Squared Euclidean norm of each point."""
     if isinstance(X, sparse.csr_array):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64)
-    squares: Array = np.einsum("ij,ij->i", X, X)
-    return squares
+    return square_sums(X)
 
 
 def inner_products(X: Points, Z: Points) -> Array:
@@ -117,6 +116,10 @@ class Kernel(ABC):
     @abstractmethod
     def rounding(self, dimension: int) -> float:
         """Bound on the error of a computed value, divided by the kernel's bound, at dense points of norm at most 1."""
+
+    def towards(self, Z: Any) -> Callable[[Any], Array]:
+        """k(., Z), for many calls with the same Z: what can be done once for Z is done once."""
+        return lambda X: self(X, Z)
 
     def check(self, X: Any) -> None:
         """Refuse points at which k(x, x) exceeds the bound."""

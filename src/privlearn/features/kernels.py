@@ -74,13 +74,25 @@ class VectorKernel(Kernel):
     """A kernel on vectors; subclasses write it for checked matrices."""
 
     def __call__(self, X: Any, Z: Any) -> Array:
-        left, right = as_points(X), as_points(Z)
-        if left.shape[1] != right.shape[1]:
-            raise DataError(
-                f"the points have {left.shape[1]} and {right.shape[1]} columns: give both the same"
-            )
-        with np.errstate(over="ignore", invalid="ignore"):
-            return finite(self._gram(left, right), self.name)
+        return self.towards(Z)(X)
+
+    def towards(self, Z: Any) -> Callable[[Any], Array]:
+        right = as_points(Z)
+        gram = self._gram_towards(right)
+
+        def values(X: Any) -> Array:
+            left = as_points(X)
+            if left.shape[1] != right.shape[1]:
+                raise DataError(
+                    f"the points have {left.shape[1]} and {right.shape[1]} columns: give both the same"
+                )
+            with np.errstate(over="ignore", invalid="ignore"):
+                return finite(gram(left), self.name)
+
+        return values
+
+    def _gram_towards(self, Z: Points) -> Callable[[Points], Array]:
+        return lambda X: self._gram(X, Z)
 
     @abstractmethod
     def _gram(self, X: Points, Z: Points) -> Array: ...
@@ -209,8 +221,15 @@ class RBFKernel(ShiftInvariantKernel):
         quantiles: Array = math.sqrt(2.0 * self.gamma) * ndtri(uniform)
         return quantiles
 
+    def _gram_towards(self, Z: Points) -> Callable[[Points], Array]:
+        squares = row_squares(Z)
+        return lambda X: self._of_squares(X, Z, squares)
+
     def _gram(self, X: Points, Z: Points) -> Array:
-        values, left, right = inner_products(X, Z), row_squares(X)[:, np.newaxis], row_squares(Z)
+        return self._gram_towards(Z)(X)
+
+    def _of_squares(self, X: Points, Z: Points, right: Array) -> Array:
+        values, left = inner_products(X, Z), row_squares(X)[:, np.newaxis]
         for start in range(0, len(values), IN_CACHE):
             rows = values[start : start + IN_CACHE]
             rows *= -2.0

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from privlearn.arrays import Array, Features
+from privlearn.arrays import Array, Features, square_sums
 from privlearn.errors import DataError, InvalidParameter
+from privlearn.features.equal_blocks import block_size, in_equal_blocks, with_whole_groups
 from privlearn.features.feature_map import FeatureMap
-from privlearn.features.kernel import Kernel
+from privlearn.features.kernel import Kernel, as_matrix, as_points, is_sparse, row_count
+from privlearn.features.kernels import VectorKernel
 
 # Relative to the largest eigenvalue:
 RANK_CUT = 1e-10  # smaller ones are dropped; far above rounding, far below what a prediction can show
@@ -56,6 +59,11 @@ class LandmarkFeatures(FeatureMap):
         eigenvalues, eigenvectors = _spectrum(kernel(self.public_points, self.public_points))
         self.dimension = len(eigenvalues)
         self._whitening: Array = eigenvectors / np.sqrt(eigenvalues * kernel.bound)
+        self._multiplies = isinstance(kernel, VectorKernel) and not is_sparse(self.public_points)
+        self._wide = with_whole_groups(self._whitening)
+        self._points = self.public_points
+        if self._multiplies:
+            self._points = with_whole_groups(as_matrix(as_points(self.public_points)).T).T
 
     def kernel_coefficients(self, coefficients: NDArray[np.float64]) -> Array:
         """The c with ``<coefficients, psi(x)> = sum_j c_j k(z_j, x)``.
@@ -66,7 +74,17 @@ class LandmarkFeatures(FeatureMap):
 
     def of_kernel_values(self, values: Array) -> Array:
         """psi(x) of the rows k_Z(x), as it comes out: rounding may leave it a little longer than 1."""
-        return np.asarray(values @ self._whitening)
+        return in_equal_blocks(lambda block: block @ self._wide, values, self._together)[:, : self.dimension]
+
+    def kernel_values(self, X: Any) -> Array:
+        """k_Z(x) of each point."""
+        values = in_equal_blocks(lambda block: self.kernel(block, self._points), X, self._together)
+        return values[:, : row_count(self.public_points)]
+
+    @cached_property
+    def _together(self) -> int:
+        # Products with sparse points are made row by row, and what a user's kernel does is the user's.
+        return block_size([self._points.T, self._wide] if self._multiplies else [self._wide])
 
     def seen_by_the_others(self) -> Array:
         """psi of each public point as if that point were not among them, one row per point.
@@ -84,8 +102,8 @@ class LandmarkFeatures(FeatureMap):
 
     def _fill(self, X: Any, out: Features) -> None:
         self.kernel.check(X)
-        features = self.of_kernel_values(self.kernel(X, self.public_points))
-        squares = np.einsum("ij,ij->i", features, features)
+        features = self.of_kernel_values(self.kernel_values(X))
+        squares = square_sums(features)
         if not np.all(squares <= 1.0 + EXCESS):
             raise DataError(
                 f"the kernel {self.kernel.name!r} contradicts its bound at some points: it must be positive "

@@ -68,7 +68,7 @@ class UnitLandmarkFeatures(FeatureMap):
         A release keeps coefficients of these: they belong to the points, while eigenvectors can differ between
         platforms. Lengths do not depend on eigenvectors.
         """
-        values = self.kernel(X, self.public_points)
+        values = self.landmarks.kernel_values(X)
         rows = self.landmarks.of_kernel_values(values)
         first = self._stretch(rows)
         second = math.sqrt(1.0 - INTERCEPT) * self._stretch(rows * first - self.mean)

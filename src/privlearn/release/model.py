@@ -79,12 +79,16 @@ class KernelEncoder:
 
     def lift(self, rows: Any) -> Array:
         """The features of rows that ``base`` has encoded, or of objects."""
-        return self._units.kernel_features(rows) if self.unit else self.kernel(rows, self.public_points)
+        landmarks = self._landmarks
+        if isinstance(landmarks, UnitLandmarkFeatures):
+            return landmarks.kernel_features(rows)
+        return landmarks.kernel_values(rows)
 
     @cached_property
-    def _units(self) -> UnitLandmarkFeatures:
+    def _landmarks(self) -> LandmarkFeatures | UnitLandmarkFeatures:
         """Made when it is needed: a release can be verified without the user's kernel."""
-        return UnitLandmarkFeatures(LandmarkFeatures(self.kernel, self.public_points))
+        landmarks = LandmarkFeatures(self.kernel, self.public_points)
+        return UnitLandmarkFeatures(landmarks) if self.unit else landmarks
 
 
 Lifting = FourierEncoder | KernelEncoder | CentredEncoder

@@ -54,11 +54,13 @@ def spline_basis(position: NDArray[np.float64], knots: int, cyclic: bool = False
     array of shape (n, knots + 1), or (n, knots + 2) if cyclic
     """
     left, right, fraction = between_knots(position, knots, cyclic)
-    basis = np.full((len(position), knots), -1.0 / knots)
+    basis = np.empty((len(position), knots + 1 + cyclic))
+    basis[:, :knots] = -1.0 / knots
     rows = np.arange(len(position))
     basis[rows, left] += 1.0 - fraction
     basis[rows, right] += fraction
-    return np.hstack([basis, trend(position, cyclic)])
+    basis[:, knots:] = trend(position, cyclic)
+    return basis
 
 
 def trend(position: NDArray[np.float64], cyclic: bool) -> NDArray[np.float64]:

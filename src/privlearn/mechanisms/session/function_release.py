@@ -98,8 +98,8 @@ class GaussianPaths:
         left = _to_grid(self._solve(cross.T).T)
         # From the rounded rows, so that their rounding stays out of the new points' own variances.
         rest = own - left @ left.T
-        rest[np.diag_indices_from(rest)] += FACTOR_JITTER
-        right = _to_grid(np.asarray(np.linalg.cholesky(rest), dtype=np.float64))
+        rest.flat[:: len(rest) + 1] += FACTOR_JITTER
+        right = _to_grid(_factor(rest))
         return [np.concatenate([left[i], right[i, : i + 1]]) for i in range(len(own))]
 
     def _solve(self, targets: Array) -> Array:
@@ -136,6 +136,13 @@ def _substitute(triangle: Array, targets: Array) -> None:
         targets[:, 0] = dtrsv(triangle.T, targets[:, 0], trans=1)
     else:
         targets[:] = dtrsm(1.0, triangle.T, targets, trans_a=1)
+
+
+def _factor(matrix: Array) -> Array:
+    """The Cholesky factor; NumPy's own takes ten times as long as the root that a single point needs."""
+    if len(matrix) == 1 and matrix[0, 0] > 0.0:
+        return np.sqrt(matrix)
+    return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
 
 
 def _to_grid(values: Array) -> Array:

@@ -33,7 +33,9 @@ class Recipe(PublicModel):
     kernel : str, default="linear"
         ``linear``, ``rbf``, ``laplacian``, ``cauchy``, ``polynomial``, or one that an extension registers; those
         without Fourier features need public points, or a session that answers from a kernel machine.
-    gamma, degree, coef0
+    gamma : float or "auto", default=1.0
+        Of the kernel, as in scikit-learn; ``"auto"`` takes it for "rbf" from the schema.
+    degree, coef0
         Of the kernel, as in scikit-learn.
     regularization : float or "auto", default="auto"
     intercept : bool, default=True
@@ -44,7 +46,7 @@ class Recipe(PublicModel):
     model: Literal["logistic", "svm", "regression"]
     loss: StrictStr | None = None
     kernel: Annotated[StrictStr, AfterValidator(check_kernel_name)] = "linear"
-    gamma: Positive = 1.0
+    gamma: Literal["auto"] | Positive = 1.0
     degree: Annotated[StrictInt, Field(ge=1)] = 3
     coef0: Annotated[float, Field(ge=0, strict=True)] = 1.0
     regularization: Literal["auto"] | float = "auto"

@@ -1,0 +1,81 @@
+"""A row's features are a function of that row alone, bit for bit: whoever else is in the table, and where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from privlearn.features import FourierFeatures, LandmarkFeatures, equal_blocks, kernel_from_name
+from privlearn.features.equal_blocks import ROWS, block_size, in_equal_blocks, with_whole_groups
+from privlearn.features.unit_landmarks import UnitLandmarkFeatures
+from privlearn.release.model import KernelEncoder
+from tests.support.feature_cases import ball
+
+KERNELS = ("linear", "polynomial", "rbf", "laplacian")
+
+
+def landmarks(kernel: str, points: int, columns: int) -> LandmarkFeatures:
+    return LandmarkFeatures(kernel_from_name(kernel), ball(points, 1, columns))
+
+
+def features(kind: str, points: int, columns: int) -> Any:
+    if kind == "fourier":
+        return FourierFeatures(kernel_from_name("rbf"), columns, points, 0).transform
+    if kind in KERNELS:
+        return landmarks(kind, points, columns).transform
+    if kind == "unit":
+        return UnitLandmarkFeatures(landmarks("rbf", points, columns)).transform
+    mapped = landmarks("rbf", points, columns)
+    return KernelEncoder(None, mapped.kernel, mapped.public_points, unit=kind == "released, unit").lift
+
+
+@pytest.mark.parametrize("kind", ["fourier", *KERNELS, "unit", "released", "released, unit"])
+@pytest.mark.parametrize(("points", "columns"), [(7, 3), (300, 50), (203, 50)])
+def test_one_row_more_moves_no_other_by_a_bit(kind: str, points: int, columns: int) -> None:
+    of, rows = features(kind, points, columns), ball(3 * ROWS + 5, columns=columns)
+    whole = of(rows)
+    assert_array_equal(of(np.insert(rows, 70, rows[0], axis=0)), np.insert(whole, 70, whole[0], axis=0))
+    assert_array_equal(of(rows[1:]), whole[1:])
+    assert_array_equal(of(rows[::-1]), whole[::-1])
+    assert_array_equal(of(rows[5:6]), whole[5:6])
+
+
+def test_a_product_that_treats_places_differently_is_asked_row_by_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert block_size([np.eye(3)]) == ROWS
+    monkeypatch.setattr(equal_blocks, "treats_places_alike", lambda matrix: False)
+    assert block_size([np.eye(3)]) == 1
+    sizes: list[int] = []
+
+    def squares(block: Any) -> Any:
+        sizes.append(len(block))
+        return block**2
+
+    assert_array_equal(in_equal_blocks(squares, np.arange(6.0).reshape(3, 2), 1)[:, 0], [0.0, 4.0, 16.0])
+    assert sizes == [1, 1, 1]
+
+
+def test_every_call_gets_a_whole_block_of_objects_too() -> None:
+    sizes: list[int] = []
+
+    def lengths(block: list[str]) -> Any:
+        sizes.append(len(block))
+        return np.array([[float(len(text))] for text in block])
+
+    found = in_equal_blocks(lengths, ["a" * length for length in range(ROWS + 3)], ROWS)
+    assert found[:, 0].tolist() == list(range(ROWS + 3))
+    assert sizes == [ROWS, ROWS]
+    named = pd.Series(["a", "bb", "ccc"], index=[2, 0, 1])
+    assert in_equal_blocks(lengths, named, ROWS)[:, 0].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_added_columns_are_zero() -> None:
+    wide = with_whole_groups(np.ones((2, 5)))
+    assert wide.shape == (2, 16)
+    assert wide.sum() == 10.0
+    assert with_whole_groups(wide) is wide
