@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from privlearn.cli.options import Force, ModelFile, TableFile, check_writable
 from privlearn.cli.terminal import LateProgress
-from privlearn.errors import InvalidParameter
+from privlearn.errors import DataError, InvalidParameter
 
 if TYPE_CHECKING:
     from privlearn.data.schema.schema import Schema
     from privlearn.data.sources.row_source import RowSource
+    from privlearn.release.artifact import Release
     from privlearn.release.model import Model
 
 
@@ -52,27 +54,39 @@ def predict(
       privlearn predict income.privlearn new.csv --out predictions.csv
       privlearn predict income.privlearn new.csv --keep customer --probabilities
     """
+    from privlearn.heavy import is_whole
     from privlearn.release.artifact import Release
     from privlearn.release.files import write_atomically
     from privlearn.release.model import RegressionModel
 
     if out is not None:
         check_writable(out, force)
-    released = Release.load(model).model
-    if probabilities and isinstance(released, RegressionModel):
+    release = Release.load(model)
+    if probabilities and isinstance(release.model, RegressionModel):
         raise InvalidParameter("a regression predicts numbers: leave out --probabilities")
     with LateProgress(f"reading {table}") as progress:
-        described = features_only(released, schema)
-        rows = rows_to_predict(table, described, keep or [])
-        pieces = _predicted(released, rows, probabilities, keep or [], progress)
+        described = features_only(release.model, schema)
+        if is_whole():
+            rows = rows_to_predict(table, described, keep or [])
+            pieces = _in_blocks(release.model, rows, probabilities, keep or [], progress)
+        else:
+            pieces = _row_by_row(release, described, table, probabilities, keep or [])
         if out is None:
             for piece in pieces:
-                sys.stdout.buffer.write(piece)
+                sys.stdout.buffer.write(piece.text)
             sys.stdout.flush()
         else:
-            write_atomically(out, b"".join(pieces))
+            written = list(pieces)
+            write_atomically(out, b"".join(piece.text for piece in written))
     if out is not None:
-        typer.echo(f"Wrote {out}: {len(rows)} predictions.")
+        typer.echo(f"Wrote {out}: {sum(piece.rows for piece in written)} predictions.")
+
+
+class _Piece(NamedTuple):
+    """CSV text of some predictions."""
+
+    text: bytes
+    rows: int
 
 
 def features_only(model: Model, written: Path | None = None) -> Schema:
@@ -109,10 +123,10 @@ def _with_kept(schema: Schema, keep: Sequence[str]) -> Schema:
     return schema.model_copy(update={"columns": {**schema.columns, **kept}})
 
 
-def _predicted(
+def _in_blocks(
     model: Any, rows: RowSource[Any], probabilities: bool, keep: Sequence[str], progress: LateProgress
-) -> Iterator[bytes]:
-    """CSV text, block by block: the encoded rows need far more memory than the table."""
+) -> Iterator[_Piece]:
+    """Block by block: the encoded rows need far more memory than the table."""
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
@@ -128,4 +142,25 @@ def _predicted(
         arrow_csv.write_csv(pa.table(columns), text, arrow_csv.WriteOptions(include_header=done == 0))
         done += block.num_rows
         progress.describe(f"predicting: row {done} of {len(rows)}")
-        yield text.getvalue()
+        yield _Piece(text.getvalue(), block.num_rows)
+
+
+def _row_by_row(
+    release: Release, schema: Schema, table: Path, probabilities: bool, keep: Sequence[str]
+) -> Iterator[_Piece]:
+    """The same without pyarrow and scipy: slower, and for linear models only."""
+    from privlearn.export.by_row import RowPredictor
+
+    for number, (row, found) in enumerate(RowPredictor(release, schema).predict_file(table)):
+        missing = next((name for name in keep if name not in row), None)
+        if missing is not None:
+            raise DataError(f"{table} has no column {missing!r}, which --keep asks for: leave it out")
+        if probabilities and "probabilities" not in found:
+            raise InvalidParameter("this model has no probabilities: leave out --probabilities")
+        cells = {name: row[name] for name in keep} | {"prediction": found["prediction"]}
+        if probabilities:
+            cells |= {f"probability_{label}": chance for label, chance in found["probabilities"].items()}
+        text = io.StringIO()
+        lines = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")  # as Arrow writes them
+        lines.writerows([cells.values()] if number else [cells.keys(), cells.values()])
+        yield _Piece(text.getvalue().encode(), 1)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from privlearn.data.encode.column_cells import people
@@ -23,6 +22,7 @@ from privlearn.data.schema.schema import Schema, SchemaLike, as_schema, content_
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.table import as_table
 from privlearn.errors import DataError, InvalidParameter, SchemaError, shown
+from privlearn.heavy import pa
 from privlearn.randomness import SecureRandomness
 from privlearn.relation import Relation, relation_named
 

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privlearn.arrays import Array
 from privlearn.data.sources.row_source import EncodedRows, row_blocks
 from privlearn.erm.certifiable import DENSE_BLOCK, MOST_LEVELS, PIECE, SPARSE_BLOCK
 from privlearn.erm.losses import Loss
 from privlearn.errors import InvalidParameter, check_positive
+from privlearn.heavy import sparse
 
 Features = Any
 """A dense float64 or float32 array, a scipy CSR matrix or array of those, or `EncodedRows`, which come in blocks."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privlearn.arrays import Array, rescale_dense, rescale_sparse
 from privlearn.data.encode.arrays import blocks
@@ -22,6 +21,7 @@ from privlearn.data.schema.schema import SchemaLike, as_schema
 from privlearn.data.sources.row_source import EncodedRows, Matrix, RowSource, TableRows
 from privlearn.data.sources.table import as_array, as_table
 from privlearn.errors import ON_DROPPING, DataError, SchemaError
+from privlearn.heavy import sparse
 
 Bounds = tuple[float, float]
 

@@ -13,10 +13,10 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privlearn.data.sources.row_source import Places, RowSource
 from privlearn.errors import DataError
+from privlearn.heavy import sparse
 
 KEPT_IN_MEMORY = 1 << 28  # bytes of packed cells; more go to a file
 MOST_DISTINCT = 1 << 12  # values of a block that are worth a list of their own

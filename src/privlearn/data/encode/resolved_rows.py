@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privlearn.arrays import Array, rescale_dense, rescale_sparse, row_squares, square_sums
 from privlearn.data.encode.arrays import blocks
@@ -18,6 +17,7 @@ from privlearn.data.encode.resolution import Resolution
 from privlearn.data.encode.slots import Cells, Cut, Piece, coarse_pieces
 from privlearn.data.schema.columns import CategoryColumn, TextColumn
 from privlearn.data.schema.schema import Schema
+from privlearn.heavy import sparse
 
 FILLED = 8192  # rows at a time; measured best of 1024 to 16384 for seven columns
 

@@ -8,17 +8,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privlearn.errors import DataError
+from privlearn.heavy import pa, sparse
 
 Block = TypeVar("Block")
-Matrix = NDArray[np.float64] | sparse.csr_array
+Matrix: TypeAlias = "NDArray[np.float64] | sparse.csr_array"
 Places = NDArray[np.int64]
 
 BLOCK = 1 << 16  # rows; a few hundred features of them fit into any memory
@@ -40,7 +39,7 @@ class RowSource(ABC, Generic[Block]):
         """The rows at some places, in the order of the places."""
 
 
-class TableRows(RowSource[pa.Table]):
+class TableRows(RowSource["pa.Table"]):
     """An Arrow table in memory."""
 
     def __init__(self, table: pa.Table) -> None:
@@ -56,7 +55,7 @@ class TableRows(RowSource[pa.Table]):
         return TableRows(self.table.take(places))
 
 
-class BatchRows(RowSource[pa.Table]):
+class BatchRows(RowSource["pa.Table"]):
     """Record batches that come one after the other and only once, whoever makes them."""
 
     def __init__(self, batches: pa.RecordBatchReader) -> None:
