@@ -57,7 +57,7 @@ $(VENV)/ready: $(VENV)/bin/python pyproject.toml constraints.txt
 
 # What a plain installation has, and nothing else: no test tools.
 $(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[train]"
 	@touch $@
 
 $(VENV)/docs-ready: $(VENV)/ready

@@ -1,4 +1,4 @@
-"""The command line in a process where some libraries cannot be imported: python -m tests.support.blocked NAMES ARGUMENTS."""
+"""The command line where some libraries cannot be imported: python -m tests.support.blocked NAMES ARGUMENTS."""
 
 from __future__ import annotations
 
