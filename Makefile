@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow coverage check format docs bench mutants house clean
+.PHONY: demo test test-slow coverage check format docs bench mutants house dist dist-check clean
 
 demo: $(VENV)/demo-ready
 	$(BIN)/privlearn demo --out demo-output --force
@@ -48,6 +48,14 @@ mutants: $(VENV)/ready
 house: $(VENV)/ready
 	$(BIN)/python tools/house.py
 
+# What a package index gets; then each installed in an empty environment, and tried. The second takes minutes.
+dist: $(VENV)/ready
+	rm -rf dist
+	$(BIN)/python -m tools.distributions dist
+
+dist-check: dist
+	$(BIN)/python -m tools.clean_install dist
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -65,4 +73,4 @@ $(VENV)/docs-ready: $(VENV)/ready
 	@touch $@
 
 clean:
-	rm -rf $(VENV) docs/_build demo-output htmlcov .coverage
+	rm -rf $(VENV) dist docs/_build demo-output htmlcov .coverage
