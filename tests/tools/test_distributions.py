@@ -63,7 +63,9 @@ def test_metadata_is_complete(name: str, dist: Path) -> None:
     for field in ("Summary", "Author", "Keywords", "Requires-Python"):
         assert stated[field]
     assert len(stated.get_all("Classifier", [])) > 10
-    assert stated.get_payload() == index_page()
+    shown = stated.get_payload(decode=True)
+    assert isinstance(shown, bytes)
+    assert shown.decode() == index_page()
 
 
 def test_the_whole_asks_for_the_core_and_what_trains(dist: Path) -> None:
