@@ -76,7 +76,7 @@ class FourierFeatures(FeatureMap):
 
     def drawn(self) -> FourierFeatures:
         """The same, its frequencies drawn now: a gamma that is too large is refused."""
-        assert len(self._turns)
+        _ = self._turns
         return self
 
     @property

@@ -52,9 +52,15 @@ def _fields() -> list[Any]:
     ]
 
 
+@cache
+def _mixed_type() -> Any:
+    """One child for each kind of cell, null where a cell is of another kind."""
+    return pa.sparse_union(_fields())
+
+
 def is_mixed(kind: Any) -> bool:
-    """Whether it is the type of `mixed`: a child for each kind of cell, null where a cell is of another kind."""
-    return bool(kind == pa.sparse_union(_fields()))
+    """Whether it is the type of what `mixed` makes."""
+    return bool(kind == _mixed_type())
 
 
 def mixed(cells: Iterable[Any]) -> Any:
