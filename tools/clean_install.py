@@ -35,7 +35,14 @@ def install(name: str, dist: Path, folder: Path, settings: Sequence[str] = ()) -
     """The environment's folder of programs."""
     venv.create(folder, with_pip=True)
     programs = folder / ("Scripts" if sys.platform == "win32" else "bin")
-    wanted = [name, "--pre", f"--find-links={dist.resolve()}", "-c", ROOT / "constraints.txt", *settings]
+    wanted: list[str | Path] = [
+        name,
+        "--pre",
+        f"--find-links={dist.resolve()}",
+        "-c",
+        ROOT / "constraints.txt",
+        *settings,
+    ]
     subprocess.run([programs / "python", "-m", "pip", "install", "--quiet", *wanted], check=True)
     sizes = megabytes(next(folder.rglob("site-packages")))
     total = sum(sizes.values())
