@@ -98,5 +98,5 @@ def test_integrals_of_peaks_and_of_corners() -> None:
     value, error = integral(lambda t: np.exp(-np.abs(t - 1.0) * 500.0), 0.0, 3.0, 1e-10)
     assert value == pytest.approx(2.0 / 500.0, rel=1e-9)
     assert error < 1e-9
-    value, error = integral(lambda t: (t < math.sqrt(2.0)) * 1.0, 0.0, 2.0, 1e-8)
+    value, error = integral(lambda t: np.where(t < math.sqrt(2.0), 1.0, 0.0), 0.0, 2.0, 1e-8)
     assert abs(value - math.sqrt(2.0)) <= error + 1e-8
