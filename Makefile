@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow coverage check format docs bench mutants house clean
+.PHONY: demo test test-slow coverage check format docs bench mutants house dist dist-check clean
 
 demo: $(VENV)/demo-ready
 	$(BIN)/privlearn demo --out demo-output --force
@@ -48,6 +48,14 @@ mutants: $(VENV)/ready
 house: $(VENV)/ready
 	$(BIN)/python tools/house.py
 
+# What a package index gets; then each installed in an empty environment, and tried. The second takes minutes.
+dist: $(VENV)/ready
+	rm -rf dist
+	$(BIN)/python -m tools.distributions dist
+
+dist-check: dist
+	$(BIN)/python -m tools.clean_install dist
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -57,7 +65,7 @@ $(VENV)/ready: $(VENV)/bin/python pyproject.toml constraints.txt
 
 # What a plain installation has, and nothing else: no test tools.
 $(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[train]"
 	@touch $@
 
 # A provider of OpenID Connect, for the tests of signing in; apart, as it brings a package "tests" of its own.
@@ -71,4 +79,4 @@ $(VENV)/docs-ready: $(VENV)/ready
 	@touch $@
 
 clean:
-	rm -rf $(VENV) docs/_build demo-output htmlcov .coverage
+	rm -rf $(VENV) dist docs/_build demo-output htmlcov .coverage

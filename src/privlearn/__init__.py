@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from privlearn._version import __version__ as __version__
+from privlearn.heavy import explained
 
 if TYPE_CHECKING:
     from privlearn.data import Schema, SchemaDraft, SchemaEncoder, split
@@ -142,7 +143,8 @@ if not TYPE_CHECKING:  # for a type checker the imports above say more
             return import_module(f"privlearn.{name}")
         if name in __all__:
             for part in _PARTS:
-                module = import_module(f"privlearn.{part}")
+                with explained():
+                    module = import_module(f"privlearn.{part}")
                 if hasattr(module, name):
                     return globals().setdefault(name, getattr(module, name))
         raise AttributeError(f"module 'privlearn' has no attribute {name!r}")

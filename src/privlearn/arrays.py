@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+
+from privlearn.heavy import sparse
 
 Array = NDArray[np.float64]
 Features = NDArray[np.float32] | NDArray[np.float64]
@@ -23,6 +25,11 @@ def margin(dimension: int) -> float:
 
 
 _PIECE = 4096
+
+
+def is_sparse(rows: Any) -> bool:
+    """Whether rows are scipy's; where it was never imported, none are."""
+    return "scipy.sparse" in sys.modules and bool(sparse.issparse(rows))
 
 
 def square_sums(rows: Array) -> Array:

@@ -5,6 +5,7 @@ PrivlearnError
 ├── SchemaError           a schema that contradicts itself or cannot be read (also a ValueError)
 ├── DataError             a table that does not fit its schema; names the column, never a value (also a ValueError)
 ├── SolverError           the minimiser could not certify the asked tolerance
+├── MissingPart           a library that only training needs is not installed (also an ImportError)
 ├── ClusterError          a Dask cluster cannot be used as asked, or was lost
 ├── LedgerError           the ledger cannot be used as asked
 │   ├── BudgetExceeded    the request does not fit into what is left
@@ -81,6 +82,10 @@ class DataError(PrivlearnError, ValueError):
 
 class SolverError(PrivlearnError, ArithmeticError):
     """The minimiser could not certify the asked tolerance, so no guarantee could be given."""
+
+
+class MissingPart(PrivlearnError, ImportError):
+    """A library that only training needs is not installed."""
 
 
 class ClusterError(PrivlearnError):

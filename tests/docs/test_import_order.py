@@ -10,7 +10,7 @@ import pytest
 from tests.support.doc_pages import ROOT
 
 LAYERS = (
-    "_version", "moved", "errors", "extensions", "arrays", "relation", "guarantee", "randomness", "listening",
+    "_version", "moved", "errors", "heavy", "extensions", "arrays", "relation", "guarantee", "randomness", "listening",
     "data", "features", "erm", "accounting",
     "mechanisms", "bounds", "release", "storage", "ledger", "splitting", "discovery",
     "estimators", "selection", "planning", "explain", "sessions", "multiparty", "audit", "reproduce",

@@ -28,7 +28,7 @@ MUTANTS = [
     Mutant("export: a share is not divided", FOLD, "square = share / len(kind)", "square = share", AGREE),
     Mutant("export: bins end one step late", FOLD, ">= wanted", "> wanted", AGREE),
     Mutant("export: a period does not begin again", FOLD, "place % size for place in", "min(place, size - 1) for place in", AGREE),
-    Mutant("export: threshold stays a probability", FOLD, "float(logit(model.threshold))", "model.threshold", AGREE),
+    Mutant("export: threshold stays a probability", FOLD, "_log_odds(model.threshold)", "model.threshold", AGREE),
     Mutant("export: the mean's own part is forgotten", FOLD, "_row(moved[:-1, :features] @ encoder.mean)", "_row(np.zeros(len(weights)))", AGREE),
     Mutant("export: two softmax scores count once", FOLD, "return rows[1:] - rows[:1]", "return rows[1:]", AGREE),
     Mutant("export: text is left out silently", FOLD, "    if texts:\n", "    if False:\n", CONTENT),

@@ -18,6 +18,7 @@ LAWS = (
 SOFTMAX = ("privacy/test_softmax.py", "privacy/test_calibrated_noise.py")
 DEFECTS = ("privacy/test_known_defects.py", "privacy/test_contract.py")
 RELEASE = ("release/test_certificates.py", "release/test_release_file.py")
+FUNCTIONS = ("accounting/test_functions.py",)
 ACCOUNTING = ("accounting",)
 AUDIT = ("audit",)
 WHOLE_RUNS = ("audit/test_whole_runs.py",)

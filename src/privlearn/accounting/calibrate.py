@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from scipy import stats
-
 from privlearn.accounting.compose import composed_delta
 from privlearn.accounting.conversions import zcdp_delta, zcdp_order
 from privlearn.accounting.curves import Curve, GaussianCurve
+from privlearn.accounting.functions import norm_tail_point
 from privlearn.errors import InvalidParameter
 
 MARGIN = 2.0**-30
@@ -53,7 +52,7 @@ def ra12_noise_scale(epsilon: float, delta: float, sensitivity: float, dimension
     The smallest sigma with P(|b| <= (2 sigma^2 epsilon - S^2) / (2 S)) >= 1 - delta for b ~ N(0, sigma^2 I_d):
     off that event the privacy loss is at most epsilon. It grows like sqrt(d), unlike `gaussian_ratio`.
     """
-    quantile = math.sqrt(stats.chi2.isf(delta, dimension))
+    quantile = norm_tail_point(delta, dimension)
     # (2 sigma^2 epsilon - S^2) / (2 S) = sigma * quantile, solved for sigma
     return sensitivity * (quantile + math.sqrt(quantile**2 + 2.0 * epsilon)) / (2.0 * epsilon)
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.integrate import quad
-from scipy.optimize import brentq
 
 from privlearn.accounting.curves import Curve, log_or_minus_infinity
+from privlearn.accounting.functions import integral, root
 from privlearn.arrays import Array
 
 _POINTS = 5000
@@ -105,7 +104,7 @@ def _tilt(masses: Array, losses: Array, mean: float) -> tuple[float, float, floa
     while moments(high)[0] < mean and high * top < _STEEPEST:
         low, high = high, 2.0 * high
     if moments(low)[0] < mean < moments(high)[0]:
-        low = float(brentq(lambda tilt: moments(tilt)[0] - mean, low, high, xtol=1e-6 / top, rtol=1e-6))
+        low = root(lambda tilt: moments(tilt)[0] - mean, low, high, xtol=1e-6 / top, rtol=1e-6)
     return low, *moments(low)[1:]
 
 
@@ -161,15 +160,15 @@ def renyi_divergence(curve: Curve, order: float) -> float:
     heights = log_integrand(grid)
     top, peak = float(np.max(heights)), float(grid[np.argmax(heights)])
     pieces = pairwise(sorted({0.0, peak, float(grid[-1])}))
-    area = sum(_integral(lambda t: math.exp(log_integrand(t) - top), *piece) for piece in pieces)
+    area = sum(_integral(lambda t: np.exp(log_integrand(t) - top), *piece) for piece in pieces)
     moment = math.log(order * (order - 1.0) * area) + top
     return float(np.logaddexp(0.0, moment)) / (order - 1.0)
 
 
-def _integral(function: Callable[[float], float], low: float, high: float) -> float:
+def _integral(function: Callable[[Array], Array], low: float, high: float) -> float:
     """From above: the error is added, also where rounding keeps it from the precision aimed at."""
-    value, error, *_ = quad(function, low, high, limit=500, epsabs=0.0, epsrel=_PRECISION, full_output=1)
-    return float(value) * (1.0 + 10.0 * _PRECISION) + float(error)
+    value, error = integral(function, low, high, _PRECISION)
+    return value * (1.0 + 10.0 * _PRECISION) + error
 
 
 def pure_renyi(epsilon: float, order: float) -> float:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import expit
-from scipy.stats import binom
 
 from privlearn.accounting.curves import GaussianCurve
+from privlearn.accounting.functions import binomial_chances, root
 
 
 def renyi_delta(divergence: float, order: float, epsilon: float) -> float:
@@ -45,7 +43,7 @@ def _best_excess(rho: float, epsilon: float) -> float:
 
     # At the upper end 2 x rho >= epsilon + 1 and log(1 + 1/x) <= log(2): the slope is positive. At -700 it is negative.
     upper = math.log(1.0 + (epsilon + 1.0) / (2.0 * rho))
-    return math.exp(brentq(slope, -700.0, upper, xtol=1e-12))
+    return math.exp(root(slope, -700.0, upper, xtol=1e-12))
 
 
 def _delta(divergence: float, excess: float, epsilon: float) -> float:
@@ -62,7 +60,7 @@ def composed_pure_delta(round_epsilon: float, times: int, epsilon: float) -> flo
     answers = np.arange(times + 1)
     losses = (2.0 * answers - times) * round_epsilon
     beyond = losses > epsilon
-    chances = binom.pmf(answers[beyond], times, expit(round_epsilon))
+    chances = binomial_chances(times, round_epsilon)[beyond]
     return float(np.sum(chances * -np.expm1(epsilon - losses[beyond])))
 
 
@@ -73,7 +71,7 @@ def composed_pure_epsilon(round_epsilon: float, times: int, delta: float) -> flo
     def excess(epsilon: float) -> float:
         return composed_pure_delta(round_epsilon, times, epsilon) - delta
 
-    return 0.0 if excess(0.0) <= 0 else float(brentq(excess, 0.0, most, xtol=1e-12 * most))
+    return 0.0 if excess(0.0) <= 0 else root(excess, 0.0, most, xtol=1e-12 * most)
 
 
 def gaussian_epsilon(ratio: float, delta: float) -> float:
@@ -83,7 +81,7 @@ def gaussian_epsilon(ratio: float, delta: float) -> float:
         return 0.0
     reach = curve.reach()
     precision = 2.0**-40 * reach
-    found = brentq(
+    found = root(
         lambda epsilon: float(curve.delta(epsilon)) - delta, 0.0, reach, xtol=precision, rtol=2.0**-40
     )
-    return float(found) + 4.0 * precision
+    return found + 4.0 * precision

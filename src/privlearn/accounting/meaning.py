@@ -8,17 +8,17 @@ epsilon and every set of outputs, P(set) - e^epsilon Q(set) in both directions, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import ndtri_exp
 
 from privlearn.accounting.curves import Curve, GaussianCurve, PureCurve
+from privlearn.accounting.functions import least, normal_tail_point
 from privlearn.accounting.release_curves import ComposedCurve, ComposedPureCurve, CurveBeside, StatedCurve
 
 _STEPS = 2000
 _PRECISION = 1e-6
+_STEP = 1e-5
+"""Of a search for the least, over the interval."""
 
 
 def best_true_positives(curve: Curve, false_positives: float) -> float:
@@ -36,7 +36,7 @@ def best_true_positives(curve: Curve, false_positives: float) -> float:
         return factor * false_positives + 1.0 - factor + factor * right  # the same in the other direction
 
     reach = min(curve.reach(), _LARGEST_EXPONENT)
-    return min(max(_least(bound, -reach, reach), false_positives), 1.0)
+    return min(max(least(bound, -reach, reach, xtol=2.0 * _STEP * reach), false_positives), 1.0)
 
 
 def gaussian_mu(curve: Curve) -> float | None:
@@ -53,7 +53,7 @@ def gaussian_mu(curve: Curve) -> float | None:
     if isinstance(curve, GaussianCurve):
         return curve.ratio
     if isinstance(curve, PureCurve):
-        return -2.0 * float(ndtri_exp(-np.logaddexp(0.0, curve.epsilon)))
+        return 2.0 * normal_tail_point(-float(np.logaddexp(0.0, curve.epsilon)))
     if isinstance(curve, StatedCurve):
         return None if curve.stated_delta else gaussian_mu(PureCurve(curve.epsilon))
     if isinstance(curve, CurveBeside):
@@ -101,7 +101,7 @@ def largest_odds(curve: Curve, exception: float) -> float:
         share = float(curve.delta(epsilon)) / exception
         return epsilon - math.log1p(-share) if share < 1.0 else _LARGEST_EXPONENT + share
 
-    return _as_odds(_least(loss, 0.0, curve.reach()))
+    return _as_odds(least(loss, 0.0, curve.reach(), xtol=_STEP * curve.reach()))
 
 
 _LARGEST_EXPONENT = 700.0
@@ -110,11 +110,3 @@ _LARGEST_EXPONENT = 700.0
 def _as_odds(loss: float) -> float:
     """What no number of the machine bounds is infinite."""
     return math.exp(loss) if loss < _LARGEST_EXPONENT else math.inf
-
-
-def _least(function: Callable[[float], float], low: float, high: float) -> float:
-    """Of a function that falls, then rises; the ends count."""
-    found = minimize_scalar(
-        function, bounds=(low, high), method="bounded", options={"xatol": 1e-5 * (high - low)}
-    )
-    return min(float(found.fun), function(low), function(high))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,11 +13,13 @@ import typer
 
 from privlearn.cli.options import Force, ModelFile, TableFile, check_writable
 from privlearn.cli.terminal import LateProgress
-from privlearn.errors import InvalidParameter
+from privlearn.errors import DataError, InvalidParameter
 
 if TYPE_CHECKING:
     from privlearn.data.schema.schema import Schema
+    from privlearn.data.sources.passes import Passes
     from privlearn.data.sources.row_source import RowSource
+    from privlearn.release.artifact import Release
     from privlearn.release.model import Model
 
 
@@ -53,18 +56,24 @@ def predict(
       privlearn predict income.privlearn new.csv --keep customer --probabilities
     """
     from privlearn.data.sources.passes import watch_passes
+    from privlearn.heavy import is_whole
     from privlearn.release.artifact import Release
     from privlearn.release.files import write_atomically
     from privlearn.release.model import RegressionModel
 
     if out is not None:
         check_writable(out, force)
-    released = Release.load(model).model
-    if probabilities and isinstance(released, RegressionModel):
+    release = Release.load(model)
+    if probabilities and isinstance(release.model, RegressionModel):
         raise InvalidParameter("a regression predicts numbers: leave out --probabilities")
     with LateProgress(f"reading {table}") as progress, watch_passes(progress.tell("predicting")) as passes:
-        rows = rows_to_predict(table, features_only(released, schema), keep or [])
-        pieces = _predicted(released, rows, probabilities, keep or [])
+        described = features_only(release.model, schema)
+        if is_whole():
+            rows = rows_to_predict(table, described, keep or [])
+            pieces = _in_blocks(release.model, rows, probabilities, keep or [])
+        else:
+            passes.begin(None)
+            pieces = _row_by_row(release, described, table, probabilities, keep or [], passes)
         if out is None:
             for piece in pieces:
                 sys.stdout.buffer.write(piece)
@@ -109,7 +118,7 @@ def _with_kept(schema: Schema, keep: Sequence[str]) -> Schema:
     return schema.model_copy(update={"columns": {**schema.columns, **kept}})
 
 
-def _predicted(model: Any, rows: RowSource[Any], probabilities: bool, keep: Sequence[str]) -> Iterator[bytes]:
+def _in_blocks(model: Any, rows: RowSource[Any], probabilities: bool, keep: Sequence[str]) -> Iterator[bytes]:
     """CSV text, block by block: the encoded rows need far more memory than the table."""
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
@@ -132,3 +141,30 @@ def _predicted(model: Any, rows: RowSource[Any], probabilities: bool, keep: Sequ
         return text.getvalue()
 
     return read_each(rows, written)
+
+
+def _row_by_row(
+    release: Release,
+    schema: Schema,
+    table: Path,
+    probabilities: bool,
+    keep: Sequence[str],
+    passes: Passes,
+) -> Iterator[bytes]:
+    """The same without pyarrow and scipy: slower, and for linear models only."""
+    from privlearn.export.by_row import RowPredictor
+
+    for number, (row, found) in enumerate(RowPredictor(release, schema).predict_file(table)):
+        missing = next((name for name in keep if name not in row), None)
+        if missing is not None:
+            raise DataError(f"{table} has no column {missing!r}, which --keep asks for: leave it out")
+        if probabilities and "probabilities" not in found:
+            raise InvalidParameter("this model has no probabilities: leave out --probabilities")
+        cells = {name: row[name] for name in keep} | {"prediction": found["prediction"]}
+        if probabilities:
+            cells |= {f"probability_{label}": chance for label, chance in found["probabilities"].items()}
+        text = io.StringIO()
+        lines = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")  # as Arrow writes them
+        lines.writerows([cells.values()] if number else [cells.keys(), cells.values()])
+        passes.advance(1)
+        yield text.getvalue().encode()

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.text import Text
 
 from privlearn.errors import InvalidParameter, PrivlearnError
+from privlearn.heavy import explained
 
 _PATIENCE_SECONDS = 2.0
 
@@ -35,7 +36,8 @@ def _end(number: int, *_: object) -> NoReturn:
 def explain_errors() -> Iterator[None]:
     """Turn errors into one red message and an exit code: 2 for what was typed wrongly, 1 for the rest."""
     try:
-        yield
+        with explained():
+            yield
     except InvalidParameter as error:
         complain(_with_notes(str(error), error))
         raise SystemExit(2) from None

@@ -9,7 +9,7 @@ from privlearn._version import __version__
 from privlearn.description.description import ColumnDescription, Description, correlated, counted, share
 from privlearn.evaluation.intervals import Estimate
 from privlearn.evaluation.page import MOST_SHOWN, told_left_out
-from privlearn.study.comparison_page import CSS as PAGE_CSS
+from privlearn.study.page_style import CSS as PAGE_CSS
 
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#777777"
 _WIDTH, _HEIGHT, _SQUARE = 260, 14, 34

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 
 from privlearn.arrays import Array
 from privlearn.erm.certifiable import GAP_TOLERANCE, SAFETY, UNDERFLOW, GapRounding, check_dimension
 from privlearn.erm.objective import cholesky
 from privlearn.erm.problem import Problem, Progress, Rows, Solution
 from privlearn.errors import SolverError
+from privlearn.heavy import linalg
 
 MAX_ITERATIONS = 100
 # Part of the way that a step goes; the later ones begin again where the first got stuck.

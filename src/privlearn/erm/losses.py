@@ -14,11 +14,11 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
 
 import numpy as np
-from scipy.special import expit
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, shown
 from privlearn.extensions import enlist, listed
+from privlearn.heavy import special
 
 DERIVATIVE_ROUNDING = 16 * 2.0**-53
 """Of every loss in this file."""
@@ -104,10 +104,10 @@ class Logistic(_UnitSlope):
         return np.maximum(-z, 0.0) + np.log1p(np.exp(-np.abs(z)))
 
     def derivative(self, z: Array) -> Array:
-        return -expit(-z)
+        return -special.expit(-z)
 
     def curvature(self, z: Array) -> Array:
-        return expit(z) * expit(-z)
+        return special.expit(z) * special.expit(-z)
 
 
 @dataclass(frozen=True)

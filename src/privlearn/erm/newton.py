@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
 
 from privlearn.arrays import Array
 from privlearn.erm.certifiable import SAFETY, UNIT_ROUNDOFF
 from privlearn.erm.objective import Objective, Point, cholesky
 from privlearn.erm.problem import Problem, Solution
+from privlearn.heavy import linalg, sparse
 
 MAX_PRODUCTS = 2000  # Hessian products for one direction
 TIGHTEST = 1e-2  # relative residual asked of directions while the steps are good

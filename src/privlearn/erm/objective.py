@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from privlearn.arrays import Array
 from privlearn.data.encode.arrays import blocks
 from privlearn.erm.certifiable import SPARSE_BLOCK, Rounding, gamma
 from privlearn.erm.problem import Problem, Rows, column_squares, pairwise_sum, row_products
+from privlearn.heavy import linalg
 
 FEWEST_COLUMNS, MOST_COLUMNS = 256, 2048  # whose joint curvature a preconditioner knows
 LEAST_STRIDE, ROWS_PER_COLUMN = (

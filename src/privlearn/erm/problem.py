@@ -8,13 +8,13 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privlearn.arrays import Array
 from privlearn.data.sources.row_source import EncodedRows, row_blocks
 from privlearn.erm.certifiable import DENSE_BLOCK, MOST_LEVELS, PIECE, SPARSE_BLOCK
 from privlearn.erm.losses import Loss
 from privlearn.errors import InvalidParameter, check_positive
+from privlearn.heavy import sparse
 
 Result = TypeVar("Result")
 Features = Any

@@ -70,7 +70,9 @@ def _to_fourier(estimator: Lifts, kernel: Kernel, rows: TrainingRows) -> Trainin
         )
     if base is None:
         raise InvalidParameter("Fourier features need rows of numbers: pass schema=... or norm_bound=...")
-    features = FourierFeatures(kernel, base.dimension, estimator.fourier_pairs, estimator.fourier_seed)
+    features = FourierFeatures(
+        kernel, base.dimension, estimator.fourier_pairs, estimator.fourier_seed
+    ).drawn()
     lifted = features.transform(in_memory(rows.features), dtype=np.float32, may_be_empty=True)
     return dataclasses.replace(rows, encoder=FourierEncoder(base, features), features=lifted)
 

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from privlearn._version import __version__
 from privlearn.evaluation.evaluation import Evaluation, GroupResult
-from privlearn.study.comparison_page import CSS as PAGE_CSS
+from privlearn.study.page_style import CSS as PAGE_CSS
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A7A00", "#56B4E9", "#E69F00")
 _LEFT, _TOP, _SIDE = 46, 10, 280

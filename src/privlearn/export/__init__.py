@@ -1,6 +1,7 @@
 """A release in other languages: tables of numbers that need no privlearn to predict."""
 
 from privlearn.export import as_html, as_json, as_onnx, as_python, as_sql
+from privlearn.export.by_row import RowPredictor
 from privlearn.export.fold import scorecard
 from privlearn.export.scorecard import Scorecard
 from privlearn.export.target import TARGETS, ExportTarget, export_release, register_target
@@ -8,6 +9,7 @@ from privlearn.export.target import TARGETS, ExportTarget, export_release, regis
 __all__ = [
     "TARGETS",
     "ExportTarget",
+    "RowPredictor",
     "Scorecard",
     "as_html",
     "as_json",

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from privlearn.export.scorecard import Amounts, ListInput, NumberInput, Scorecard
 from privlearn.export.target import ExportTarget, comment_lines, register_target
-from privlearn.study.comparison_page import CSS as PAGE_CSS
+from privlearn.study.page_style import CSS as PAGE_CSS
 
 _CSS = """
 form { display: grid; grid-template-columns: repeat(auto-fill, minmax(15rem, 1fr)); gap: .6rem 1.2rem; }

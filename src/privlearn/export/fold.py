@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
 
 from privlearn._version import __version__
 from privlearn.arrays import Array, margin
@@ -124,17 +124,24 @@ def _outcome(model: Model) -> Classes | Amounts:
     link: Any = model.link
     if len(labels) > 2:
         return Classes(labels=labels, link=link)
-    cut = model.threshold if model.link == "none" else float(logit(model.threshold))
+    cut = model.threshold if model.link == "none" else _log_odds(model.threshold)
     calibration = None
     if decision is not None and decision.scores:
         calibration = Map(x=decision.scores, y=decision.probabilities)
     return Classes(
         labels=labels,
         link="none" if model.link == "none" else "logistic",
-        threshold=float(np.nan_to_num(cut)),  # beyond all scores, but a number
+        threshold=cut,
         log_odds=None if model.log_odds is None else Map(x=_row(MIDDLES), y=_row(model.log_odds)),
         calibration=calibration,
     )
+
+
+def _log_odds(probability: float) -> float:
+    """Of certain ones a number beyond all scores."""
+    if probability in (0.0, 1.0):
+        return math.copysign(sys.float_info.max, probability - 0.5)
+    return math.log(probability) - math.log1p(-probability)
 
 
 def _fold_arrays(encoder: ArrayEncoder, weights: Array) -> dict[str, Any]:

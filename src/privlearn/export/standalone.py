@@ -242,10 +242,8 @@ def read_rows(path: str, model: dict[str, Any]) -> Iterator[tuple[int, dict[str,
             if len(cells or [""]) != len(names):
                 raise ValueError(f"line {lines.line_num}: it needs as many cells as there are names")
             row = dict(zip(names, cells or [""], strict=True))
-            yield (
-                lines.line_num,
-                {column["name"]: _text(row[column["name"]], column, form) for column in model["inputs"]},
-            )
+            read = {column["name"]: _text(row[column["name"]], column, form) for column in model["inputs"]}
+            yield lines.line_num, {**row, **read}
 
 
 def _text(cell: str, column: dict[str, Any], form: dict[str, Any]) -> str | None:

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from privlearn.arrays import Array
-from privlearn.features.kernel import is_sparse, row_count
+from privlearn.arrays import Array, is_sparse
+from privlearn.features.kernel import row_count
 
 ROWS = 64  # more would hardly be quicker, and a single point takes as long as a block
 COLUMNS = 16  # of which OpenBLAS leaves none to the code for its edges, whose order of sums is another

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
 
-from privlearn.arrays import Features, shorten
+from privlearn.arrays import Features, is_sparse, shorten
 from privlearn.errors import InvalidParameter, shown
-from privlearn.features.kernel import is_sparse, row_count
+from privlearn.features.kernel import row_count
+from privlearn.heavy import sparse
 
 BLOCK = 2048  # rows; 512 to 4096 cost the same on one core, and larger ones wait less often for a busy second
 

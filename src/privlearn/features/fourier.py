@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,25 @@ class FourierFeatures(FeatureMap):
                 "take fewer pairs, hash texts to fewer columns, or use landmark features"
             )
         self.dimension = 2 * self.n_pairs
-        self._turns = _frequencies(kernel, self.n_inputs * self.n_pairs, self.seed) / (2.0 * np.pi)
-        self._turns.shape = (self.n_inputs, self.n_pairs)
-        self._wide = with_whole_groups(self._turns)
-        self._together = block_size([self._wide])
+
+    @cached_property
+    def _turns(self) -> Array:
+        """Drawn when they are needed: a release can be verified without."""
+        turns = _frequencies(self.kernel, self.n_inputs * self.n_pairs, self.seed) / (2.0 * np.pi)
+        return turns.reshape(self.n_inputs, self.n_pairs)
+
+    @cached_property
+    def _wide(self) -> Array:
+        return with_whole_groups(self._turns)
+
+    @cached_property
+    def _together(self) -> int:
+        return block_size([self._wide])
+
+    def drawn(self) -> FourierFeatures:
+        """The same, its frequencies drawn now: a gamma that is too large is refused."""
+        _ = self._turns
+        return self
 
     @property
     def frequencies(self) -> Array:

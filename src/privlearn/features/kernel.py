@@ -7,17 +7,17 @@ import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from privlearn.arrays import Array, square_sums
+from privlearn.arrays import Array, is_sparse, square_sums
 from privlearn.data.sources.table import safely
 from privlearn.errors import DataError, InvalidParameter, shown
+from privlearn.heavy import sparse
 
-Points = NDArray[np.float64] | sparse.csr_array
+Points: TypeAlias = "NDArray[np.float64] | sparse.csr_array"
 
 _UNREADABLE = "the points cannot be read as numbers: give a 2-D array or CSR matrix, or a kernel of your own"
 
@@ -64,10 +64,6 @@ def inner_products(X: Points, Z: Points) -> Array:
 def as_matrix(values: Any) -> Array:
     """A dense float64 array of what may be sparse."""
     return np.asarray(values.toarray() if is_sparse(values) else values, dtype=np.float64)
-
-
-def is_sparse(X: Any) -> bool:
-    return bool(sparse.issparse(X))
 
 
 def _refuse_other_types(X: Any) -> None:

@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy import sparse
-from scipy.special import ndtri
 
-from privlearn.arrays import Array
+from privlearn.arrays import Array, is_sparse
 from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.extensions import enlist, listed
 from privlearn.features.kernel import (
@@ -27,10 +25,10 @@ from privlearn.features.kernel import (
     finite,
     inner_products,
     is_finite,
-    is_sparse,
     positive,
     row_squares,
 )
+from privlearn.heavy import sparse, special
 
 IN_CACHE = 16  # rows of a Gram matrix that stay in the cache from one step to the next
 
@@ -218,7 +216,7 @@ class RBFKernel(ShiftInvariantKernel):
         return 8.0 * (self.gamma + 1.0) * (dimension + 4) * UNIT_ROUNDOFF
 
     def frequencies(self, uniform: Array) -> Array:
-        quantiles: Array = math.sqrt(2.0 * self.gamma) * ndtri(uniform)
+        quantiles: Array = math.sqrt(2.0 * self.gamma) * special.ndtri(uniform)
         return quantiles
 
     def _gram_towards(self, Z: Points) -> Callable[[Points], Array]:

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
-from privlearn.arrays import Array, Features, square_sums
+from privlearn.arrays import Array, Features, is_sparse, square_sums
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.features.equal_blocks import block_size, in_equal_blocks, with_whole_groups
 from privlearn.features.feature_map import FeatureMap
-from privlearn.features.kernel import Kernel, as_matrix, as_points, is_sparse, row_count
+from privlearn.features.kernel import Kernel, as_matrix, as_points, row_count
 from privlearn.features.kernels import VectorKernel
+from privlearn.heavy import linalg
 
 # Relative to the largest eigenvalue:
 RANK_CUT = 1e-10  # smaller ones are dropped; far above rounding, far below what a prediction can show
@@ -95,7 +95,7 @@ class LandmarkFeatures(FeatureMap):
         """
         gram = self.kernel(self.public_points, self.public_points)
         gram = gram / 2.0 + gram.T / 2.0
-        eigenvalues, eigenvectors = eigh(gram)
+        eigenvalues, eigenvectors = linalg.eigh(gram)
         inverse = 1.0 / (np.maximum(eigenvalues, 0.0) + RANK_CUT * eigenvalues[-1])
         own = (eigenvectors * inverse) @ eigenvectors.T
         return self.of_kernel_values(gram - (own / np.diagonal(own)[:, np.newaxis]) @ gram)
@@ -118,7 +118,7 @@ def _spectrum(gram: Array) -> tuple[Array, Array]:
     Dropping the others only shortens psi. Eigenvalues below 0 tell how inexact the matrix is, and what is not
     clearly larger is dropped too.
     """
-    eigenvalues, eigenvectors = eigh(gram / 2.0 + gram.T / 2.0)
+    eigenvalues, eigenvectors = linalg.eigh(gram / 2.0 + gram.T / 2.0)
     smallest, largest = float(eigenvalues[0]), float(eigenvalues[-1])
     if largest <= 0.0 or smallest < -INDEFINITE * largest or not _is_symmetric(gram, largest):
         raise InvalidParameter(

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from privlearn.arrays import is_sparse
 from privlearn.data.sources.table import safely
 from privlearn.errors import DataError
 
@@ -70,7 +70,7 @@ def listed_objects(points: Any) -> list[Any]:
         raise DataError("one text is not a list of points: put it in a list")
     if isinstance(points, Mapping) or hasattr(points, "columns"):
         raise DataError("a kernel of your own takes a list of points, or pass schema=... for a table")
-    if sparse.issparse(points) or len(getattr(points, "shape", (0,))) != 1:
+    if is_sparse(points) or len(getattr(points, "shape", (0,))) != 1:
         raise DataError(
             "a matrix is rows of numbers: pass norm_bound=..., a public bound of their norms; or list(X), if the "
             "kernel takes a list of arrays"

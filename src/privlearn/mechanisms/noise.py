@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
-from flint import arb, ctx
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, shown
+from privlearn.heavy import flint
 from privlearn.randomness import Randomness
 
 Answer = TypeVar("Answer")
@@ -20,10 +20,11 @@ FIRST_BITS = 128
 """Bits of each real that are drawn at once: for a rounding to 2^-40 more are needed about once in 2^70 coordinates."""
 
 _GUARD_BITS = 64  # of the arithmetic, beyond those that are known
-_HALF = arb(0.5)
 
 
-def exactly(count: int, randomness: Randomness, answer: Callable[[Sequence[arb]], Answer | None]) -> Answer:
+def exactly(
+    count: int, randomness: Randomness, answer: Callable[[Sequence[flint.arb]], Answer | None]
+) -> Answer:
     """What ``answer`` says of ``count`` independent reals, uniform between 0 and 1.
 
     It is asked with balls that contain them, and asked again with smaller ones as long as it says ``None``.
@@ -34,18 +35,18 @@ def exactly(count: int, randomness: Randomness, answer: Callable[[Sequence[arb]]
         known = [digits << more | randomness.bits(more) for digits in known]
         bits += more
         # Another thread may set the precision meanwhile: balls are larger then, or smaller, but true.
-        with ctx.workprec(bits + _GUARD_BITS):
+        with flint.ctx.workprec(bits + _GUARD_BITS):
             found = answer([_ball(digits, bits) for digits in known])
         if found is not None:
             return found
 
 
-def gamma(uniforms: Sequence[arb]) -> arb:
+def gamma(uniforms: Sequence[flint.arb]) -> flint.arb:
     """A Gamma variable whose shape is their number: a sum of exponentials, -log of a product of uniforms."""
-    return -math.prod(uniforms, start=arb(1)).log()
+    return -math.prod(uniforms, start=flint.arb(1)).log()
 
 
-def normals(uniforms: Sequence[arb]) -> list[arb]:
+def normals(uniforms: Sequence[flint.arb]) -> list[flint.arb]:
     """As many independent standard normal variables, an even number (Box and Muller 1958)."""
     found = []
     for first, second in zip(uniforms[::2], uniforms[1::2], strict=True):
@@ -55,20 +56,20 @@ def normals(uniforms: Sequence[arb]) -> list[arb]:
     return found
 
 
-def norm(vector: Sequence[arb]) -> arb:
+def norm(vector: Sequence[flint.arb]) -> flint.arb:
     """Euclidean length."""
-    return sum((value * value for value in vector), arb(0)).sqrt()
+    return sum((value * value for value in vector), flint.arb(0)).sqrt()
 
 
-def rounded(vector: Sequence[arb]) -> list[int] | None:
+def rounded(vector: Sequence[flint.arb]) -> list[int] | None:
     """The nearest integers; ``None`` if a ball does not tell which one is nearest."""
-    whole = [(value + _HALF).floor().unique_fmpz() for value in vector]
+    whole = [(value + 0.5).floor().unique_fmpz() for value in vector]
     return None if None in whole else [int(value) for value in whole if value is not None]
 
 
-def _ball(digits: int, bits: int) -> arb:
+def _ball(digits: int, bits: int) -> flint.arb:
     """All reals whose binary digits after the point begin with these."""
-    return arb((2 * digits + 1, -bits - 1), (1, -bits - 1))
+    return flint.arb((2 * digits + 1, -bits - 1), (1, -bits - 1))
 
 
 GRID_BITS = 44
@@ -121,7 +122,7 @@ def _rounded_sum(row: list[float], scale: float, step: float, randomness: Random
     """(row + b) / step, to the nearest integers. |b| is Gamma distributed, its direction a normal vector's."""
     dimension = len(row)
 
-    def in_steps(uniforms: Sequence[arb]) -> list[int] | None:
+    def in_steps(uniforms: Sequence[flint.arb]) -> list[int] | None:
         direction = normals(uniforms[dimension:])[:dimension]
         stretch = scale * gamma(uniforms[:dimension]) / norm(direction)
         return rounded([(value + stretch * part) / step for value, part in zip(row, direction, strict=True)])

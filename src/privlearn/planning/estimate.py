@@ -11,9 +11,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from privlearn.arrays import Array
+from privlearn.arrays import Array, is_sparse
 from privlearn.erm.losses import Logistic, Loss, LossFacts
-from privlearn.features.kernel import is_sparse
 from privlearn.mechanisms.noise import coordinate_deviation
 
 LOG_ODDS_SPREAD = 2.0

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.special import expit, logit, softmax
 
-from privlearn.arrays import Array
+from privlearn.arrays import Array, is_sparse
 from privlearn.data.encode.arrays import FIRST_INTERCEPT, ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.encode.encoder import Bounds, SchemaEncoder, from_unit
@@ -25,6 +23,7 @@ from privlearn.features.kernel import CallableKernel, Kernel, row_count
 from privlearn.features.kernels import kernel_from_dict
 from privlearn.features.landmarks import LandmarkFeatures
 from privlearn.features.unit_landmarks import UnitLandmarkFeatures
+from privlearn.heavy import special
 from privlearn.mechanisms.statistics.score_odds import are_log_odds, log_odds_at
 from privlearn.release.decision import Decision, decision_from_dict
 
@@ -241,7 +240,7 @@ def points_array(encoder: Encoder) -> Array | None:
     if not isinstance(encoder, KernelEncoder):
         return None
     points = encoder.public_points
-    if isinstance(points, sparse.csr_array):
+    if is_sparse(points):
         return np.asarray(points.toarray())
     return points if isinstance(points, np.ndarray) else None
 
@@ -322,10 +321,10 @@ def row_scores(features: Any, coefficients: Array) -> Array:
 def probabilities_of(scores: Array, link: str) -> Array:
     """Of the classes, from their scores: one row per point, one column per class, or one score for two classes."""
     if link == "softmax":
-        return np.asarray(softmax(scores, axis=1))
+        return np.asarray(special.softmax(scores, axis=1))
     if scores.shape[1] == 1:
-        return expit(np.hstack([-scores, scores]))
-    odds = expit(scores) + np.finfo(float).tiny  # all-negative scores underflow together
+        return special.expit(np.hstack([-scores, scores]))
+    odds = special.expit(scores) + np.finfo(float).tiny  # all-negative scores underflow together
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
@@ -383,12 +382,12 @@ class LinearModel(ScoredFeatures):
         As it was learnt: without a calibration that was chosen afterwards.
         """
         scores = self.decision_function(data)
-        return scores if self.link == "none" else np.asarray(expit(scores))
+        return scores if self.link == "none" else np.asarray(special.expit(scores))
 
     @property
     def _cut(self) -> float:
         """The threshold, for `decision_function`."""
-        return self.threshold if self.link == "none" else float(logit(self.threshold))
+        return self.threshold if self.link == "none" else float(special.logit(self.threshold))
 
     def predict_proba(self, data: Any) -> Array:
         """Probabilities of the classes, in the order of ``classes``."""
@@ -397,7 +396,7 @@ class LinearModel(ScoredFeatures):
             return np.column_stack([1.0 - likely, likely])
         if self.log_odds is not None:
             odds = log_odds_at(self._scores(data), self.log_odds)
-            return expit(np.hstack([-odds, odds]))
+            return special.expit(np.hstack([-odds, odds]))
         if self.link == "none":
             raise InvalidParameter(
                 "this model has no probabilities: train PrivateSVC(probability=True) or PrivateLogisticRegression"

@@ -14,7 +14,7 @@ from privlearn._version import __version__
 from privlearn.errors import InvalidParameter, shown
 from privlearn.extensions import enlist
 from privlearn.report.facts import Facts
-from privlearn.study.comparison_page import CSS
+from privlearn.study.page_style import CSS
 
 _CSS = "td, th { white-space: normal; text-align: left; vertical-align: top; } pre { overflow-x: auto; }"
 

@@ -6,7 +6,6 @@ Every method takes the caller first. What a caller may not see is answered like 
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import json
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -233,6 +232,13 @@ def _analyst(caller: Caller) -> str | None:
 
 def only_server(folder: Path) -> IO[str]:
     """Held for as long as this process lives: sessions on SQLite must have one process that answers."""
+    try:
+        import fcntl
+    except ImportError:
+        raise LedgerError(
+            "a server on SQLite locks its folder in a way that Windows has not: run it on Linux or macOS, or put "
+            '`ledger = "postgresql://..."` into the holder\'s file'
+        ) from None
     lock = (folder / "server.lock").open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -12,6 +12,7 @@ from privlearn._version import __version__
 from privlearn.arrays import Array
 from privlearn.study.comparison import METHODS, Comparison
 from privlearn.study.drawing import STYLE, image_of, require_matplotlib
+from privlearn.study.page_style import CSS
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; markers say the same once more.
 _COLOURS = ("#0072B2", "#56B4E9", "#009E73", "#8A7A00", "#D55E00", "#E69F00", "#CC79A7")
@@ -92,25 +93,6 @@ def _inline(svg: str, description: str) -> str:
     element = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg[svg.index("<svg") :])
     return element.replace("<svg", f'<svg role="img" aria-label="{description}"', 1)
 
-
-CSS = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; }
-body { max-width: 64rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.5rem; line-height: 1.25; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-.warning { border: 2px solid #a33; border-left-width: 10px; background: #fdf0ee; }
-.warning { padding: .6rem 1rem; margin: 1rem 0; }
-.models { display: grid; gap: 1rem 2rem; }
-.models { grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); }
-p span { white-space: nowrap; }
-svg { width: 100%; height: auto; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
-h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
-th:first-child { text-align: left; position: sticky; left: 0; background: white; white-space: normal; }
-tbody th { font-weight: normal; } tr.default > * { font-weight: bold; } td small { color: #666; font-weight: normal; }
-footer { color: #666; font-size: .85rem; margin-top: 2rem; }
-"""
 
 _WARNING = """
 <div class="warning" role="note"><strong>Looking at this page is not private.</strong> These errors were

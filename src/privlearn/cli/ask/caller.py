@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,7 +114,7 @@ def write_csv(table: pa.Table, out: Path | None, what: str) -> None:
 def _read_key(path: Path) -> str:
     """The key in a file that nobody else may read."""
     try:
-        if path.stat().st_mode & 0o077:
+        if os.name == "posix" and path.stat().st_mode & 0o077:  # elsewhere the mode says nothing
             raise InvalidParameter(
                 f"others may read {path}: type chmod 600 {path}, and get a new key if they did"
             )

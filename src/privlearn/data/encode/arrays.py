@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privlearn.arrays import margin, row_squares, square_sums
 from privlearn.data.sources.row_source import ArrayRows, EncodedRows, Matrix
 from privlearn.data.sources.table import safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, shown
+from privlearn.heavy import sparse
 
 BLOCK = 1024  # rows; measured best of 512 to 8192 on a million rows of 241 features
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privlearn.data.schema.columns import AnyColumn, NumberColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.table import safely
 from privlearn.errors import DataError, InvalidParameter, SchemaError
+from privlearn.heavy import sparse
 
 _EXAMPLE = "column_bounds=[(0, 120), (0, 1)]"
 

@@ -11,24 +11,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from privlearn.data.schema.public import EXACT, Value
 from privlearn.data.sources.table import (
     DAY,
     MISSING_CELL,
-    MIXED,
     NUMBER,
     TEXT,
     TRUTH,
     WHOLE,
     in_one_type,
+    is_mixed,
     kinds_of,
     safely,
 )
 from privlearn.errors import DataError
+from privlearn.heavy import pa, pc
 
 UNKNOWN = -1
 MISSING = -2
@@ -47,7 +46,7 @@ def numbers(column: Any, label: str) -> NDArray[np.float64]:
     """
     column = _plain(column)
     kind = column.type
-    if kind == MIXED:
+    if is_mixed(kind):
         column = in_one_type(column, (NUMBER, WHOLE, TRUTH))
     if column is None or not (_is_number(column.type) or _is_truth(column.type) or _is_null(column.type)):
         raise DataError(
@@ -94,7 +93,7 @@ def days(column: Any, label: str) -> NDArray[np.float64]:
     """
     column = _plain(column)
     kind = column.type
-    if kind == MIXED:
+    if is_mixed(kind):
         column = _mixed_days(column)
     elif _is_text(kind):
         column = _spelled_days(column)
@@ -119,7 +118,7 @@ def texts(column: Any, label: str) -> Any:
     """The column as large strings, null where a cell is missing."""
     column = _plain(column)
     kind = column.type
-    if kind == MIXED:
+    if is_mixed(kind):
         column = in_one_type(column, (TEXT,))
     if column is None or not (_is_text(column.type) or _is_null(column.type)):
         raise DataError(f"{label} holds {type_name(kind)} where the schema says text: convert it to text")
@@ -153,7 +152,7 @@ def people(column: Any, label: str) -> tuple[NDArray[np.int64], list[str]]:
 
 def type_name(kind: Any) -> str:
     """Name of an Arrow type; the names of a nested type's fields may be data, so they stay out."""
-    if kind == MIXED:
+    if is_mixed(kind):
         return "cells of several types"
     return "nested values" if pa.types.is_nested(kind) else str(kind)
 
@@ -165,7 +164,7 @@ def _plain(column: Any) -> Any:
     """
     if isinstance(column, pa.Array):
         column = pa.chunked_array([column])
-    if column.type == MIXED:
+    if is_mixed(column.type):
         return column.combine_chunks()
     if pa.types.is_dictionary(column.type):
         column = pa.chunked_array([_decoded(chunk) for chunk in column.chunks])
@@ -205,7 +204,7 @@ def _mixed_days(column: Any) -> Any:
 def _comparable(column: Any, wanted: type, label: str) -> Any:
     """The column as large strings, truth values or floats, if its cells can equal values of type ``wanted``."""
     kind = column.type
-    if kind == MIXED:
+    if is_mixed(kind):
         column = in_one_type(column, _KINDS[wanted])
     if column is not None and wanted is str and _is_text(column.type):
         return safely(lambda: column.cast(pa.large_string()), f"{label} cannot be read as text")
@@ -243,7 +242,7 @@ def _spelled(column: Any, label: str) -> Any:
     kind = column.type
     if _is_text(kind):
         return safely(lambda: column.cast(pa.large_string()), f"{label} cannot be read as text")
-    if kind == MIXED and np.isin(kinds_of(column), (NUMBER, WHOLE, TEXT)).all():
+    if is_mixed(kind) and np.isin(kinds_of(column), (NUMBER, WHOLE, TEXT)).all():
         parts = (column.field(TEXT), column.field(WHOLE).cast(pa.large_string()))
         return pc.coalesce(*parts, _digits(column.field(NUMBER), label))
     if _is_number(kind):
@@ -273,7 +272,7 @@ def _numbered(column: Any) -> tuple[NDArray[np.int64], Any]:
 
 
 def _missing(column: Any) -> NDArray[np.bool_]:
-    if column.type == MIXED:
+    if is_mixed(column.type):
         return np.equal(kinds_of(column), MISSING_CELL)
     return np.asarray(column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), dtype=np.bool_)
 

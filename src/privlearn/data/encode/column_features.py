@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, texts
@@ -32,6 +30,7 @@ from privlearn.data.schema.columns import (
     TextColumn,
 )
 from privlearn.data.sources.table import as_array, safely
+from privlearn.heavy import pc, sparse
 
 
 def spline_basis(position: NDArray[np.float64], knots: int, cyclic: bool = False) -> NDArray[np.float64]:

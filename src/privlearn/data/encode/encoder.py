@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privlearn.arrays import Array, rescale_dense, rescale_sparse
 from privlearn.data.encode.arrays import blocks
@@ -23,6 +22,7 @@ from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.row_source import EncodedRows, Matrix, joined
 from privlearn.data.sources.table import as_array, as_source, as_table
 from privlearn.errors import ON_DROPPING, DataError, SchemaError
+from privlearn.heavy import sparse
 
 Bounds = tuple[float, float]
 

@@ -16,11 +16,11 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.row_source import Places, RowSource
 from privlearn.errors import DataError, InvalidParameter
+from privlearn.heavy import sparse
 
 BLOCK = 1 << 14  # rows
 KEPT_IN_MEMORY = 1 << 27  # bytes of packed cells; more go to a file

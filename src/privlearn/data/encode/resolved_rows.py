@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privlearn.arrays import Array, margin, rescale_sparse, row_squares
 from privlearn.data.encode.arrays import blocks
@@ -19,6 +18,7 @@ from privlearn.data.encode.slots import Cells, Cut, Piece, coarse_pieces
 from privlearn.data.schema.columns import CategoryColumn, TextColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.passes import number_of_rows
+from privlearn.heavy import sparse
 
 FILLED = 2048  # rows at a time
 PAD = 24  # so that slots are not a power of two apart, which caches cannot keep together

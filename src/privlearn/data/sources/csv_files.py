@@ -10,29 +10,26 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as arrow_csv
-
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import Places, RowSource, TableRows, joined, taken
 from privlearn.data.sources.table import as_table, safely
 from privlearn.data.sources.wanted import arrow_type, spellings_of_missing, wanted_columns
 from privlearn.errors import DataError
+from privlearn.heavy import arrow_csv, pa, pc
 
 PIECE = 1 << 23  # bytes of text that are read at once
 _LONGEST_HEADER = 1 << 20  # characters
 _CUT_OFF = "{} cannot be read to its end: it may be cut off or damaged"
 IRREGULAR = "{} is not a regular CSV file: every line needs as many cells as the first has names"
-_IN_WORDS = {pa.float64(): "numbers", pa.bool_(): "true or false", pa.string(): "text in {encoding}"}
+_IN_WORDS = {"double": "numbers", "bool": "true or false", "string": "text in {encoding}"}
 _INSTEAD = (
     "correct them, or leave them empty and set missing: zero for it in the schema. A code for a gap, such as ?, is "
     'stated there too: file: {missing: ["?"]}'
 )
 
 
-class CsvRows(RowSource[pa.Table]):
+class CsvRows(RowSource["pa.Table"]):
     """A CSV file or text under a schema, read in pieces.
 
     Parameters
@@ -128,7 +125,7 @@ class CsvRows(RowSource[pa.Table]):
         refuse_other_encoding(self._source, self._label, self._form)
         self._try(dict.fromkeys(self._types, pa.binary()), IRREGULAR.format(self._label))
         for name, kind in self._types.items():
-            wanted = _IN_WORDS[kind].format(encoding=self._form.encoding.upper())
+            wanted = _IN_WORDS[str(kind)].format(encoding=self._form.encoding.upper())
             problem = f"{self._label}: column {name!r} holds cells that are not {wanted}: {_INSTEAD}"
             self._try({name: kind}, problem)
 

@@ -7,10 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as parquet
-
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
 from privlearn.data.sources.csv_files import CsvRows, csv_header, read_csv_as_it_is, write_csv
@@ -21,6 +17,7 @@ from privlearn.data.sources.steady import SteadyRows
 from privlearn.data.sources.table import as_source, as_table, column_names, safely
 from privlearn.data.sources.wanted import arrow_type, known_columns, wanted_columns
 from privlearn.errors import DataError, SchemaError, did_you_mean
+from privlearn.heavy import pa, parquet, pc
 
 _ALONE = "patient|person|subject|participant|respondent|customer|ssn|nhs|mrn|account|passport|iban"
 _NUMBERED = (
@@ -156,7 +153,7 @@ def open_rows(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
     return parts[0][1] if len(parts) == 1 else JoinedRows(parts)
 
 
-class ParquetRows(RowSource[pa.Table]):
+class ParquetRows(RowSource["pa.Table"]):
     """A Parquet file, read a block at a time."""
 
     def __init__(self, path: Path, schema: Schema) -> None:
@@ -200,7 +197,7 @@ def _numbers_among(codes: tuple[str, ...]) -> list[float]:
     return [float(code) for code in codes if re.fullmatch(r"[-+]?[0-9]+([.][0-9]+)?", code)]
 
 
-class PartitionRows(RowSource[pa.Table]):
+class PartitionRows(RowSource["pa.Table"]):
     """A file in folders whose names say what all of its rows have in common: ``year=2024/ward=east/part.parquet``."""
 
     def __init__(self, rows: RowSource[pa.Table], common: Mapping[str, str], schema: Schema) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from privlearn.errors import DataError
+from privlearn.heavy import pa
 
 _PATTERN = set("*?[")
 

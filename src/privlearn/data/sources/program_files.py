@@ -8,11 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.sources.table import as_table, safely
 from privlearn.errors import DataError, InvalidParameter
+from privlearn.heavy import pa
 
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
 _READERS = {

@@ -8,20 +8,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privlearn.data.sources.parallel import in_order
 from privlearn.data.sources.passes import number_of_rows, watched
 from privlearn.errors import DataError
+from privlearn.heavy import pa, sparse
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
-Matrix = NDArray[np.float64] | sparse.csr_array
+Matrix: TypeAlias = "NDArray[np.float64] | sparse.csr_array"
 Places = NDArray[np.int64]
 
 BLOCK = 1 << 16  # rows; a few hundred features of them fit into any memory
@@ -43,7 +42,7 @@ class RowSource(ABC, Generic[Block]):
         """The rows at some places, in the order of the places."""
 
 
-class TableRows(RowSource[pa.Table]):
+class TableRows(RowSource["pa.Table"]):
     """An Arrow table in memory."""
 
     def __init__(self, table: pa.Table) -> None:
@@ -59,7 +58,7 @@ class TableRows(RowSource[pa.Table]):
         return TableRows(self.table.take(places))
 
 
-class BatchRows(RowSource[pa.Table]):
+class BatchRows(RowSource["pa.Table"]):
     """Tables that come one after the other and only once, whoever makes them.
 
     Parameters
@@ -91,7 +90,7 @@ class BatchRows(RowSource[pa.Table]):
         return taken(self.blocks(), places)
 
 
-class JoinedRows(RowSource[pa.Table]):
+class JoinedRows(RowSource["pa.Table"]):
     """The rows of several sources, one after the other; each has a name for messages."""
 
     def __init__(self, parts: Sequence[tuple[str, RowSource[pa.Table]]]) -> None:
@@ -110,7 +109,7 @@ class JoinedRows(RowSource[pa.Table]):
         return taken(self.blocks(), places)
 
 
-class ChosenRows(RowSource[pa.Table]):
+class ChosenRows(RowSource["pa.Table"]):
     """Some rows of a source, in its order.
 
     Parameters

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
-
 from privlearn.data.sources.row_source import Places, RowSource, TableRows, taken
 from privlearn.errors import DataError
+from privlearn.heavy import pa
 
 
-class SteadyRows(RowSource[pa.Table]):
+class SteadyRows(RowSource["pa.Table"]):
     """A file's rows, refused as soon as the file has changed since it was opened: every pass must see the same ones.
 
     Parameters

@@ -8,17 +8,16 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from privlearn.data.sources.row_source import BatchRows, RowSource, TableRows
-from privlearn.errors import DataError, did_you_mean
+from privlearn.errors import DataError, MissingPart, did_you_mean
+from privlearn.heavy import pa, pc
 
 Result = TypeVar("Result")
 
@@ -31,7 +30,7 @@ def safely(convert: Callable[[], Result], message: str) -> Result:
     """
     try:
         return convert()
-    except MemoryError:
+    except (MemoryError, MissingPart):
         raise
     except Exception:
         pass  # whatever a reader raises may quote a cell
@@ -40,17 +39,29 @@ def safely(convert: Callable[[], Result], message: str) -> Result:
 
 NUMBER, WHOLE, TRUTH, TEXT, MISSING_CELL, UNREADABLE, DAY = range(7)
 
-_FIELDS = [
-    pa.field("number", pa.float64()),
-    pa.field("whole", pa.int64()),
-    pa.field("truth", pa.bool_()),
-    pa.field("text", pa.large_string()),
-    pa.field("missing", pa.null()),
-    pa.field("unreadable", pa.null()),
-    pa.field("day", pa.date32()),
-]
-MIXED = pa.sparse_union(_FIELDS)
-"""One child for each kind of cell, null where a cell is of another kind."""
+
+@cache
+def _fields() -> list[Any]:
+    return [
+        pa.field("number", pa.float64()),
+        pa.field("whole", pa.int64()),
+        pa.field("truth", pa.bool_()),
+        pa.field("text", pa.large_string()),
+        pa.field("missing", pa.null()),
+        pa.field("unreadable", pa.null()),
+        pa.field("day", pa.date32()),
+    ]
+
+
+@cache
+def _mixed_type() -> Any:
+    """One child for each kind of cell, null where a cell is of another kind."""
+    return pa.sparse_union(_fields())
+
+
+def is_mixed(kind: Any) -> bool:
+    """Whether it is the type of what `mixed` makes."""
+    return bool(kind == _mixed_type())
 
 
 def mixed(cells: Iterable[Any]) -> Any:
@@ -59,9 +70,9 @@ def mixed(cells: Iterable[Any]) -> Any:
     kinds = np.array([kind for kind, _ in read], dtype=np.int8)
     children = [
         pa.array([value if kind == place else None for kind, value in read], field.type)
-        for place, field in enumerate(_FIELDS)
+        for place, field in enumerate(_fields())
     ]
-    return pa.UnionArray.from_sparse(pa.array(kinds), children, [field.name for field in _FIELDS])
+    return pa.UnionArray.from_sparse(pa.array(kinds), children, [field.name for field in _fields()])
 
 
 def kinds_of(column: Any) -> NDArray[np.int8]:

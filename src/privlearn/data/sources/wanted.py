@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.csv as arrow_csv
-
 from privlearn.data.schema.columns import CategoryColumn, NumberColumn, OrdinalColumn, Target
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import DataError
+from privlearn.heavy import pa
 
-_TYPES = {str: pa.string(), int: pa.float64(), bool: pa.bool_()}  # pandas writes integers with gaps as 3.0
+SPELLINGS = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
+)
+"""Of a missing cell, by Arrow; written out because a reader without Arrow takes them as well."""
 
 
 def wanted_columns(names: list[str], schema: Schema | None, source: str) -> list[str]:
@@ -60,14 +62,17 @@ def arrow_type(schema: Schema, name: str) -> Any:
     if isinstance(column, NumberColumn) or (isinstance(column, Target) and column.bounds):
         return pa.float64()
     listed = _listed(column)
-    return _TYPES[type(listed[0])] if listed else pa.string()
+    if not listed or isinstance(listed[0], str):
+        return pa.string()
+    # pandas writes integers with gaps as 3.0
+    return pa.bool_() if isinstance(listed[0], bool) else pa.float64()
 
 
 def spellings_of_missing(schema: Schema) -> list[str]:
     """Arrow's spellings of a missing cell, except those that the schema lists as values (NA for Namibia)."""
     columns: Iterable[Any] = (*schema.columns.values(), schema.target)
     values = {value for column in columns for value in _listed(column)}
-    return [spelling for spelling in arrow_csv.ConvertOptions().null_values if spelling not in values]
+    return [spelling for spelling in SPELLINGS if spelling not in values]
 
 
 def _listed(column: Any) -> tuple[Any, ...]:

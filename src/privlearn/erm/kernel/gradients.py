@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+
+from privlearn.heavy import linalg
 
 SKETCHED = 400  # rows that span the preconditioner
 MAX_STEPS = 40  # beyond, a factorisation is quicker

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import daxpy
 
 from privlearn.arrays import Array
 from privlearn.erm.kernel.gap import hinge_gap, rough_hinge_gap
 from privlearn.erm.kernel.newton import DualPoint, newton_step
 from privlearn.erm.kernel.problem import SignedGram
 from privlearn.erm.problem import Progress
+from privlearn.heavy import linalg
 
 NEAR = 0.005  # distance of the margins from where they belong at which Newton's method is quicker
 FLAT = 1e-12  # relative: a smaller square or determinant is rounding
@@ -82,7 +82,7 @@ class _PairSearch:
     def _pulled(self, pull: Array, row: int, end: float) -> Array:
         """``pull`` after that row's move; its array is used again."""
         step = (end - self.shares[row]) / self._gram.scale
-        pulled: Array = daxpy(self._gram.row(row), pull, a=-step)
+        pulled: Array = linalg.blas.daxpy(self._gram.row(row), pull, a=-step)
         return pulled
 
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import linalg
 
 from privlearn.arrays import Array
 from privlearn.erm.descent import flat_length
 from privlearn.erm.kernel.gradients import solve_by_gradients
 from privlearn.erm.kernel.problem import SignedGram
+from privlearn.heavy import linalg
 
 SINGLE_PRECISION_ROWS = 1500  # a smaller system is solved in double precision: it costs little
 SINGLE_PRECISION_LIMIT = 1e5  # largest ratio of the system's norm to its ridge

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
 
+from privlearn.accounting.functions import root
 from privlearn.arrays import Array, shorten
 from privlearn.errors import DataError
 from privlearn.mechanisms.mechanism import ReleaseMechanism
@@ -84,7 +84,7 @@ def _shrunk(pull: Array, squares: Array, radius: float) -> Array:
         return np.asarray(pull / squares)
     # the length is at most |pull| / m, and its reciprocal is nearly linear in m
     most = float(np.linalg.norm(pull)) / radius
-    found = brentq(
+    found = root(
         lambda multiplier: 1.0 / radius - 1.0 / length(multiplier), 0.0, most, xtol=1e-300, rtol=1e-15
     )
     solution = pull / (squares + found)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import stats
 
 from privlearn.accounting import (
     MARGIN,
@@ -21,6 +20,7 @@ from privlearn.accounting import (
     renyi_divergence,
 )
 from privlearn.accounting.compose import pure_renyi
+from privlearn.accounting.functions import log_norm_tail
 from privlearn.accounting.release_curves import composed
 from privlearn.arrays import Array
 from privlearn.guarantee import Guarantee
@@ -260,7 +260,7 @@ class ObjectivePerturbation(ReleaseMechanism):
         sensitivity, epsilon = task.gradient_sensitivity, self._main_epsilon / task.problems - self.slack
         radius = (2.0 * self.noise_scale**2 * epsilon - sensitivity**2) / (2.0 * sensitivity)
         quantile = max(radius, 0.0) / self.noise_scale  # noise too small for any ball promises nothing
-        main = task.problems * float(stats.chi2.sf(quantile**2, task.dimension))
+        main = task.problems * math.exp(log_norm_tail(quantile, task.dimension))
         joint = math.sqrt(task.problems) * self._tolerance_ratio
         return main + gaussian_delta(joint, self.guarantee.epsilon * TOLERANCE_SHARE)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
 
 from privlearn.accounting import MARGIN, Curve, PureCurve
 from privlearn.accounting.compose import pure_renyi
+from privlearn.accounting.functions import root
 from privlearn.accounting.release_curves import composed
 from privlearn.arrays import Array
 from privlearn.errors import DataError, InvalidParameter, whole_number
@@ -158,5 +158,5 @@ class TestDataDependentLearner(AnsweringMechanism):
         target = self.guarantee.epsilon * (1.0 - MARGIN)
         # the first term alone reaches the target at ``most``
         most = target / math.sqrt(2.0 * self.answers_count * math.log(1.0 / self.guarantee.delta))
-        share = brentq(lambda e: self._composed(e) - target, 0.0, most, xtol=1e-300, rtol=1e-14)
+        share = root(lambda e: self._composed(e) - target, 0.0, most, xtol=1e-300, rtol=1e-14)
         return self.sensitivity / (share * (1.0 - MARGIN) - 2.0**-GRID_BITS)

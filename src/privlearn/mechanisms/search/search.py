@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
-from scipy.optimize import brentq
 
 from privlearn.accounting import MARGIN, Curve, GaussianCurve, renyi_delta
+from privlearn.accounting.functions import root
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import Mechanism
@@ -252,7 +252,7 @@ def _last_kept(kept: Callable[[float], Candidate | None], start: float) -> Candi
 def _epsilon_of(ratio: float, delta: float) -> float:
     """The epsilon at which a Gaussian mechanism of this ratio has this delta."""
     curve = GaussianCurve(ratio)
-    return math.exp(brentq(lambda log: curve.log_delta(math.exp(log)) - math.log(delta), -30.0, 7.0))
+    return math.exp(root(lambda log: curve.log_delta(math.exp(log)) - math.log(delta), -30.0, 7.0))
 
 
 def _rows_per_person(candidates: Sequence[Candidate]) -> int:

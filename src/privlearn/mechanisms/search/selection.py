@@ -12,9 +12,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from flint import arb
 
 from privlearn.arrays import Array, shorten
+from privlearn.heavy import flint
 from privlearn.mechanisms.noise import exactly, gamma, norm, normals, rounded
 from privlearn.randomness import Randomness
 
@@ -53,7 +53,7 @@ def choose_in_ball(vector: Array, rate: float, randomness: Randomness) -> Array:
     """
     place, wanted = vector.tolist(), vector.size + 2
 
-    def on_grid(uniforms: Sequence[arb]) -> list[int] | None:
+    def on_grid(uniforms: Sequence[flint.arb]) -> list[int] | None:
         point = propose_in_ball(place, rate, normals(uniforms[1:])[:wanted], gamma(uniforms[:1]))
         return None if point is None else rounded([value * 2**POINT_GRID_BITS for value in point])
 
@@ -66,17 +66,19 @@ def choose_in_ball(vector: Array, rate: float, randomness: Randomness) -> Array:
 
 
 def propose_in_ball(
-    vector: Sequence[float], rate: float, normal: Sequence[arb], exponential: arb
-) -> list[arb] | None:
+    vector: Sequence[float], rate: float, normal: Sequence[flint.arb], exponential: flint.arb
+) -> list[flint.arb] | None:
     """The point of the half <z, vector> > 0 that a normal vector of d + 2 coordinates and an exponential draw lead to.
 
     Empty if it is refused; ``None`` if the balls do not tell.
     """
-    length, power = norm([arb(value) for value in vector]), len(vector) + 1
-    axis = [value / length for value in vector] if any(vector) else [arb(1)] + [arb(0)] * (power - 2)
+    length, power = norm([flint.arb(value) for value in vector]), len(vector) + 1
+    axis = (
+        [value / length for value in vector] if any(vector) else [flint.arb(1)] + [flint.arb(0)] * (power - 2)
+    )
     concentration = rate * length
     centre = 2 * concentration / (power + (power**2 + 4 * concentration**2).sqrt())
-    along = sum((part * unit for part, unit in zip(normal, axis, strict=False)), arb(0))
+    along = sum((part * unit for part, unit in zip(normal, axis, strict=False)), flint.arb(0))
     tilt = 1 + centre * along / norm(normal)
     height = (along / norm(normal) + centre) / tilt
     excess = power * (tilt.log() - (tilt - 1) / tilt)
@@ -84,7 +86,9 @@ def propose_in_ball(
         return []
     if not (height > 0 and exponential >= excess):
         return None
-    across = [part - along * unit for part, unit in zip(normal, [*axis, arb(0), arb(0)], strict=True)]
+    across = [
+        part - along * unit for part, unit in zip(normal, [*axis, flint.arb(0), flint.arb(0)], strict=True)
+    ]
     stretch = (1 - height**2).sqrt() / norm(across)
     return [height * unit + stretch * part for unit, part in zip(axis, across, strict=False)]
 

@@ -9,13 +9,13 @@ from operator import mul
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg.blas import dtrsm, dtrsv
 
 from privlearn.accounting import MARGIN, Curve, GaussianCurve, gaussian_delta, gaussian_ratio
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter
 from privlearn.features.kernel import KERNEL_ROUNDING
 from privlearn.guarantee import Guarantee
+from privlearn.heavy import linalg
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.session.task import KernelTask, SessionMechanism
 from privlearn.randomness import GaussianIntegers
@@ -133,9 +133,9 @@ def _integers(scale: float, shape: tuple[int, int], randomness: GaussianIntegers
 def _substitute(triangle: Array, targets: Array) -> None:
     """triangle^-1 targets, in place. BLAS takes columns, so that rows need no copy; it is quicker with a single one."""
     if targets.shape[1] == 1:
-        targets[:, 0] = dtrsv(triangle.T, targets[:, 0], trans=1)
+        targets[:, 0] = linalg.blas.dtrsv(triangle.T, targets[:, 0], trans=1)
     else:
-        targets[:] = dtrsm(1.0, triangle.T, targets, trans_a=1)
+        targets[:] = linalg.blas.dtrsm(1.0, triangle.T, targets, trans_a=1)
 
 
 def _factor(matrix: Array) -> Array:

@@ -5,10 +5,12 @@ The argument is in docs/theory/discovery.md.
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
+from privlearn.accounting.functions import normal_tail
 from privlearn.mechanisms.noise import add_gaussian
 from privlearn.randomness import Randomness
 
@@ -33,9 +35,9 @@ def rare_probability(noise_scale: float, threshold: float, rows: int) -> float:
 
     They are at most ``rows`` values with a count of at most ``rows`` each.
     """
-    return float(rows * norm.sf((threshold - rows) / noise_scale))
+    return rows * normal_tail((threshold - rows) / noise_scale)
 
 
 def rare_threshold(noise_scale: float, probability: float, rows: int) -> float:
     """Inverse of `rare_probability`: the threshold that keeps it at most ``probability``."""
-    return float(rows + noise_scale * norm.isf(probability / rows))
+    return rows - noise_scale * NormalDist().inv_cdf(probability / rows)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from privlearn.arrays import Array
+from privlearn.heavy import optimize, special
 from privlearn.mechanisms.statistics.score_counts import BINS, REACH
 
 _WIDTH = 2.0 * REACH / BINS
@@ -36,7 +35,7 @@ def log_odds_from_counts(counts: Array, noise_scale: float) -> Array:
         excess = steps[1:] / _WIDTH - _SLOPE
         value = np.sum(second * np.logaddexp(0.0, -odds) + first * np.logaddexp(0.0, odds))
         value += _SURE / 2.0 * (even**2 + _WIDTH * np.sum(excess**2))
-        gradient = first * expit(odds) - second * expit(-odds)
+        gradient = first * special.expit(odds) - second * special.expit(-odds)
         gradient[BINS // 2 - 1 : BINS // 2 + 1] += _SURE * even / 2.0
         gradient = _SUMS.T @ gradient
         gradient[1:] += _SURE * excess
@@ -45,7 +44,9 @@ def log_odds_from_counts(counts: Array, noise_scale: float) -> Array:
     start = np.full(BINS, _SLOPE * _WIDTH)
     start[0] = _SLOPE * MIDDLES[0]
     limits = [(None, None)] + [(0.0, None)] * (BINS - 1)
-    found = minimize(badness, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": 1000})
+    found = optimize.minimize(
+        badness, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": 1000}
+    )
     return np.asarray(np.maximum.accumulate(_SUMS @ found.x))
 
 

@@ -37,7 +37,7 @@ class SharedFourierFeatures(EncodedFeatures):
     """Random Fourier features from the plan's public seed."""
 
     def __init__(self, base: SchemaEncoder, kernel: Kernel, pairs: int, seed: int) -> None:
-        self._features = FourierFeatures(kernel, base.dimension, pairs, seed)
+        self._features = FourierFeatures(kernel, base.dimension, pairs, seed).drawn()
         self.encoder = FourierEncoder(base, self._features)
         self.dimension = self._features.dimension
 
