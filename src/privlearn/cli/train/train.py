@@ -145,7 +145,7 @@ def train(
     kernel: KernelName = "linear",
     gamma: Gamma = "auto",
     degree: Annotated[int, typer.Option(help="Of the polynomial kernel.")] = 3,
-    coef0: Annotated[float, typer.Option(help="Of the polynomial kernel.")] = 1.0,
+    coef0: Annotated[float, typer.Option(**NUMBER, help="Of the polynomial kernel.")] = 1.0,
     public_points: Annotated[
         Path | None,
         typer.Option(

@@ -275,7 +275,7 @@ def write_table(table: pa.Table, path: str | Path, form: FileFormat = PLAIN) -> 
         write_csv(table, Path(path), form)
 
 
-_TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
+TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
 
 
 def is_parquet(path: Path) -> bool:
@@ -283,10 +283,10 @@ def is_parquet(path: Path) -> bool:
     name = path.name.lower()
     if name.endswith(".parquet"):
         return True
-    if name.removesuffix(".gz").endswith(_TEXT) or name.endswith(ENDINGS):
+    if name.removesuffix(".gz").endswith(TEXT) or name.endswith(ENDINGS):
         return False
     raise DataError(
-        f"{path}: the name of a table must end in .csv, .csv.gz or .parquet, in {', '.join(_TEXT[1:])} (text with "
+        f"{path}: the name of a table must end in .csv, .csv.gz or .parquet, in {', '.join(TEXT[1:])} (text with "
         f"delimiters, .gz too), or in {', '.join(ENDINGS)}"
     )
 
