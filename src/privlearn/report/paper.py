@@ -16,7 +16,10 @@ from privlearn.extensions import enlist
 from privlearn.report.facts import Facts
 from privlearn.study.comparison_page import CSS
 
-_CSS = "td, th { white-space: normal; text-align: left; vertical-align: top; } pre { overflow-x: auto; }"
+_CSS = """
+td, th { white-space: normal; text-align: left; vertical-align: top; } p, td { overflow-wrap: anywhere; }
+pre { overflow-x: auto; }
+"""
 
 
 @dataclass(frozen=True)

@@ -314,9 +314,9 @@ def _shown(progress: LateProgress) -> Any:
 
 def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger | None) -> None:
     counted = "" if certificate.guarantee.relation.count_is_public else "an expected "
-    typer.echo(
-        f"Wrote {out}: trained on {counted}{certificate.mechanism.task.total} records of {schema.name!r}."
-    )
+    task = certificate.mechanism.task
+    whom = "persons" if task.averaged else "records"
+    typer.echo(f"Wrote {out}: trained on {counted}{task.total} {whom} of {schema.name!r}.")
     typer.echo(f"Promise: {certificate.guarantee}. {certificate.guarantee.in_words()}")
     if certificate.meaning:
         typer.echo(f"Meaning: {certificate.meaning.in_words()}")
