@@ -101,9 +101,9 @@ def measured(splits: int, epsilons: list[float], most: int) -> None:
                 first = np.zeros(len(rows), bool)
                 first[np.unique(patients[train], return_index=True)[1]] = True
                 name, (schema, used) = list(ways(rows, first).items())[place]
-                private = {} if math.isinf(epsilon) else {"delta": DELTA}
+                delta = 0.0 if math.isinf(epsilon) else DELTA
                 model = PrivateLogisticRegression(
-                    epsilon=epsilon, schema=schema, random_state=seed, **private
+                    epsilon=epsilon, delta=delta, schema=schema, random_state=seed
                 ).fit(used)
                 errors.append(patient_error(model, table.filter(pa.array(test)), patients[test]))
                 task = model.certificate_.mechanism
