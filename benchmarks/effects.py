@@ -1,7 +1,7 @@
 """Which columns a released model shows as important: do fits agree, and is a column of pure noise ever shown?
 
     PRIVLEARN_DATA=... python benchmarks/effects.py agreement [--fits 20] [--epsilon 1]
-    python benchmarks/effects.py idle [--runs 200] [--sizes 6000 45000]
+    python benchmarks/effects.py idle [--runs 200] [--sizes 6000 45000] [--encodings linear] [--bars curvature]
 
 `agreement` fits Adult again and again and compares the order of its columns. `idle` makes tables in which three columns
 have nothing to do with the answer (crowded numbers, and lists of which some values are rare, where answers are rare)
@@ -108,19 +108,17 @@ def show_agreement(fits: int, epsilon: float) -> None:
     print(f"of each fit's ten most important columns, two fits share {shared:.1f} on average")
 
 
-def show_idle(runs: int, sizes: list[int]) -> None:
+def show_idle(runs: int, sizes: list[int], encodings: list[str], bars: list[str]) -> None:
     print("records  encoding  answers   bars      alarms         95 % bound  real column shown")
-    for records, (label, encoding), (kind, base), buys in itertools.product(
-        sizes, ENCODINGS.items(), BASES.items(), (False, True)
-    ):
+    for records, label, (kind, base), bar in itertools.product(sizes, encodings, BASES.items(), bars):
+        buys = bar == "curvature"
         if buys and records > 20_000 and label == "default":
             continue  # fine bins: more coefficients than a curvature is sold for
-        told = [alarms(records, base, encoding, buys, seed) for seed in range(runs)]
+        told = [alarms(records, base, ENCODINGS[label], buys, seed) for seed in range(runs)]
         false, real = (sum(pair[place] for pair in told if pair) for place in (0, 1))
         bound = stats.binomtest(false, runs).proportion_ci(0.95, method="exact").high
-        bars = "curvature" if buys else "free"
         print(
-            f"{records:7d}  {label:<8}  {kind:<8}  {bars:<9} {false:3d} of {runs:4d}   {bound:8.1%}   "
+            f"{records:7d}  {label:<8}  {kind:<8}  {bar:<9} {false:3d} of {runs:4d}   {bound:8.1%}   "
             f"{real / runs:8.0%}",
             flush=True,
         )
@@ -135,11 +133,13 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="+", default=[6_000, 45_000])
+    parser.add_argument("--encodings", nargs="+", choices=list(ENCODINGS), default=list(ENCODINGS))
+    parser.add_argument("--bars", nargs="+", choices=["free", "curvature"], default=["free", "curvature"])
     asked = parser.parse_args()
     if asked.part == "agreement":
         show_agreement(asked.fits, asked.epsilon)
     else:
-        show_idle(asked.runs, asked.sizes)
+        show_idle(asked.runs, asked.sizes, asked.encodings, asked.bars)
 
 
 if __name__ == "__main__":

@@ -39,10 +39,12 @@ def shown(value: object) -> str:
     return repr(value) if plain else f"a {type(value).__name__}"
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: object, known: Iterable[str]) -> str:
     """The end of a message about a public word that is not known, if one that is known looks like it."""
+    if not isinstance(word, str):
+        return ""
     by_letters = {name.casefold(): name for name in known}
-    close = difflib.get_close_matches(word.casefold(), by_letters, n=1, cutoff=0.7)
+    close = difflib.get_close_matches(word.casefold(), by_letters, n=1, cutoff=0.65)
     return f". Did you mean {by_letters[close[0]]!r}?" if close else ""
 
 

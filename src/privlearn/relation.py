@@ -11,7 +11,7 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from privlearn.errors import DataError, InvalidParameter, shown
+from privlearn.errors import DataError, InvalidParameter, did_you_mean, shown
 
 LARGEST_TABLE = 16
 """Where the number of records is private, a table may have so many times the expected number. Beyond that nothing is
@@ -125,6 +125,7 @@ def relation_named(name: Any) -> Relation:
     if not isinstance(name, str) or name not in RELATIONS:
         raise InvalidParameter(
             f"neighbours must be one of {', '.join(map(repr, RELATIONS))}, not {shown(name)}"
+            f"{did_you_mean(name, RELATIONS)}"
         )
     return RELATIONS[name]
 

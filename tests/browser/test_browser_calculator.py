@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from privlearn.export import export_release, scorecard
-from privlearn.export.standalone import read_cell
+from privlearn.export import export_release
 from tests.support.export_cases import dirty_table, exported_releases, made_up_models, with_model
+from tests.support.export_runners import predicted, run_calculator
 
 ROWS = 300
 
@@ -29,30 +29,17 @@ def _opened(browser: Browser, folder: Path, release: Any) -> Page:
     return page
 
 
-def _cells(release: Any, table: Any) -> list[dict[str, Any]]:
-    """What the form hands to its formula."""
-    columns = scorecard(release).model_dump()["inputs"]
-    return [
-        {column["name"]: read_cell(row[column["name"]], column) for column in columns}
-        for row in table.to_dict("records")
-    ]
-
-
 @pytest.mark.parametrize(
     "case", ["two", "several", "number", "centred", "odds", "decided", "one against the rest"]
 )
 def test_the_page_agrees(browser: Browser, tmp_path: Path, case: str) -> None:
     trained = exported_releases()
     release = trained[case] if case in trained else with_model(trained["two"], made_up_models()[case])
-    table = dirty_table(ROWS).replace({"age": {np.inf: 1e9}})
-    page = _opened(browser, tmp_path, release)
-    found = page.evaluate("rows => rows.map(predict)", _cells(release, table))
-    model: Any = release.model
-    if not hasattr(model, "classes"):
-        assert np.max(np.abs([row["prediction"] for row in found] - model.predict(table))) < 1e-9
-        return
-    assert [row["prediction"] for row in found] == model.predict(table).tolist()
-    assert np.max(np.abs([row["probabilities"] for row in found] - model.predict_proba(table))) < 1e-9
+    table = dirty_table(ROWS)
+    labels, numbers = predicted(release, table)
+    found, close_to = run_calculator(release, table, _opened(browser, tmp_path, release))
+    assert found == labels
+    assert np.max(np.abs(np.array(close_to) - numbers)) < 1e-9
 
 
 def test_somebody_types(browser: Browser, tmp_path: Path) -> None:

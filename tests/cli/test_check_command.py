@@ -18,4 +18,4 @@ def test_a_table_that_does_not(census: Census, run: Run) -> None:
     told = run("check", census.table, "--schema", census.schema)
     assert told.code == 1
     assert "is not in the table. Did you mean 'hour'?" in told.stdout
-    assert "1 problems would stop a training" in told.stdout
+    assert "1 problem would stop a training" in told.stdout

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
+import click
 import pytest
+import typer
 
+from privlearn.cli import app
+from privlearn.data.sources.files import TEXT
+from privlearn.data.sources.program_files import ENDINGS
 from tests.support.cli_support import Run
 
 ASK = (
@@ -99,3 +106,25 @@ def test_module_is_the_command() -> None:
         [sys.executable, "-m", "privlearn", "--version"], check=True, capture_output=True, text=True
     )
     assert told.stdout.startswith("privlearn ")
+
+
+def test_every_ending_of_a_table_is_named(run: Run) -> None:
+    told = " ".join(run("schema", "--help").stdout.replace("│", " ").split())
+    for ending in (*TEXT, ".gz", ".parquet", *ENDINGS):
+        assert f" {ending}" in told.replace("(", " ")
+
+
+def _number_options(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for name, below in getattr(command, "commands", {}).items():
+        yield from _number_options(below, (*path, name))
+    for option in command.params:
+        if option.metavar == "FLOAT" or "float" in str(option.type.name).lower():
+            yield " ".join((*path, option.opts[0])), option
+
+
+def test_every_number_explains_a_decimal_comma() -> None:
+    found = dict(_number_options(typer.main.get_command(app)))
+    assert {"train --epsilon", "evaluate --epsilon", "keys create --days", "bounds --lambda"} <= found.keys()
+    for name, option in found.items():
+        with pytest.raises(click.BadParameter, match=r"write it like 0\.5"):
+            pytest.fail(f"{name} takes {option.type.convert('0,5', option, None)}")

@@ -55,6 +55,30 @@ def test_numbers_that_only_python_reads_are_refused(option: str, train: Run) -> 
 
 
 @pytest.mark.parametrize(
+    ("option", "typed", "meant"),
+    [
+        ("--kernel", "rfb", "rbf"),
+        ("--model", "logsitic", "logistic"),
+        ("--loss", "multinomail", "multinomial"),
+        ("--mechanism", "objectiv", "objective"),
+        ("--neighbours", "replaceone", "replace_one"),
+    ],
+)
+def test_a_word_that_looks_like_a_known_one_is_suggested(
+    option: str, typed: str, meant: str, train: Run
+) -> None:
+    told = train("--epsilon", 1, option, typed)
+    assert told.code == 2
+    assert f"Did you mean '{meant}'?" in " ".join(told.stderr.split())
+
+
+def test_a_decimal_comma_is_explained_where_a_word_may_stand(train: Run) -> None:
+    told = train("--epsilon", 1, "--kernel", "rbf", "--gamma", "0,5")
+    assert told.code == 2
+    assert "write it like 0.5" in told.stderr
+
+
+@pytest.mark.parametrize(
     ("options", "says"),
     [
         (("--probability",), "the model svm"),

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from privlearn import DataError
 from privlearn.data import Schema, write_table
 from privlearn.data.table_check import TableCheck, check_table
 from tests.support.canary import CANARY_TEXT
@@ -104,3 +105,22 @@ def test_tables_with_types(age: list[Any], tmp_path: Path) -> None:
     told = _told(check_table(tmp_path / "t.parquet", schema))
     assert told["age"] == [("1 missing cells: fill them in, or set missing: zero", True)]
     assert [stops for _, stops in told["ward"]] == [True]
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le"])
+def test_another_encoding_is_recognised(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes("age;ward;ill\n3;Zürich;no\n".encode(encoding))
+    schema = Schema.from_dict({"name": "t", "columns": COLUMNS, "target": TARGET})
+    with pytest.raises(DataError, match=rf'say file: {{encoding: {encoding}, delimiter: ";"}}'):
+        check_table(tmp_path / "t.csv", schema)
+
+
+def test_utf_8_that_is_read_as_something_else_is_recognised(tmp_path: Path) -> None:
+    text = "age,ward,floor,seen,ill\n3,ö,1,2020-05-01,no\n"
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    schema = {"name": "t", "columns": COLUMNS, "target": TARGET, "file": {"encoding": "cp1252"}}
+    found = check_table(tmp_path / "t.csv", Schema.from_dict(schema))
+    assert "write file: {encoding: utf-8}" in found.findings[0].what
+    assert not found.findings[0].stops
+    marked = schema | {"file": {"encoding": "utf-8-sig"}}
+    assert "encoding" not in str(check_table(tmp_path / "t.csv", Schema.from_dict(marked)).findings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,7 @@ FORMS: list[tuple[dict[str, Any], str]] = [
         CODES | {"delimiter": ";", "decimal": ",", "encoding": "latin-1"},
         "age;town;rooms\n3,5;Köln;2,0\n-9;-1;1\n",
     ),
+    ({"encoding": "utf-16"}, "age,rooms,town\n3,1,Köln\n"),
     (CODES | {"trim": True}, " age, rooms ,town\n -9 , 1 , Köln \n4, -9,-1 \n"),
     (CODES | {"names": ["town", "age", "rooms"], "delimiter": "tab"}, "Köln\t-9\t1\n-1\t7\t?\n"),
 ]
@@ -67,6 +69,9 @@ def test_a_file_is_read_as_predict_reads_it(file: dict[str, Any], text: str, tmp
     (block,) = open_rows(rows, encoder.schema.model_copy(update={"target": None})).blocks()
     model: Any = release.model
     np.testing.assert_allclose(found, model.predict_proba(block)[:, 1], atol=1e-12)
+    packed = tmp_path / "rows.csv.gz"
+    packed.write_bytes(gzip.compress(rows.read_bytes()))
+    assert _run(release, tmp_path, packed).stdout == told.stdout
 
 
 @pytest.mark.parametrize("to", TARGETS)
@@ -98,3 +103,11 @@ def test_the_usage_is_printed_when_asked_for(tmp_path: Path) -> None:
     assert told.returncode == 0
     assert "python THIS_FILE new_rows.csv" in told.stdout
     assert "python THIS_FILE new_rows.csv" in _run(_release({}), tmp_path).stderr
+
+
+def test_a_packed_file_that_is_cut_off_is_refused_in_one_line(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv.gz"
+    rows.write_bytes(gzip.compress(b"age,rooms,town\n" + b"3,1,Ulm\n" * 100)[:-12])
+    told = _run(_release({}), tmp_path, rows)
+    assert told.returncode == 1
+    assert len(told.stderr.splitlines()) == 1

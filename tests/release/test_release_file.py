@@ -296,3 +296,39 @@ def test_crash_while_saving_leaves_the_old_file(
         release.signed(Ed25519PrivateKey.generate()).save(target, overwrite=True)
     assert target.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["m"]
+
+
+def weighted_release(schema_weight: float | None, **given: Any) -> Release:
+    target: dict[str, Any] = {"name": "y", "classes": ["no", "yes"]}
+    target |= {} if schema_weight is None else {"weights": {"yes": schema_weight}}
+    schema = {"name": "t", "columns": {"x": {"type": "number", "lower": 0, "upper": 1}}, "target": target}
+    rows = {"x": np.linspace(0, 1, 60), "y": np.array(["no", "yes"] * 30)}
+    return PrivateLogisticRegression(epsilon=1.0, delta=1e-6, schema=schema, **given).fit(rows).release_
+
+
+def test_a_release_says_which_class_weights_it_was_trained_with() -> None:
+    by_schema, by_call = weighted_release(2.0), weighted_release(2.0, class_weight={"yes": 0.5, "no": 0.5})
+    models: list[Any] = [by_schema.model, by_call.model]
+    assert [model.class_weights for model in models] == [(1.0, 2.0), (0.5, 0.5)]
+    assert by_call.certificate.task.weight_bound == 0.5
+    for release in (by_schema, by_call):
+        assert Release.from_bytes(release.to_bytes()).to_bytes() == release.to_bytes()
+
+
+def test_weights_beyond_those_of_the_certificate_are_refused() -> None:
+    """What the model says of them, and, where it says nothing, what its schema does."""
+    raw = weighted_release(2.0, class_weight={"yes": 0.5, "no": 0.5}).to_bytes()
+    for change in (
+        lambda model: model.pop("class_weights"),
+        lambda model: model.update(class_weights=[1.0, 3.0]),
+        lambda model: model.update(class_weights=[0.5]),
+        lambda model: model.update(class_weights=[]),
+    ):
+        with pytest.raises(VerificationError, match="belongs to another model"):
+            Release.from_bytes(with_json(raw, "model.json", change))
+
+
+def test_weights_that_no_file_of_version_0_1_states_are_not_missed() -> None:
+    raw = weighted_release(None, class_weight={"yes": 3.0}).to_bytes()
+    plain = with_json(raw, "model.json", lambda model: model.pop("class_weights"))
+    assert Release.from_bytes(plain).certificate.task.weight_bound == 3.0

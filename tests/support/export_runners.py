@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import math
 import sqlite3
 from typing import Any
@@ -13,6 +14,7 @@ import pandas as pd
 from privlearn import Release
 from privlearn.export import export_release, scorecard
 from privlearn.export.scorecard import Classes, ListInput, Scorecard
+from privlearn.export.standalone import read_cell
 
 Answers = tuple[list[Any], Any]
 """Labels (none of a regression), and probabilities, or else scores; of a regression the predictions."""
@@ -72,6 +74,27 @@ def _onnx_inputs(card: Scorecard, table: pd.DataFrame) -> dict[str, Any]:
             cells = [cell and (datetime.date.fromisoformat(cell) - _EPOCH).days for cell in cells]
         found[column.name] = np.array([[math.nan if cell is None else float(cell)] for cell in cells])
     return found
+
+
+def run_calculator(release: Release, table: pd.DataFrame, page: Any) -> Answers:
+    """The page as a browser has opened it: its own formula, on cells as its form hands them over."""
+    columns = scorecard(release).model_dump()["inputs"]
+    rows = [
+        {column["name"]: _finite(read_cell(row[column["name"]], column)) for column in columns}
+        for row in table.to_dict("records")
+    ]
+    # As text: the driver takes a second for a hundred nested values.
+    found = json.loads(
+        page.evaluate("text => JSON.stringify(JSON.parse(text).map(predict))", json.dumps(rows))
+    )
+    if not isinstance(scorecard(release).outcome, Classes):
+        return [], [[row["prediction"]] for row in found]
+    return [row["prediction"] for row in found], [row["probabilities"] for row in found]
+
+
+def _finite(cell: Any) -> Any:
+    """JSON has no infinity, and a form takes none: a number beyond every bound."""
+    return 1e300 if cell == math.inf else cell
 
 
 def sqlite_database(table: pd.DataFrame) -> sqlite3.Connection:

@@ -97,6 +97,7 @@ MUTANTS = [
     Mutant("pickles allowed", ARCHIVE, "read_array(io.BytesIO(content), allow_pickle=False)", "read_array(io.BytesIO(content), allow_pickle=True)", RELEASE),
     Mutant("bombs opened", ARCHIVE, "if not stored or sum(entry.file_size for entry in entries) > len(raw):", "if False:", RELEASE),
     Mutant("certificate of another model", ARTIFACT, "    if not agree:\n", "    if False:\n", RELEASE),
+    Mutant("class weights beyond the certificate's", ARTIFACT, "        and model.is_weighted_by(task.weight_bound)\n", "", RELEASE),
     Mutant("landmark rows that waste their norm", "features/unit_landmarks.py", "out[:, :-1] = math.sqrt(1.0 - INTERCEPT) * ", "out[:, :-1] = 0.5 * ", ("features/test_unit_landmarks.py",)),
     Mutant("landmark rows not stretched before they are centred", "features/unit_landmarks.py", "        rows *= self._stretch(rows)\n", "", ("features/test_unit_landmarks.py",)),
     Mutant("public mean of points that see themselves", "features/unit_landmarks.py", "landmarks.seen_by_the_others()", "landmarks.transform(landmarks.public_points)", ("features/test_unit_landmarks.py",)),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privlearn.cli.options import Neighbouring
+from privlearn.cli.options import NUMBER, Neighbouring
 from privlearn.cli.terminal import LateProgress
 from privlearn.errors import InvalidParameter, PrivlearnError
 
@@ -38,19 +38,21 @@ def audit(
             show_default=False,
         ),
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="What is promised.")] = 1.0,
+    epsilon: Annotated[float, typer.Option(**NUMBER, help="What is promised.")] = 1.0,
     delta: Annotated[
         float | None,
-        typer.Option(help="What is promised: 0.01 for mechanisms, 0 for an estimator.", show_default=False),
+        typer.Option(
+            **NUMBER, help="What is promised: 0.01 for mechanisms, 0 for an estimator.", show_default=False
+        ),
     ] = None,
     neighbours: Neighbouring = "replace_one",
     norm_bound: Annotated[
-        float, typer.Option(help="Longest row that the estimator was told of.", show_default=True)
+        float, typer.Option(**NUMBER, help="Longest row that the estimator was told of.", show_default=True)
     ] = 1.0,
     features: Annotated[int, typer.Option(help="Columns of the estimator's rows.")] = 1,
     labels: Annotated[str, typer.Option(help="Labels that the estimator was told of.")] = "0,1",
     runs: Annotated[int, typer.Option(help="Runs on each of two neighbours.", min=64)] = 2000,
-    confidence: Annotated[float, typer.Option(help="Of the empirical bound.")] = 0.999,
+    confidence: Annotated[float, typer.Option(**NUMBER, help="Of the empirical bound.")] = 0.999,
     seed: Annotated[int, typer.Option(help="Of the generator that stands in for the secure one.")] = 0,
     everything: Annotated[bool, typer.Option("--all", help="List what passed, too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,

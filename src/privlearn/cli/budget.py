@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _BAR_WIDTH = 30
 _TOLD = {"account": "account", "part": "part", "file_name": "file", "note": "note"}
 """What an entry may say, and the heading of its column."""
+_WHOLE = ("at (UTC)", "state", "epsilon", "delta", "part")
+"""Headings of columns that a narrow terminal must not break."""
 
 budget = typer.Typer(
     help="Create and show the budget of a data set.\n\n\b\nExample:\n  privlearn budget --ledger budgets.db",
@@ -139,7 +141,7 @@ def _entries(statement: Statement) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for heading in ("at (UTC)", "state", "epsilon", "delta", *(_TOLD[name] for name in told), "purpose"):
         justify: Any = "right" if heading in ("epsilon", "delta") else "left"
-        table.add_column(heading, justify=justify, overflow="fold")
+        table.add_column(heading, justify=justify, overflow="fold", no_wrap=heading in _WHOLE)
     for entry in statement.entries:
         time = entry.reserved_at.replace("T", " ")[:16]
         facts = [Text(getattr(entry, name)) for name in told]

@@ -46,5 +46,5 @@ def check(table: TableFile, schema: SchemaFile) -> None:
             f"{counted}: nothing stops a training. Next: privlearn train {table} --schema {schema} ..."
         )
         return
-    typer.echo(f"{counted}: {found.problems} problems would stop a training.")
+    typer.echo(f"{counted}: {found.problems} problem{'s' * (found.problems != 1)} would stop a training.")
     raise typer.Exit(1)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from privlearn.cli.options import (
+    NUMBER,
     AcceptWeakPrivacy,
     ChargedDataset,
     ChargedLedger,
@@ -28,8 +29,10 @@ from privlearn.errors import InvalidParameter
 def curvature(
     model: ModelFile,
     table: TableFile,
-    epsilon: Annotated[float, typer.Option(help="Price of the curvature.", show_default=False)],
-    delta: Annotated[float, typer.Option(help="Above 0 and well below 1/n, say 1e-6.", show_default=False)],
+    epsilon: Annotated[float, typer.Option(**NUMBER, help="Price of the curvature.", show_default=False)],
+    delta: Annotated[
+        float, typer.Option(**NUMBER, help="Above 0 and well below 1/n, say 1e-6.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option(help="The file to write.", show_default=False)],
     ledger: ChargedLedger = None,
     dataset: ChargedDataset = None,

@@ -9,6 +9,7 @@ import typer
 
 from privlearn.cli.evaluate import SigningKey
 from privlearn.cli.options import (
+    NUMBER,
     AcceptWeakPrivacy,
     ChargedDataset,
     ChargedLedger,
@@ -31,10 +32,12 @@ def describe(
     table: TableFile,
     schema: SchemaFile,
     epsilon: Annotated[
-        float, typer.Option(help="The price of all of it; inf: no privacy.", show_default=False)
+        float, typer.Option(**NUMBER, help="The price of all of it; inf: no privacy.", show_default=False)
     ],
     out: Annotated[Path, typer.Option(help="The file to write.", show_default=False)],
-    delta: Annotated[float, typer.Option(help="Above 0 (say 1e-6) many columns are far less noisy.")] = 0.0,
+    delta: Annotated[
+        float, typer.Option(**NUMBER, help="Above 0 (say 1e-6) many columns are far less noisy.")
+    ] = 0.0,
     page: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Write a page too.", show_default=False)
     ] = None,

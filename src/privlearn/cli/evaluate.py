@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privlearn.cli.options import (
+    NUMBER,
     AcceptWeakPrivacy,
     ChargedDataset,
     ChargedLedger,
@@ -39,10 +40,12 @@ SigningKey = Annotated[
 def evaluate(
     model: ModelFile,
     table: TableFile,
-    epsilon: Annotated[float, typer.Option(help="Privacy loss of all numbers together.", show_default=False)],
+    epsilon: Annotated[
+        float, typer.Option(**NUMBER, help="Privacy loss of all numbers together.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option(help="The evaluation's file to write.", show_default=False)],
     delta: Annotated[
-        float, typer.Option(help="Above 0 (say 1e-6) it helps where there are many groups.")
+        float, typer.Option(**NUMBER, help="Above 0 (say 1e-6) it helps where there are many groups.")
     ] = 0.0,
     schema: Annotated[
         Path | None,
@@ -130,12 +133,18 @@ def threshold(
         typer.Argument(metavar="EVALUATION", help="What `privlearn evaluate` wrote.", show_default=False),
     ],
     out: Annotated[Path, typer.Option(help="The new release file to write.", show_default=False)],
-    false_positive: Annotated[float, typer.Option(help="What a false alarm costs, in any unit.")] = 1.0,
-    false_negative: Annotated[float, typer.Option(help="What a missed case costs, in the same unit.")] = 1.0,
+    false_positive: Annotated[
+        float, typer.Option(**NUMBER, help="What a false alarm costs, in any unit.")
+    ] = 1.0,
+    false_negative: Annotated[
+        float, typer.Option(**NUMBER, help="What a missed case costs, in the same unit.")
+    ] = 1.0,
     at: Annotated[
         float | None,
         typer.Option(
-            help="Take this threshold, whatever mistakes cost.", show_default="where they cost least"
+            **NUMBER,
+            help="Take this threshold, whatever mistakes cost.",
+            show_default="where they cost least",
         ),
     ] = None,
     calibrate: Annotated[

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from privlearn.cli.options import CertifiedFile, Force, check_writable
+from privlearn.cli.options import NUMBER, CertifiedFile, Force, check_writable
 from privlearn.cli.terminal import listed, output, warn
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def inspect(
             show_default="confidence with a curvature, privacy without",
         ),
     ] = None,
-    level: Annotated[float, typer.Option(help="Of intervals.")] = 0.95,
+    level: Annotated[float, typer.Option(**NUMBER, help="Of intervals.")] = 0.95,
     force: Force = False,
 ) -> None:
     """Show what is in a file: of a release its certificate, what it reads and what is above the noise.

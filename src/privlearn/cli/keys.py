@@ -10,6 +10,7 @@ import typer
 from rich import box
 from rich.table import Table
 
+from privlearn.cli.options import NOT_NEGATIVE
 from privlearn.cli.terminal import output, say
 from privlearn.errors import InvalidParameter
 
@@ -44,7 +45,7 @@ def create(
         ),
     ] = None,
     days: Annotated[
-        float | None, typer.Option(min=0, help="Expires after so many days.", show_default="never")
+        float | None, typer.Option(**NOT_NEGATIVE, help="Expires after so many days.", show_default="never")
     ] = None,
 ) -> None:
     """Make a key and print it, once: only its hash is stored.

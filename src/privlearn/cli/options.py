@@ -31,14 +31,24 @@ def plain_number(text: str | float) -> float:
     raise typer.BadParameter(f"{str(text)!r} is not a valid float: write it like {example}.")
 
 
+def _not_negative(text: str | float) -> float:
+    number = plain_number(text)
+    if number < 0:
+        raise typer.BadParameter(f"{text} is below 0.")
+    return number
+
+
 NUMBER: dict[str, Any] = {"parser": plain_number, "metavar": "FLOAT"}
-"""Of the options that say what is paid."""
+"""Of every option that takes a number with decimals."""
+
+NOT_NEGATIVE: dict[str, Any] = NUMBER | {"parser": _not_negative}
 
 TableFile = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="The table: .csv (.gz, .bz2, .zst), .parquet, a folder of such, or a quoted 'data/*.parquet'.",
+        help="The table: .csv, .tsv, .txt, .data or .dat (.gz, .bz2 and .zst too), or .parquet, a folder of such, or a "
+        "quoted 'data/*.parquet'; with the extra files .xlsx, .xlsm, .xls, .ods, .sav, .zsav, .dta, .sas7bdat or .xpt.",
         show_default=False,
     ),
 ]
@@ -140,10 +150,7 @@ Gamma = Annotated[
 
 def number_or_word(text: str) -> str | float:
     """A number, or a word for the estimator to judge."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    return plain_number(text) if text[:1] in set("+-.0123456789") else text
 
 
 ChargedLedger = Annotated[

@@ -68,7 +68,7 @@ def schema(
         typer.echo(template, nl=False)
         return
     write_atomically(out, template.encode())
-    typer.echo(f"Wrote {out}. Fill in what is empty, then: privlearn train {table} --schema {out} ...")
+    typer.echo(f"Wrote {out}. Fill in what is empty, then: privlearn check {table} --schema {out}")
 
 
 def discover(

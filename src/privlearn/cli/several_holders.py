@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from privlearn.cli.options import Force, PlanFile, check_room, check_writable, open_ledger, say_what_is_left
+from privlearn.cli.options import (
+    NOT_NEGATIVE,
+    Force,
+    PlanFile,
+    check_room,
+    check_writable,
+    open_ledger,
+    say_what_is_left,
+)
 from privlearn.cli.terminal import end_on_sigterm, say, warn
 from privlearn.errors import InvalidParameter, ProtocolError
 
@@ -141,9 +149,11 @@ def coordinate(
         Path | None, typer.Option(help="The release file to write.", show_default="PLAN.privlearn")
     ] = None,
     wait: Annotated[
-        float, typer.Option(min=0, help="Seconds until all parties must have connected.")
+        float, typer.Option(**NOT_NEGATIVE, help="Seconds until all parties must have connected.")
     ] = 600.0,
-    patience: Annotated[float, typer.Option(min=0, help="Seconds that a party has for an answer.")] = 60.0,
+    patience: Annotated[
+        float, typer.Option(**NOT_NEGATIVE, help="Seconds that a party has for an answer.")
+    ] = 60.0,
     force: Force = False,
 ) -> None:
     """Lead the parties of a plan to one model; their rows stay with them.

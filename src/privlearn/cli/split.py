@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from privlearn.cli.options import Force, Neighbouring, SchemaFile, TableFile, check_writable
+from privlearn.cli.options import NUMBER, Force, Neighbouring, SchemaFile, TableFile, check_writable
 from privlearn.errors import InvalidParameter
 
 PartFile = Annotated[Path, typer.Option(help="The file to write: .csv or .parquet.", show_default=False)]
@@ -19,7 +19,7 @@ def split(
     schema: SchemaFile,
     out_train: PartFile,
     out_test: PartFile,
-    test: Annotated[float, typer.Option(help="Share of the test part.")] = 0.2,
+    test: Annotated[float, typer.Option(**NUMBER, help="Share of the test part.")] = 0.2,
     by: Annotated[
         str | None,
         typer.Option(

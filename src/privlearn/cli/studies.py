@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privlearn.cli.options import Force, SchemaFile, TableFile, check_writable
+from privlearn.cli.options import NUMBER, Force, SchemaFile, TableFile, check_writable
 from privlearn.cli.terminal import LateProgress, warn
 from privlearn.errors import InvalidParameter
 
@@ -23,7 +23,7 @@ def compare(
     schema: SchemaFile,
     out: Annotated[Path, typer.Option(help="The page to write, .html.", show_default=False)],
     epsilons: Annotated[str, typer.Option(help="Comma-separated.")] = "0.05,0.1,0.3,1,3",
-    delta: Annotated[float, typer.Option(help="For the methods with Gaussian noise.")] = 1e-6,
+    delta: Annotated[float, typer.Option(**NUMBER, help="For the methods with Gaussian noise.")] = 1e-6,
     seeds: Annotated[int, typer.Option(help="Random splits to average over.", min=1)] = 3,
     metric: Annotated[
         str, typer.Option(help="Of classes: error or auc; numbers have mean errors.")
@@ -86,14 +86,18 @@ def _parsed(text: str) -> list[float]:
 
 def bounds(
     rows: Annotated[int, typer.Option(help="Number of records.", show_default=False)],
-    regularization: Annotated[float, typer.Option("--lambda", help="Regularization.", show_default=False)],
-    epsilon: Annotated[float, typer.Option(help="Privacy to look at.", show_default=False)],
-    delta: Annotated[float, typer.Option(help="For Gaussian noise and PINP.")] = 1e-6,
+    regularization: Annotated[
+        float, typer.Option("--lambda", **NUMBER, help="Regularization.", show_default=False)
+    ],
+    epsilon: Annotated[float, typer.Option(**NUMBER, help="Privacy to look at.", show_default=False)],
+    delta: Annotated[float, typer.Option(**NUMBER, help="For Gaussian noise and PINP.")] = 1e-6,
     kernel: Annotated[str, typer.Option(help="linear, rbf or cauchy, with k(x, x) <= 1.")] = "rbf",
     columns: Annotated[int, typer.Option(help="Columns of the encoded rows.")] = 100,
-    gamma: Annotated[float, typer.Option(help="Of the kernel, as in scikit-learn.")] = 1.0,
-    accuracy: Annotated[float, typer.Option(help="Useful: no value is further off than this.")] = 0.5,
-    failure: Annotated[float, typer.Option(help="Except with this probability.")] = 0.05,
+    gamma: Annotated[float, typer.Option(**NUMBER, help="Of the kernel, as in scikit-learn.")] = 1.0,
+    accuracy: Annotated[
+        float, typer.Option(**NUMBER, help="Useful: no value is further off than this.")
+    ] = 0.5,
+    failure: Annotated[float, typer.Option(**NUMBER, help="Except with this probability.")] = 0.05,
     candidates: Annotated[int, typer.Option(help="Settings to choose among in private.")] = 10,
     out: Annotated[
         Path | None, typer.Option(help="Also draw: .svg, .png or .pdf.", show_default=False)

@@ -22,9 +22,11 @@ from privlearn.data.schema.columns import (
 )
 from privlearn.data.schema.file_format import FileFormat
 from privlearn.data.schema.schema import Schema
-from privlearn.data.sources.files import looks_like_identifier, read_cells
+from privlearn.data.sources.detection import is_mistaken_for, look_of
+from privlearn.data.sources.files import is_parquet, looks_like_identifier, read_cells
+from privlearn.data.sources.program_files import is_program_file
 from privlearn.data.sources.wanted import known_columns, spellings_of_missing, wanted_columns
-from privlearn.errors import did_you_mean
+from privlearn.errors import DataError, did_you_mean
 
 _NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 _DECIMAL_COMMA = r"^[-+]?[0-9]+,[0-9]+$"
@@ -63,10 +65,9 @@ def check_table(path: str | Path, schema: Schema) -> TableCheck:
         A file, as `privlearn.data.read_table` takes it.
     schema : Schema
     """
-    table = read_cells(path, schema.file)
-    wanted_columns(table.column_names, schema, str(path))
+    table = _read(Path(path), schema)
     form, spellings = schema.file, [*spellings_of_missing(schema), *schema.file.missing]
-    findings = [*_of_names(table.column_names, schema)]
+    findings = [*_of_encoding(Path(path), form), *_of_names(table.column_names, schema)]
     for name in known_columns(schema):
         if name in table.column_names:
             column: Any = (
@@ -75,6 +76,30 @@ def check_table(path: str | Path, schema: Schema) -> TableCheck:
             cells = _Cells(table.column(name), form, [*spellings, *form.codes_of(name)])
             findings += [Finding(name, what, stops) for what, stops in cells.findings(column)]
     return TableCheck(table.num_rows, (*findings, *_of_rows(table, schema)))
+
+
+def _read(path: Path, schema: Schema) -> pa.Table:
+    """The cells; where they cannot be read, the first lines may say why."""
+    try:
+        table = read_cells(path, schema.file)
+        wanted_columns(table.column_names, schema, str(path))
+    except DataError as error:
+        raise DataError(f"{error}{look_of(path, schema.file) if _is_text(path) else ''}") from None
+    return table
+
+
+def _of_encoding(path: Path, form: FileFormat) -> Iterator[Finding]:
+    found = is_mistaken_for(path, form) if _is_text(path) else None
+    if found:
+        yield Finding(
+            None,
+            f"the file is in {found}, it seems, and the schema says {form.encoding}: write file: {{encoding: {found}}}",
+            False,
+        )
+
+
+def _is_text(path: Path) -> bool:
+    return path.is_file() and not is_parquet(path) and not is_program_file(path)
 
 
 def _of_names(names: list[str], schema: Schema) -> Iterator[Finding]:

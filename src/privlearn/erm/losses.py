@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.errors import InvalidParameter, shown
+from privlearn.errors import InvalidParameter, did_you_mean, shown
 from privlearn.extensions import enlist, listed
 from privlearn.heavy import special
 
@@ -303,7 +303,9 @@ def choose_loss(asked: Any, takes: Callable[[type[LossFacts]], bool], default: s
         names = sorted(
             (name for name, kind in LOSSES.items() if takes(kind)), key=lambda name: name != default
         )
-        raise InvalidParameter(f"loss must be one of {', '.join(names)} (or such a Loss), not {shown(asked)}")
+        raise InvalidParameter(
+            f"loss must be one of {', '.join(names)} (or such a Loss), not {shown(asked)}{did_you_mean(asked, names)}"
+        )
     return kind() if isinstance(asked, str) else asked
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from privlearn.data.schema.schema import Schema
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, did_you_mean
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.linear import PrivateLogisticRegression
 from privlearn.estimators.regression import PrivateRegressor
@@ -28,7 +28,8 @@ def model_for(schema: Schema | None) -> str:
 def make_estimator(model: str, settings: dict[str, Any], *, probability: bool = False) -> PrivateLinearModel:
     """The estimator of that name; ``probability`` is for the one whose probabilities have to be bought."""
     if model not in MODELS:
-        raise InvalidParameter(f"the model must be {' or '.join(MODELS)}, not {model}")
+        meant = did_you_mean(model, MODELS)
+        raise InvalidParameter(f"the model must be {' or '.join(MODELS)}, not {model}{meant}")
     if probability and MODELS[model] is not PrivateSVC:
         raise InvalidParameter(
             "probability goes with the model svm: logistic has probabilities, and a regression none"

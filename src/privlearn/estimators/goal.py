@@ -118,7 +118,8 @@ class ClassGoal(Goal):
         return np.asarray(self.classes[_likeliest(scores)])
 
     def model(self, encoder: Encoder, coefficients: Array, loss: LossFacts) -> LinearModel:
-        return LinearModel(encoder, coefficients, self.classes, loss.link)
+        weights = None if self.class_weights is None else tuple(self.class_weights.tolist())
+        return LinearModel(encoder, coefficients, self.classes, loss.link, class_weights=weights)
 
     @property
     def answers(self) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from privlearn.data.encode.resolution import Resolution
 from privlearn.data.made_up import FROM_SCHEMA, uniform_ball, uniform_table
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import in_memory
-from privlearn.errors import DataError, InvalidParameter, shown
+from privlearn.errors import DataError, InvalidParameter, did_you_mean, shown
 from privlearn.estimators.base import PrivateLinearModel
 from privlearn.estimators.fitting import Fitting
 from privlearn.estimators.goal import TrainingRows
@@ -166,9 +166,10 @@ class KernelChoice(KernelParameters, PrivateLinearModel):
     def chosen_mechanism(self) -> tuple[str, str]:
         names = ("auto", "function_release", *mechanisms_of(ReleaseMechanism))
         if self.mechanism not in names:
+            answers = ": it answers questions, InteractivePredictor(learner, guarantee, mechanism='pinp', state=...)"
+            hint = answers if self.mechanism == "pinp" else did_you_mean(self.mechanism, names)
             raise InvalidParameter(
-                f"mechanism must be one of {', '.join(names)}, not {shown(self.mechanism)}; "
-                "'pinp' answers questions: InteractivePredictor(learner, guarantee, mechanism='pinp', state=...)"
+                f"mechanism must be one of {', '.join(names)}, not {shown(self.mechanism)}{hint}"
             )
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
         kind = mechanisms_of(ReleaseMechanism).get(self.mechanism)

@@ -11,7 +11,7 @@ from functools import partial
 from scipy.optimize import brentq
 
 from privlearn.accounting import GaussianObjectiveCurve, gaussian_ratio
-from privlearn.errors import InvalidParameter, shown
+from privlearn.errors import InvalidParameter, did_you_mean, shown
 from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, may_follow_centring, mechanisms_of
 from privlearn.mechanisms.release.output import OutputPerturbation
@@ -306,6 +306,7 @@ def _choose_mechanism(task: Task, guarantee: Guarantee, mechanism: str, noise: s
     if mechanism != "auto":
         raise InvalidParameter(
             f"mechanism must be 'auto', {', '.join(map(repr, known))}, not {shown(mechanism)}"
+            f"{did_you_mean(mechanism, known)}"
         )
     for kind in known.values():
         if kind.is_default and calibration in kind.combinations:

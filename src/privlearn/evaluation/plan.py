@@ -12,7 +12,7 @@ from privlearn.arrays import Array
 from privlearn.data.schema.columns import CategoryColumn, OrdinalColumn, Target
 from privlearn.data.schema.public import Value
 from privlearn.data.schema.schema import Schema
-from privlearn.errors import InvalidParameter, shown
+from privlearn.errors import InvalidParameter, did_you_mean, shown
 from privlearn.evaluation.bins import bins_for, even_edges, probability_edges, residual_edges
 from privlearn.evaluation.subject import Subject
 from privlearn.guarantee import Guarantee
@@ -158,5 +158,6 @@ def _values(schema: Schema, name: str) -> tuple[Value, ...]:
         ]
         raise InvalidParameter(
             f"by={shown(name)} is no column whose groups the schema lists: take one of {', '.join(listed) or 'none'}"
+            f"{did_you_mean(name, listed)}"
         )
     return column.values

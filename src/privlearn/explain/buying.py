@@ -57,7 +57,7 @@ def curvature(
     epsilon, delta : float
         The price; the noise is Gaussian, so delta is above 0.
     class_weight : dict, optional
-        That of the fit, if it had one.
+        That of the fit, if it had one; by default what the release says of it, which version 0.1 did not.
     ledger : Ledger, optional
     accept_weak_privacy : bool, default=False
     random_state : None, int or numpy generator, default=None
@@ -119,9 +119,13 @@ def _rows_of(release: Release, X: Any, y: Any, class_weight: Mapping[Any, float]
     task, encoder = release.certificate.task, release.model.encoder
     rows = _read(release.model, cast(RawEncoder, base_of(encoder)), X, y)
     rows = dataclasses.replace(rows, features=in_memory(rows.features))
-    if isinstance(rows.goal, ClassGoal) and class_weight is not None:
+    if isinstance(rows.goal, ClassGoal):
         weights = check_class_weight(class_weight, rows.goal.classes)
-        rows = dataclasses.replace(rows, goal=dataclasses.replace(rows.goal, class_weights=weights))
+        stated = getattr(release.model, "class_weights", None)
+        if weights is None and stated is not None:
+            weights = np.array(stated)
+        if weights is not None:
+            rows = dataclasses.replace(rows, goal=dataclasses.replace(rows.goal, class_weights=weights))
     if task.relation.count_is_public and rows.total != task.total:
         raise DataError(
             f"the release was learnt from {task.total} records, a public number, and this table has {rows.total}: "

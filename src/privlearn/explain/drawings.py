@@ -18,6 +18,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8A7A00", "#56B4E9", "#E
 GREY = "#8a8f98"
 _WIDTH, _LEFT, _RIGHT, _TOP, _PLOT = 360, 44, 12, 10, 150
 _NAMES, _ROW = 150, 20
+_MAP_LEFT, _LEGEND, _LETTER = 110, 76, 6.5
 MOST_VALUES = 30
 """Of a list, that a figure has room for."""
 
@@ -52,7 +53,8 @@ def importance_figure(effects: Effects) -> str:
 def column_figure(effects: Effects, effect: ColumnEffect, limits: tuple[float, float]) -> str:
     """A curve of a number or a date, a row for each value of a list; with its interval."""
     column = effects.schema.columns[effect.name]
-    caption = f"{effect.name}: effect on the score, with {100 * effects.level:g} % intervals"
+    unit = f", in {column.unit}" if column.unit else ""
+    caption = f"{effect.name}{unit}: effect on the score, with {100 * effects.level:g} % intervals"
     said = "; ".join(_said(label, band) for label, band in effect.bands.items())
     if isinstance(column, NumberColumn | DateColumn):
         return _figure(caption, said, *_curve(effect, limits))
@@ -71,30 +73,62 @@ def pair_figure(effect: PairEffect, label: Any) -> str:
     """A heat map: what both columns add together, beside the sum of their curves."""
     grid = effect.grids[label]
     most = float(np.abs(grid).max()) or 1.0
-    width, height = (_WIDTH - _LEFT - 90) / grid.shape[0], _PLOT / grid.shape[1]
+    width, height = (_WIDTH - _MAP_LEFT - _LEGEND) / grid.shape[0], _PLOT / grid.shape[1]
+    bottom = _TOP + 14 + _PLOT
     cells = [
-        f'<rect x="{_LEFT + 30 + width * across:.1f}" y="{_TOP + _PLOT - height * (up + 1):.1f}" width="{width:.1f}" '
+        f'<rect x="{_MAP_LEFT + width * across:.1f}" y="{bottom - height * (up + 1):.1f}" width="{width:.1f}" '
         f'height="{height:.1f}" fill="{_shade(value / most)}"><title>{escape(value_name(effect.values[0][across]))}, '
         f"{escape(value_name(effect.values[1][up]))}: {value:+.2f}</title></rect>"
         for (across, up), value in np.ndenumerate(grid)
     ]
     first, second = effect.names
-    ends = [
-        _text(_LEFT + 30, _TOP + _PLOT + 14, value_name(effect.values[0][0]), "start"),
-        _text(_WIDTH - 60, _TOP + _PLOT + 14, value_name(effect.values[0][-1]), "end"),
-        _text((_WIDTH + _LEFT - 30) / 2, _TOP + _PLOT + 28, first, "middle"),
-        _text(_LEFT + 26, _TOP + _PLOT, value_name(effect.values[1][0]), "end"),
-        _text(_LEFT + 26, _TOP + 10, value_name(effect.values[1][-1]), "end"),
-        _text(_LEFT + 26, _TOP + _PLOT / 2, second, "end"),
+    names = [_text(_MAP_LEFT - 5, _TOP + 8, _cut(second, _MAP_LEFT - 5), "end")]
+    names += [
+        _text(_MAP_LEFT - 5, bottom - height * (place + 0.5) + 4, _cut(name, _MAP_LEFT - 5), "end")
+        for place, name in _labelled(effect.values[1], every=height >= 11.0)
     ]
-    for place, share in enumerate((1.0, 0.5, 0.0, -0.5, -1.0)):
-        y = _TOP + 22 * place
-        ends.append(f'<rect x="{_WIDTH - 50}" y="{y}" width="14" height="14" fill="{_shade(share)}"/>')
-        ends.append(_text(_WIDTH - 32, y + 11, f"{share * most:+.2f}", "start"))
+    names += [
+        _text(_MAP_LEFT + width * (place + 0.5), bottom + 14, name, "middle")
+        for place, name in _labels_across(effect.values[0], width)
+    ]
+    names.append(_text((_WIDTH + _MAP_LEFT - _LEGEND) / 2, bottom + 28, first, "middle"))
     about = "" if label is None else f" on {label}"
     caption = f"{first} and {second} together{about}: what they add beside the sum of the two curves"
     said = f"from {grid.min():+.2f} to {grid.max():+.2f}"
-    return _figure(caption, said, _TOP + _PLOT + 36, "".join([*cells, *ends]))
+    return _figure(caption, said, bottom + 36, "".join([*cells, *names, _legend(most)]))
+
+
+def _labels_across(values: Sequence[Any], width: float) -> list[tuple[int, str]]:
+    """Those of numbers whole, those of listed values cut to the width of their cells."""
+    if isinstance(values[0], float | datetime.date):
+        return _labelled(values, every=all(len(value_name(value)) * _LETTER < width for value in values))
+    every = width >= 4.0 * _LETTER
+    return [
+        (place, _cut(name, width if every else 8.0 * _LETTER)) for place, name in _labelled(values, every)
+    ]
+
+
+def _labelled(values: Sequence[Any], every: bool) -> list[tuple[int, str]]:
+    """Every value with its place, or the first and the last."""
+    places = range(len(values)) if every else (0, len(values) - 1)
+    return [(place, value_name(values[place])) for place in places]
+
+
+def _cut(name: str, room: float) -> str:
+    letters = max(int(room / _LETTER), 3)
+    return name if len(name) <= letters else f"{name[: letters - 1]}…"
+
+
+def _legend(most: float) -> str:
+    drawn = []
+    for place, share in enumerate((1.0, 0.5, 0.0, -0.5, -1.0)):
+        x, y = _WIDTH - _LEGEND + 8, _TOP + 14 + 22 * place
+        drawn.append(
+            f'<rect x="{x}" y="{y}" width="14" height="14" fill="{_shade(share)}" stroke="{GREY}" stroke-width=".5"/>'
+        )
+        signed = "+" * (share > 0.0) + value_name(share * most)
+        drawn.append(_text(x + 19, y + 11, signed, "start"))
+    return "".join(drawn)
 
 
 def _curve(effect: ColumnEffect, limits: tuple[float, float]) -> tuple[int, str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import bisect
 import csv
 import datetime
+import gzip
 import json
 import math
 import sys
@@ -225,12 +226,13 @@ def main(path: str, model: dict[str, Any] = MODEL) -> None:
 
 
 def read_rows(path: str, model: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a CSV file, None where they have gaps, and the line where each ends."""
+    """The rows of a CSV file, packed if it ends in .gz, None where they have gaps, and the line where each ends."""
     form = model["file"]
     encoding = (
         "utf-8-sig" if form["encoding"].lower().replace("_", "-") in ("utf-8", "utf8") else form["encoding"]
     )
-    with open(path, newline="", encoding=encoding) as file:
+    opened = gzip.open if path.lower().endswith(".gz") else open
+    with opened(path, "rt", newline="", encoding=encoding) as file:
         lines = csv.reader(file, delimiter=form["delimiter"], skipinitialspace=form["trim"])
         names = form["names"] or [name.strip() if form["trim"] else name for name in next(lines, [])]
         for column in model["inputs"]:
@@ -265,5 +267,5 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     try:
         main(sys.argv[1])
-    except (OSError, ValueError, csv.Error) as problem:
+    except (OSError, EOFError, ValueError, csv.Error) as problem:
         sys.exit(f"{sys.argv[1]}: {problem}")

@@ -6,7 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, TypeVar
 
-from privlearn.errors import InvalidParameter, shown
+from privlearn.errors import InvalidParameter, did_you_mean, shown
 from privlearn.export.fold import scorecard
 from privlearn.export.scorecard import Scorecard
 from privlearn.extensions import enlist
@@ -64,7 +64,8 @@ def export_release(release: Release, to: str, **settings: Any) -> bytes:
 
 def target_named(to: str, settings: dict[str, Any]) -> ExportTarget:
     if to not in TARGETS:
-        raise InvalidParameter(f"there is no export to {shown(to)}: {', '.join(TARGETS)}")
+        meant = did_you_mean(to, TARGETS)
+        raise InvalidParameter(f"there is no export to {shown(to)}: {', '.join(TARGETS)}{meant}")
     kind = TARGETS[to]
     unknown = [name for name in settings if name not in inspect.signature(kind).parameters]
     if unknown:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from privlearn.arrays import Array, is_sparse
-from privlearn.errors import DataError, InvalidParameter, shown
+from privlearn.errors import DataError, InvalidParameter, did_you_mean, shown
 from privlearn.extensions import enlist, listed
 from privlearn.features.kernel import (
     UNIT_ROUNDOFF,
@@ -287,7 +287,9 @@ def named_kernels(family: Any = Kernel) -> list[str]:
 def check_kernel_name(name: str) -> str:
     """The name itself, if settings can name such a kernel: one that needs nothing but numbers."""
     if name not in named_kernels():
-        raise InvalidParameter(f"must be one of {', '.join(named_kernels())}, not {shown(name)}")
+        known = named_kernels()
+        meant = did_you_mean(name, known)
+        raise InvalidParameter(f"must be one of {', '.join(known)}, not {shown(name)}{meant}")
     return name
 
 
@@ -327,6 +329,7 @@ def kernel_from_name(
     if kind is None:
         raise InvalidParameter(
             f"kernel must be one of {', '.join(KERNELS)} or a function, not {shown(kernel)}"
+            f"{did_you_mean(kernel, KERNELS)}"
         )
     given: dict[str, Any] = {"gamma": gamma, "degree": degree, "coef0": coef0}
     if "bound" in kind.settings:

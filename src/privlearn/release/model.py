@@ -345,12 +345,15 @@ class LinearModel(ScoredFeatures):
         Or else how they do: log-odds of the second class, learnt from counts of scores.
     decision : Decision, optional
         A threshold or calibration that was chosen afterwards, for two classes.
+    class_weights : tuple of float, optional
+        Public weights that the classes had in training: those of ``class_weight``, else the schema's.
     """
 
     classes: NDArray[Any]
     link: str
     log_odds: Array | None = None
     decision: Decision | None = None
+    class_weights: tuple[float, ...] | None = None
 
     def arrays(self) -> dict[str, Array]:
         return super().arrays() | ({} if self.log_odds is None else {"log_odds": self.log_odds})
@@ -407,6 +410,19 @@ class LinearModel(ScoredFeatures):
         """Whether a model of this kind comes from such a loss."""
         return loss.sees != "residual" and self.link == loss.link
 
+    def is_weighted_by(self, bound: float) -> bool:
+        """Whether the largest class weight is this; where none is stated, the schema's were used.
+
+        Version 0.1 stated none, and had none in schemas.
+        """
+        target = getattr(getattr(base_of(self.encoder), "schema", None), "target", None)
+        schemas = None if target is None else target.class_weights
+        weights = schemas if self.class_weights is None else self.class_weights
+        if weights is None:
+            return True
+        fit = len(weights) == len(self.classes) and all(0.0 < weight <= bound for weight in weights)
+        return fit and bound in weights
+
     def to_dict(self) -> dict[str, Any]:
         """The public part, for a release's manifest; the coefficients travel as an array."""
         return {
@@ -414,6 +430,7 @@ class LinearModel(ScoredFeatures):
             "classes": self.classes.tolist(),
             "link": self.link,
             **({} if self.decision is None else {"decision": self.decision.to_dict()}),
+            **({} if self.class_weights is None else {"class_weights": list(self.class_weights)}),
         }
 
     @classmethod
@@ -423,10 +440,9 @@ class LinearModel(ScoredFeatures):
         """Inverse of ``to_dict`` and ``arrays``; ``kernel`` is the user's function, if one is needed."""
         encoder = encoder_from_dict(record["encoder"], arrays, kernel)
         decision = decision_from_dict(record["decision"]) if "decision" in record else None
-        classes = np.array(record["classes"])
-        model = cls(
-            encoder, arrays["coefficients"], classes, record["link"], arrays.get("log_odds"), decision
-        )
+        classes, log_odds = np.array(record["classes"]), arrays.get("log_odds")
+        weights = tuple(record["class_weights"]) if "class_weights" in record else None
+        model = cls(encoder, arrays["coefficients"], classes, record["link"], log_odds, decision, weights)
         if decision is not None and len(model.classes) != 2:
             raise ReleaseError("only a model of two classes has a threshold")
         rows = 1 if len(model.classes) == 2 and model.link != "softmax" else len(model.classes)
@@ -467,6 +483,10 @@ class RegressionModel(ScoredFeatures):
     def is_learnt_by(self, loss: LossFacts) -> bool:
         """Whether a model of this kind comes from such a loss."""
         return loss.sees == "residual"
+
+    def is_weighted_by(self, bound: float) -> bool:
+        """Whether the largest class weight is this; numbers have none."""
+        return bound == 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """The public part, for a release's manifest; the coefficients travel as an array."""

@@ -20,7 +20,7 @@ from privlearn.arrays import Array
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.encode.positions import is_cyclic, knots_of
 from privlearn.data.schema.columns import CategoryColumn, TextColumn
-from privlearn.errors import InvalidParameter, VerificationError, shown
+from privlearn.errors import InvalidParameter, VerificationError, did_you_mean, shown
 from privlearn.release.model import Encoder, base_of, feature_columns
 
 Places = NDArray[np.intp]
@@ -273,6 +273,7 @@ def _column(encoder: Encoder, name: str) -> Any:
     if name not in base.schema.columns:
         raise InvalidParameter(
             f"the schema has no column {shown(name)}: it has {', '.join(base.schema.columns)}"
+            f"{did_you_mean(name, base.schema.columns)}"
         )
     return base.schema.columns[name]
 

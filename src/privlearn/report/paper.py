@@ -11,12 +11,15 @@ from html import escape
 from typing import Any, ClassVar, TypeVar
 
 from privlearn._version import __version__
-from privlearn.errors import InvalidParameter, shown
+from privlearn.errors import InvalidParameter, did_you_mean, shown
 from privlearn.extensions import enlist
 from privlearn.report.facts import Facts
 from privlearn.study.page_style import CSS
 
-_CSS = "td, th { white-space: normal; text-align: left; vertical-align: top; } pre { overflow-x: auto; }"
+_CSS = """
+td, th { white-space: normal; text-align: left; vertical-align: top; } p, td { overflow-wrap: anywhere; }
+pre { overflow-x: auto; }
+"""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ def write_paper(facts: Facts, name: str, form: str = "md") -> str:
     form : {"md", "html", "json"}
     """
     if name not in PAPERS:
-        raise InvalidParameter(f"there is no paper {shown(name)}: {', '.join(PAPERS)}")
+        meant = did_you_mean(name, PAPERS)
+        raise InvalidParameter(f"there is no paper {shown(name)}: {', '.join(PAPERS)}{meant}")
     if form not in FORMATS:
         raise InvalidParameter(f"papers are written as {', '.join(FORMATS)}, not as {shown(form)}")
     paper = PAPERS[name]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass
 
-from privlearn.errors import DataError, InvalidParameter
+from privlearn.errors import DataError, InvalidParameter, did_you_mean
 from privlearn.reproduce.reporting import Result, Track
 
 _ADULT = ("adult/adult.data.gz", "adult/adult.test.gz")
@@ -115,5 +115,7 @@ EXPERIMENTS = {
 def experiment(name: str) -> Experiment:
     """The experiment of that name."""
     if name not in EXPERIMENTS:
-        raise InvalidParameter(f"there is no {name!r} to reproduce: take one of {', '.join(EXPERIMENTS)}")
+        known = ", ".join(EXPERIMENTS)
+        meant = did_you_mean(name, EXPERIMENTS)
+        raise InvalidParameter(f"there is no {name!r} to reproduce: take one of {known}{meant}")
     return EXPERIMENTS[name]

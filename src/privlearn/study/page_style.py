@@ -16,5 +16,5 @@ h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
 th:first-child { text-align: left; position: sticky; left: 0; background: white; white-space: normal; }
 tbody th { font-weight: normal; } tr.default > * { font-weight: bold; } td small { color: #666; font-weight: normal; }
-footer { color: #666; font-size: .85rem; margin-top: 2rem; }
+footer { color: #666; font-size: .85rem; margin-top: 2rem; overflow-wrap: anywhere; }
 """

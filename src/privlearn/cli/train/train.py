@@ -145,7 +145,7 @@ def train(
     kernel: KernelName = "linear",
     gamma: Gamma = "auto",
     degree: Annotated[int, typer.Option(help="Of the polynomial kernel.")] = 3,
-    coef0: Annotated[float, typer.Option(help="Of the polynomial kernel.")] = 1.0,
+    coef0: Annotated[float, typer.Option(**NUMBER, help="Of the polynomial kernel.")] = 1.0,
     public_points: Annotated[
         Path | None,
         typer.Option(
@@ -329,9 +329,9 @@ def _shown(progress: LateProgress) -> Any:
 
 def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger | None) -> None:
     counted = "" if certificate.guarantee.relation.count_is_public else "an expected "
-    typer.echo(
-        f"Wrote {out}: trained on {counted}{certificate.mechanism.task.total} records of {schema.name!r}."
-    )
+    task = certificate.mechanism.task
+    whom = "persons" if task.averaged else "records"
+    typer.echo(f"Wrote {out}: trained on {counted}{task.total} {whom} of {schema.name!r}.")
     typer.echo(f"Promise: {certificate.guarantee}. {certificate.guarantee.in_words()}")
     if certificate.meaning:
         typer.echo(f"Meaning: {certificate.meaning.in_words()}")

@@ -308,7 +308,9 @@ class Schema(PublicModel):
         """SHA-256 of the canonical JSON form; the order of columns counts, since it fixes the features.
 
         How the table lies in its file is left out, and so are descriptions and units: rows that mean the same have one
-        digest, whatever they are kept in.
+        digest, whatever they are kept in. That holds for ``file.names`` too. They are what a line of names is to other
+        files, and no digest covers that line: a holder who writes either wrongly gives out a worse model, under the
+        same promise. What a release was read with stands in it, and its own digest covers that.
         """
         return content_digest(self.facts())
 

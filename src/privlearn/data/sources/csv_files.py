@@ -27,6 +27,9 @@ _INSTEAD = (
     "correct them, or leave them empty and set missing: zero for it in the schema. A code for a gap, such as ?, is "
     'stated there too: file: {missing: ["?"]}'
 )
+_OTHER_ENCODING = (
+    ". If the whole file is written otherwise, state how: file: {encoding: cp1252}, as of Windows, or utf-16"
+)
 
 
 class CsvRows(RowSource["pa.Table"]):
@@ -127,6 +130,7 @@ class CsvRows(RowSource["pa.Table"]):
         for name, kind in self._types.items():
             wanted = _IN_WORDS[str(kind)].format(encoding=self._form.encoding.upper())
             problem = f"{self._label}: column {name!r} holds cells that are not {wanted}: {_INSTEAD}"
+            problem += _OTHER_ENCODING if kind == pa.string() else ""
             self._try({name: kind}, problem)
 
     def _try(self, types: dict[str, Any], problem: str) -> None:
@@ -216,7 +220,7 @@ def csv_header(source: Path | bytes, label: str, form: FileFormat = PLAIN) -> li
         return [name.strip() for name in names] if form.trim else names
 
     problem = f"{label} is not a CSV file in {form.encoding.upper()}: convert it, or state its encoding in the schema, "
-    names = safely(first_line, f"{problem}file: {{encoding: cp1252}} for example")
+    names = safely(first_line, f"{problem}file: {{encoding: cp1252}} or utf-16 for example")
     if not names:
         raise DataError(f"{label} is empty: its first line must name the columns")
     return names

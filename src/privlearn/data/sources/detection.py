@@ -54,15 +54,44 @@ def detect_format(path: Path, names: Sequence[str] = ()) -> FileFormat:
     )
 
 
+def look_of(path: Path, form: FileFormat) -> str:
+    """PRIVATE: the end of a message about a file that cannot be read as its format says: what it looks like instead."""
+    try:
+        found = detect_format(path, form.names)
+    except DataError:
+        return ""
+    if _same_encoding(found.encoding, form.encoding):
+        return ""
+    seen = f"encoding: {found.encoding}"
+    if found.delimiter != form.delimiter:
+        seen += f', delimiter: "{found.delimiter}"'.replace("\t", "\\t")
+    return f". Its first lines look as if the schema had to say file: {{{seen}}}"
+
+
+def is_mistaken_for(path: Path, form: FileFormat) -> str | None:
+    """PRIVATE: UTF-8, where the format states an encoding that can read anything, and reads it wrongly."""
+    start = safely(lambda: _start(path), f"{path} cannot be read: it may be cut off or damaged")
+    plain = PLAIN.encoding
+    mistaken = not start.isascii() and not _same_encoding(form.encoding, plain) and _encoding(start) == plain
+    return plain if mistaken else None
+
+
+def _same_encoding(one: str, other: str) -> bool:
+    names = {codecs.lookup(name).name.removesuffix("-sig") for name in (one, other)}
+    return len(names) == 1
+
+
 def _start(path: Path) -> bytes:
     with opened_bytes(path) as raw:
         return bytes(raw.read(PIECE))
 
 
 def _encoding(start: bytes) -> str:
-    """UTF-16 has a mark; what is not UTF-8 was mostly written by Windows, and anything can be latin-1."""
+    """UTF-16 has a mark or zeros; what is not UTF-8 was mostly written by Windows, and anything can be latin-1."""
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
+    if b"\0" in start[:2]:
+        return "utf-16-be" if start[0] == 0 else "utf-16-le"
     for encoding in (PLAIN.encoding, "cp1252"):
         try:
             codecs.getincrementaldecoder(encoding)().decode(start)  # its last character may be cut in two

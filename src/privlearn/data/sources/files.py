@@ -266,7 +266,7 @@ def write_table(table: pa.Table, path: str | Path, form: FileFormat = PLAIN) -> 
 
 
 _COMPRESSED = (".gz", ".bz2", ".zst")
-_TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
+TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
 
 
 def is_parquet(path: Path) -> bool:
@@ -274,10 +274,10 @@ def is_parquet(path: Path) -> bool:
     name = path.name.lower()
     if name.endswith(".parquet"):
         return True
-    if name.endswith(ENDINGS) or name.removesuffix(_compression(name)).endswith(_TEXT):
+    if name.endswith(ENDINGS) or name.removesuffix(_compression(name)).endswith(TEXT):
         return False
     raise DataError(
-        f"{path}: the name of a table must end in .csv, .csv.gz or .parquet, in {', '.join(_TEXT[1:])} (text with "
+        f"{path}: the name of a table must end in .csv, .csv.gz or .parquet, in {', '.join(TEXT[1:])} (text with "
         f"delimiters; {', '.join(_COMPRESSED)} too), or in {', '.join(ENDINGS)}"
     )
 

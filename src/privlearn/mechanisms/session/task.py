@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privlearn.errors import InvalidParameter, shown
+from privlearn.errors import InvalidParameter, did_you_mean, shown
 from privlearn.features.kernel import KERNEL_ROUNDING, Kernel
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import Mechanism, mechanisms_of
@@ -148,7 +148,9 @@ def session_mechanism(name: str, mode: str = "tight") -> Any:
     named = [kind for kind in known if kind.name == name]
     if not named:
         names = dict.fromkeys(kind.name for kind in known)
-        raise InvalidParameter(f"a session's mechanism is one of {', '.join(names)}, not {shown(name)}")
+        raise InvalidParameter(
+            f"a session's mechanism is one of {', '.join(names)}, not {shown(name)}{did_you_mean(name, names)}"
+        )
     for kind in named:
         if kind.mode == mode:
             return kind
