@@ -113,7 +113,7 @@ def test_maps_that_would_not_fit_into_memory_are_refused() -> None:
 
 def test_gamma_so_large_that_frequencies_overflow() -> None:
     with pytest.raises(InvalidParameter, match="gamma"):
-        FourierFeatures(kernel_from_name("laplacian", gamma=1e308), 2, 1000, 0)
+        FourierFeatures(kernel_from_name("laplacian", gamma=1e308), 2, 1000, 0).drawn()
 
 
 def test_heavy_tails_keep_their_phase_in_single_precision() -> None:
