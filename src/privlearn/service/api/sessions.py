@@ -14,7 +14,7 @@ from privlearn.service.access.keys import Caller
 from privlearn.service.api.requests import IdempotencyKey, JobAnswer, asked, training_body
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
 from privlearn.service.http.callers import ROWS_CONTENTS, KnownCaller, Served, described
-from privlearn.service.http.limits import aside
+from privlearn.service.http.limits import SMALL, aside, large_body
 from privlearn.service.http.logs import note
 from privlearn.service.http.media_types import (
     ARROW,
@@ -24,6 +24,7 @@ from privlearn.service.http.media_types import (
     kind_accepted,
     kind_sent,
     read_rows,
+    reading,
     table_bytes,
 )
 from privlearn.service.http.problems import refused
@@ -143,13 +144,15 @@ async def predict(request: Request, service: Served, caller: KnownCaller, id: Id
     points get equal answers."""
     sent: Kind = kind_sent(request)
     wanted = kind_accepted(request, sent)
-    content = await request.body()
-    session = await run_in_threadpool(service.session, caller, id)
-    arguments = service, caller, session, content, sent, wanted
-    if session.mechanism == "model":
-        rows, answer = await run_in_threadpool(_answered, *arguments)
-    else:  # its answers are drawn one after another, and written down
-        rows, answer = await aside(request, _answered, *arguments)
+    async with large_body(request, service.owner.limits.body_megabytes):
+        content = await request.body()
+        session = await run_in_threadpool(service.session, caller, id)
+        arguments = service, caller, session, content, sent, wanted
+        if session.mechanism == "model" and len(content) <= SMALL:
+            rows, answer = await run_in_threadpool(_answered, *arguments)
+        else:  # a batch takes memory; and some answers are drawn one after another, and written down
+            async with reading(request, content, sent):
+                rows, answer = await aside(request, _answered, *arguments)
     note(request.scope, rows=rows)
     request.app.state.metrics.predicted(rows)
     return answer

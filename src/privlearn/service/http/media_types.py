@@ -6,7 +6,9 @@ import io
 import json
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from operator import itemgetter
 from typing import Any, Literal, NoReturn, TypeVar
 
@@ -25,6 +27,7 @@ from privlearn.data.sources.csv_files import parse_csv
 from privlearn.data.sources.table import safely
 from privlearn.data.sources.wanted import arrow_type
 from privlearn.errors import DataError, InvalidParameter
+from privlearn.service.http.limits import caller_name, shared_of
 from privlearn.service.http.problems import Malformed, NotOffered, UnknownKind, explain_invalid
 from privlearn.service.refusals import TooLarge
 
@@ -37,26 +40,65 @@ _VIEW = 4  # integers of a string view, of which the first is the text's length
 _MOST_REFERRED = 1 << 24
 
 
-def read_arrow(content: bytes, most_rows: int) -> pa.Table:
-    """The rows of an uncompressed stream, every offset and every text in it verified.
+def read_arrow(content: bytes, most_rows: int, wanted: Collection[str]) -> pa.Table:
+    """The wanted columns of an uncompressed stream, every offset and every text in them verified.
 
-    Compression is refused, and text that many cells refer to: a few bytes could then ask for all of the memory.
+    Refused is what could turn a few bytes into all of the memory: compression, text that many cells refer to, and types
+    beyond numbers, text, dates and truth values.
     """
     if safely(lambda: _is_compressed(content), _UNREADABLE):
         raise DataError(_COMPRESSED)
     batches = []
     stream = safely(lambda: pa.ipc.open_stream(pa.BufferReader(content)), _UNREADABLE)
+    names = _plain_columns(stream.schema, wanted)
     rows = text = 0
     while (batch := safely(lambda: next(stream, None), _UNREADABLE)) is not None:
         rows += batch.num_rows
         if rows > most_rows:
             raise TooLarge(f"the stream has more than {most_rows} rows: send smaller batches")
-        safely(lambda: batch.validate(full=True), _UNREADABLE)
+        batch = safely(partial(_verified, batch, names), _UNREADABLE)
         text += sum(_referred(column) for column in batch.columns)
         if text > max(len(content), _MOST_REFERRED):
             raise TooLarge("the text that cells refer to is too long: send shorter text, or smaller batches")
         batches.append(batch)
-    return pa.Table.from_batches(batches, stream.schema)
+    return pa.Table.from_batches(batches, pa.schema([stream.schema.field(name) for name in names]))
+
+
+def _verified(batch: pa.RecordBatch, names: list[str]) -> pa.RecordBatch:
+    selected = batch.select(names)
+    selected.validate(full=True)
+    return selected
+
+
+def _plain_columns(schema: pa.Schema, wanted: Collection[str]) -> list[str]:
+    """The wanted columns that there are, if their cells take no more memory than they have bytes."""
+    if len(schema) > MOST_COLUMNS:
+        raise TooLarge(f"the stream has more than {MOST_COLUMNS} columns: send those that the schema lists")
+    names = [name for name in schema.names if name in wanted]
+    if len(set(names)) != len(names):
+        raise DataError("the stream has a column twice: keep one of them")
+    for name in names:
+        kind = schema.field(name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not any(is_plain(kind) for is_plain in _PLAIN):
+            raise DataError(f"column {name!r} has a type that is not read: send {_PLAIN_WORDS}")
+    return names
+
+
+MOST_COLUMNS = 10_000
+_PLAIN_WORDS = "numbers, text, dates, or true and false"
+_PLAIN = (
+    pa.types.is_null,
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_date,
+    pa.types.is_timestamp,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+)
 
 
 def write_arrow(table: pa.Table) -> bytes:
@@ -261,6 +303,25 @@ def _charset(parameters: str) -> str:
     return ""
 
 
+def reading(request: Request, content: bytes, kind: Kind) -> AbstractAsyncContextManager[None]:
+    """Have the memory that reading this body takes, in turn."""
+    return shared_of(request).reading.taking(caller_name(request), memory_to_read(content, kind))
+
+
+def memory_to_read(content: bytes, kind: Kind) -> int:
+    """Public: a bound on the bytes that a body takes once it is read, from a look at its characters.
+
+    Python keeps a character in up to 4 bytes, and an object, a list or a number of JSON in tens of bytes however short
+    its text is: three characters of it may take 250 bytes.
+    """
+    if kind != JSON:
+        return _BYTES_PER_BYTE[kind] * len(content)
+    return 4 * len(content) + sum(size * content.count(sign) for sign, size in _JSON_BYTES.items())
+
+
+_BYTES_PER_BYTE = {CSV: 12, ARROW: 4}
+_JSON_BYTES = {b"{": 184, b"[": 64, b",": 64, b":": 64}
+
 _EXPECTED = 'send {"rows": [{"column": cell, ...}, ...]}, a list of such objects, or one of them'
 _WORDS = {pa.float64(): "numbers", pa.bool_(): "true or false", pa.string(): "text"}
 
@@ -271,10 +332,12 @@ def read_rows(content: bytes, kind: Kind, schema: Schema, most_rows: int) -> pa.
     if kind == JSON:
         table = rows_from_objects(_objects(read_json(content), schema), features, most_rows)
     elif kind == CSV:
+        if content.partition(b"\n")[0].count(b",") >= MOST_COLUMNS:
+            raise TooLarge(f"the file has more than {MOST_COLUMNS} columns: send those that the schema lists")
         table = parse_csv(content, features)
     else:
         assert kind == ARROW
-        table = read_arrow(content, most_rows)
+        table = read_arrow(content, most_rows, features.columns)
     _check_count(table.num_rows, most_rows)
     return table
 

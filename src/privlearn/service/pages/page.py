@@ -22,6 +22,7 @@ from privlearn._version import __version__
 from privlearn.errors import PrivlearnError
 from privlearn.service.access.keys import Caller
 from privlearn.service.http.callers import ID
+from privlearn.service.http.forms import small_form
 from privlearn.service.http.problems import defect
 from privlearn.service.job_kinds.job_kind import JOB_KINDS
 from privlearn.service.pages import formatting
@@ -169,8 +170,11 @@ def problem_page(request: Request, caller: Caller | None, answer: Response) -> R
 
 
 async def _form(request: Request) -> AsyncIterator[FormData]:
-    async with request.form(max_files=1) as form:
+    form = await small_form(request)
+    try:
         yield form
+    finally:
+        await form.close()
 
 
 Form = Annotated[FormData, Depends(_form)]

@@ -38,7 +38,7 @@ from privlearn.service.pages.page import (
     render,
     text_of,
 )
-from privlearn.service.pages.signing import Analyst, Visitor
+from privlearn.service.pages.signing import Analyst, ReleaseForm, Visitor
 from privlearn.service.refusals import Conflict, NotFound, TooMany
 from privlearn.service.service import Service
 
@@ -187,9 +187,9 @@ def choose_file(request: Request, caller: Visitor) -> Response:
 
 
 @router.post("/verify")
-def verify(request: Request, caller: Visitor, form: Form) -> Response:
+async def verify(request: Request, caller: Visitor, form: ReleaseForm) -> Response:
     try:
-        proven = verify_bytes(content_of(form, "file"))
+        proven = await aside(request, verify_bytes, content_of(form, "file"))
     except ReleaseError as error:
         return render(request, caller, "verify.html", 422, proven=None, errors={"file": sentence(error)})
     return render(request, caller, "verify.html", proven=proven)

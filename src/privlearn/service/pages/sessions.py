@@ -37,7 +37,7 @@ from privlearn.service.pages.page import (
     piece_of,
     render,
 )
-from privlearn.service.pages.signing import Visitor
+from privlearn.service.pages.signing import RowsForm, Visitor
 from privlearn.service.refusals import Conflict, TooLarge
 from privlearn.service.service import Service
 
@@ -59,7 +59,9 @@ def session(request: Request, service: Served, caller: Visitor, id: PageId) -> R
 
 
 @router.post("/sessions/{id}/file")
-async def ask_file(request: Request, service: Served, caller: Visitor, id: PageId, form: Form) -> Response:
+async def ask_file(
+    request: Request, service: Served, caller: Visitor, id: PageId, form: RowsForm
+) -> Response:
     """The rows of a CSV file with a prediction each."""
     return await aside(request, _ask_file, request, service, caller, id, form)
 
