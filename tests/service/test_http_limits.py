@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from privlearn.service.http.limits import ALWAYS, WITH_TLS, Buckets, Limiter
+from privlearn.service.http.limits import ALWAYS, WITH_TLS, Limiter
 from privlearn.service.refusals import TooMany
+from privlearn.service.timing import Buckets
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 

@@ -58,7 +58,7 @@ MUTANTS = [
     Mutant("service: two results for one cost", "service/jobs/results.py", "        if connection.scalar(select(results.c.id).where(results.c.id == job.id)) is None:", "        connection.execute(results.delete().where(results.c.id == job.id))\n        if True:", TRAININGS),
     Mutant("service: an error tells what is in a cell", "service/jobs/training.py", "return str(error) if isinstance(error, PrivlearnError) else type(error).__name__", "return str(error)", TRAININGS),
     Mutant("service: an error tells the analyst", "service/jobs/training.py", "failure = _FAILED + _what_was_spent(store, job)", "failure = str(error)", TRAININGS),
-    Mutant("service: the clock tells", "service/jobs/training.py", "        wait_for_end_of_slot(job.started, offered.settings.training_seconds)\n", "", TRAININGS),
+    Mutant("service: the clock tells", "service/jobs/training.py", "        wait_for_end_of_slot(began, offered.settings.training_seconds)\n", "", TRAININGS),
     Mutant("service: rows are read before the cost is reserved", "service/jobs/training.py", "    price = priced(kind, asked, ledger)\n", "    price = priced(kind, asked, ledger)\n    asked.offered.read_rows()\n", (*TRAININGS, *GUEST_KINDS)),
     Mutant("service: another mechanism than was paid for", "service/job_kinds/training.py", "if mechanism != paid:", "if False:", TRAININGS),
     Mutant("service: a refusal after rows were read", "service/jobs/training.py", "failure = _FAILED + _STANDS if _is_charged(store, job) else", "failure =", GUEST_KINDS),

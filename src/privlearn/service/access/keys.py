@@ -145,15 +145,18 @@ def authenticate(store: str, text: str) -> Caller:
     AccessRefused
         For a key that is unknown, expired or revoked, or no key at all: the message does not say which.
     """
-    key_id, secret = _parts(text)
-    return _compared(_LOOKED_UP.get((store, key_id), lambda: _look_up(store, key_id)), secret)
+    form = _FORM.fullmatch(text)
+    key_id, secret = form.groups() if form else ("", "")
+    found = _LOOKED_UP.get((store, key_id), lambda: _look_up(store, key_id))
+    expected, info = found or (_NOBODY, None)
+    same = hmac.compare_digest(expected, hashed(secret))
+    return _admitted(info if same else None)
 
 
 def known_caller(store: str, text: str) -> Caller | None:
-    """The same without asking the database: ``None`` if that is needed."""
-    key_id, secret = _parts(text)
-    found = _LOOKED_UP.get((store, key_id), lambda: None)
-    return None if found is None else _compared(found, secret)
+    """The same if it needs no look into the database; ``None`` otherwise."""
+    form = _FORM.fullmatch(text)
+    return authenticate(store, text) if form and _LOOKED_UP.has((store, form[1])) else None
 
 
 def caller_of_key(store: str, key_id: str) -> Caller:
@@ -164,17 +167,6 @@ def caller_of_key(store: str, key_id: str) -> Caller:
 
 def hashed(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
-
-
-def _parts(text: str) -> tuple[str, str]:
-    form = _FORM.fullmatch(text)
-    return (form[1], form[2]) if form else ("", "")
-
-
-def _compared(found: tuple[str, KeyInfo] | None, secret: str) -> Caller:
-    expected, info = found or (_NOBODY, None)
-    same = hmac.compare_digest(expected, hashed(secret))
-    return _admitted(info if same else None)
 
 
 def _admitted(info: KeyInfo | None) -> Caller:

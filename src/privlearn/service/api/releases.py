@@ -12,7 +12,7 @@ from privlearn.service.api.requests import IdempotencyKey, JobAnswer, asked, tra
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
 from privlearn.service.http.callers import KnownCaller, Served, described
 from privlearn.service.http.limits import aside, large_body
-from privlearn.service.http.media_types import kind_sent
+from privlearn.service.http.media_types import kind_sent, reading
 from privlearn.service.http.problems import refused
 from privlearn.service.job_kinds.release import BYTES, GIVE_OUT_RELEASE
 
@@ -114,4 +114,6 @@ async def verify_release(request: Request, service: Served, _: KnownCaller) -> V
     word for it: `privlearn verify` does the same on your machine."""
     kind_sent(request, (BYTES,))
     async with large_body(request, service.owner.limits.file_megabytes):
-        return VerificationAnswer.of(await aside(request, verify_bytes, await request.body()))
+        content = await request.body()
+        async with reading(request, content):
+            return VerificationAnswer.of(await aside(request, verify_bytes, content))

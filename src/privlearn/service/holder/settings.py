@@ -119,8 +119,9 @@ class Limits(PublicModel):
         Requests of one analyst that wait for the end of a job, at a time.
     waiting_jobs, jobs_per_day, trials_per_day : int
         Of one analyst; a trial is on made-up rows, and costs nothing.
-    points_per_day, trial_points : int
-        New points of one analyst to sessions that write each answer down, and those of one session on made-up rows.
+    points_per_day, session_points, trial_points : int
+        New points of sessions that write each answer down: of one analyst, of one session, and of one session on
+        made-up rows. What a session remembers grows with the square of its points.
     """
 
     body_megabytes: Count = 8
@@ -140,7 +141,8 @@ class Limits(PublicModel):
     jobs_per_day: Count = 1000
     trials_per_day: Count = 500
     points_per_day: Count = 20_000
-    trial_points: Count = 2000
+    session_points: Count = 5000
+    trial_points: Count = 1000
 
     @model_validator(mode="after")
     def _bodies_fit(self) -> Limits:
@@ -150,6 +152,9 @@ class Limits(PublicModel):
                 f"bodies_megabytes: must hold one body of {largest} megabytes at least: give more, or allow less"
             )
         return self
+
+
+DEFAULT_LIMITS = Limits()
 
 
 class Share(PublicModel):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-import time
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from http import HTTPStatus
 from typing import ParamSpec, TypeVar
 
@@ -21,6 +19,7 @@ from privlearn.service.holder.settings import Limits
 from privlearn.service.http.problems import problem
 from privlearn.service.http.turns import Turns
 from privlearn.service.refusals import TooLarge, TooMany
+from privlearn.service.timing import Buckets
 
 KILOBYTE = 1 << 10
 MEGABYTE = 1 << 20
@@ -42,6 +41,20 @@ class Shared:
         self.rehearsals = Turns(1, "turns to rehearse")
         self.bodies = Turns(limits.bodies_megabytes * MEGABYTE, "room for large bodies")
         self.reading = Turns(limits.reading_megabytes * MEGABYTE, "memory to read bodies")
+        self._polls: Counter[str] = Counter()
+
+    @contextmanager
+    def waiting(self, name: str) -> Iterator[None]:
+        """One more request of this analyst that waits for the end of a job."""
+        if self._polls[name] >= self.limits.long_polls:
+            raise TooMany(
+                f"{self.limits.long_polls} of your requests wait for jobs already: ask without wait"
+            )
+        self._polls[name] += 1
+        try:
+            yield
+        finally:
+            self._polls[name] -= 1
 
 
 def shared_of(request: Request) -> Shared:
@@ -124,46 +137,6 @@ class SecurityHeaders:
         await self._app(scope, receive, with_headers)
 
 
-_MOST_BUCKETS = 10_000  # of an attacker with many addresses the oldest are forgotten: memory stays bounded
-
-
-class Buckets:
-    """A bucket of tokens for each name; it refills at a steady rate.
-
-    Parameters
-    ----------
-    per_minute : float
-        The rate.
-    burst : float
-        What a full bucket holds.
-    """
-
-    def __init__(self, per_minute: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate = per_minute / 60.0
-        self._burst = max(burst, 1.0)
-        self._clock = clock
-        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def take(self, name: str) -> bool:
-        """Take one token; False if there is none."""
-        with self._lock:
-            level = self._level(name)
-            allowed = level >= 1.0
-            self._keep(name, level - 1.0 if allowed else level)
-            return allowed
-
-    def _level(self, name: str) -> float:
-        level, at = self._levels.get(name, (self._burst, self._clock()))
-        return min(self._burst, level + (self._clock() - at) * self._rate)
-
-    def _keep(self, name: str, level: float) -> None:
-        self._levels[name] = level, self._clock()
-        self._levels.move_to_end(name)
-        if len(self._levels) > _MOST_BUCKETS:
-            self._levels.popitem(last=False)
-
-
 class Limiter:
     """Requests of a key, and attempts of an address with keys that are not valid."""
 
@@ -208,7 +181,8 @@ class RequestLimit:
             nonlocal arrived, complete
             if complete:  # what comes now is only the end of the connection
                 return await receive()
-            if arrived == 0:
+            if arrived == 0 and _announced(scope) > scope["privlearn.body"]:
+                await _drain(scope, receive, deadline)
                 _check_size(_announced(scope), scope["privlearn.body"])
             try:
                 async with asyncio.timeout_at(deadline):
@@ -231,6 +205,19 @@ class RequestLimit:
 
 _CLOSE = {"Connection": "close"}
 _LONG_HEAD = "the request's first line and headers are too long: send shorter ones"
+
+
+async def _drain(scope: Scope, receive: Receive, deadline: float) -> None:
+    """Let a body go by that is not kept, unless it is huge: who still sends when the answer comes may not see it."""
+    if _announced(scope) > _LARGEST_DRAINED:
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout_at(deadline):
+            while (await receive()).get("more_body", False):
+                pass
+
+
+_LARGEST_DRAINED = 64 * MEGABYTE
 
 
 def _check_size(size: int, most: int) -> None:

@@ -6,8 +6,8 @@ import io
 import json
 import math
 import struct
-from collections.abc import Collection, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from operator import itemgetter
 from typing import Any, Literal, NoReturn, TypeVar
@@ -20,6 +20,7 @@ from fastapi import Request
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from privlearn.data.schema.schema import Schema
@@ -270,8 +271,13 @@ def kind_accepted(request: Request, otherwise: Kind) -> Kind:
 def table_answer(table: pa.Table, kind: Kind) -> Response:
     """A table as rows: objects in JSON, lines in CSV, or an Arrow stream."""
     if kind == JSON:
-        return Response(to_json({"rows": table.to_pylist()}), media_type=JSON)
+        pieces = (table.slice(start, _ROWS_AT_ONCE) for start in range(0, table.num_rows, _ROWS_AT_ONCE))
+        rows = [row for piece in pieces for row in piece.to_pylist()]
+        return Response(to_json({"rows": rows}), media_type=JSON)
     return Response(table_bytes(table, kind), media_type=kind)
+
+
+_ROWS_AT_ONCE = 200  # so that converting them keeps no other thread waiting for long
 
 
 def table_bytes(table: pa.Table, kind: Kind) -> bytes:
@@ -303,24 +309,40 @@ def _charset(parameters: str) -> str:
     return ""
 
 
-def reading(request: Request, content: bytes, kind: Kind) -> AbstractAsyncContextManager[None]:
-    """Have the memory that reading this body takes, in turn."""
-    return shared_of(request).reading.taking(caller_name(request), memory_to_read(content, kind))
+@asynccontextmanager
+async def reading(request: Request, content: bytes, kind: Kind | None = None) -> AsyncIterator[None]:
+    """Have the memory that reading this body takes, in turn; without a kind it is a file, with JSON inside perhaps."""
+    turns = shared_of(request).reading
+    needed = await run_in_threadpool(memory_to_read, content, kind, turns.most)
+    async with turns.taking(caller_name(request), needed):
+        yield
 
 
-def memory_to_read(content: bytes, kind: Kind) -> int:
-    """Public: a bound on the bytes that a body takes once it is read, from a look at its characters.
+def memory_to_read(content: bytes, kind: Kind | None, most: int) -> int:
+    """Public: a bound on the bytes that a body takes once it is read, from a look at its characters; or one above most.
 
     Python keeps a character in up to 4 bytes, and an object, a list or a number of JSON in tens of bytes however short
     its text is: three characters of it may take 250 bytes.
     """
-    if kind != JSON:
-        return _BYTES_PER_BYTE[kind] * len(content)
-    return 4 * len(content) + sum(size * content.count(sign) for sign, size in _JSON_BYTES.items())
+    each, signs = _MEMORY[kind]
+    needed = each * len(content)
+    for start in range(0, len(content), _PIECE):  # so that counting keeps no other thread waiting for long
+        piece = content[start : start + _PIECE]
+        needed += sum(size * piece.count(sign) for sign, size in signs.items())
+        if needed > most:
+            break
+    return needed
 
 
-_BYTES_PER_BYTE = {CSV: 12, ARROW: 4}
-_JSON_BYTES = {b"{": 184, b"[": 64, b",": 64, b":": 64}
+_PIECE = 1 << 18
+_OF_JSON = {b"{": 184, b"[": 64, b",": 64, b":": 64}
+_MEMORY: dict[Kind | None, tuple[int, dict[bytes, int]]] = {
+    JSON: (4, _OF_JSON),
+    CSV: (12, {b"\n": 64}),
+    ARROW: (4, {}),
+    None: (2, _OF_JSON),
+}
+"""Bytes per byte, and those of each sign."""
 
 _EXPECTED = 'send {"rows": [{"column": cell, ...}, ...]}, a list of such objects, or one of them'
 _WORDS = {pa.float64(): "numbers", pa.bool_(): "true or false", pa.string(): "text"}

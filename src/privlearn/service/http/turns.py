@@ -30,7 +30,7 @@ class Turns:
     """
 
     def __init__(self, most: int, what: str, patience: float = PATIENCE_SECONDS) -> None:
-        self._most = most
+        self.most = most
         self._what = what
         self._patience = patience
         self._taken: Counter[str] = Counter()
@@ -47,7 +47,7 @@ class Turns:
         TooMany, Busy
             If the wait is too long: for what the same name has taken, or for others.
         """
-        if amount > self._most:
+        if amount > self.most:
             raise TooLarge(f"this takes more {self._what} than the server has: send smaller batches")
         await self._wait(name, amount)
         try:
@@ -93,9 +93,9 @@ class Turns:
         """Nobody is overtaken for want of room; a line that has its share already is passed over."""
         for name, line in self._lines.items():
             amount, own = line[0][0], self._taken[name]
-            if own and own + amount > max(self._most // 2, 1):
+            if own and own + amount > max(self.most // 2, 1):
                 continue
-            return name if self._taken.total() + amount <= self._most else None
+            return name if self._taken.total() + amount <= self.most else None
         return None
 
     def _forget(self, name: str, place: tuple[int, asyncio.Future[None]]) -> None:
