@@ -65,7 +65,14 @@ async def holder_of(caller: KnownCaller) -> Caller:
 
 
 Holder = Annotated[Caller, Depends(holder_of)]
-Served = Annotated[Service, Depends(service_of)]
+
+
+async def _served(request: Request) -> Service:
+    """Not `service_of` itself: for a plain function FastAPI would keep a thread busy."""
+    return service_of(request)
+
+
+Served = Annotated[Service, Depends(_served)]
 
 
 ID = r"^[0-9a-f]{16}$"
