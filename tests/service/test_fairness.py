@@ -157,7 +157,8 @@ def test_an_arrow_bomb_is_refused_or_not_read(served: Served, name: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("kind", "piece"), [(JSON, b"{},"), (JSON, b"[],"), (JSON, b'{"a":1},'), (JSON, b"1.5,"), (JSON, b'"ab",')]
+    ("kind", "piece"),
+    [(JSON, b"{},"), (JSON, b"[],"), (JSON, b'{"a":1},'), (JSON, b"1.5,"), (JSON, b'"ab",')],
 )
 def test_the_memory_of_a_body_is_known_before_it_is_read(kind: Any, piece: bytes) -> None:
     import tracemalloc

@@ -8,13 +8,12 @@ import pyarrow as pa
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 from pydantic_core import to_json
-from starlette.concurrency import run_in_threadpool
 
 from privlearn.service.access.keys import Caller
 from privlearn.service.api.requests import IdempotencyKey, JobAnswer, asked, training_body
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
 from privlearn.service.http.callers import ROWS_CONTENTS, KnownCaller, Served, described
-from privlearn.service.http.limits import SMALL, aside, large_body
+from privlearn.service.http.limits import SMALL, aside, large_body, quickly
 from privlearn.service.http.logs import note
 from privlearn.service.http.media_types import (
     ARROW,
@@ -146,7 +145,7 @@ async def predict(request: Request, service: Served, caller: KnownCaller, id: Id
     wanted = kind_accepted(request, sent)
     async with large_body(request, service.owner.limits.body_megabytes):
         asked = service, caller, id, await request.body(), sent, wanted
-        found = await run_in_threadpool(_answered_at_once, *asked)
+        found = await quickly(request, _answered_at_once, *asked)
         if found is None:
             async with reading(request, asked[3], sent):
                 found = await aside(request, _answered, *asked)

@@ -6,9 +6,11 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from http import HTTPStatus
 from typing import ParamSpec, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
@@ -27,6 +29,8 @@ SMALL = 64 * KILOBYTE
 """Bodies up to here are read at once; the others in turn, with an eye on memory."""
 
 HEAVY_AT_ONCE = 4
+QUICK_AT_ONCE = 4
+"""Threads for answers that take milliseconds: more of them would only keep each other from the interpreter."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -37,6 +41,7 @@ class Shared:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
+        self.quick = CapacityLimiter(QUICK_AT_ONCE)
         self.threads = Turns(HEAVY_AT_ONCE, "threads for heavy requests")
         self.rehearsals = Turns(1, "turns to rehearse")
         self.bodies = Turns(limits.bodies_megabytes * MEGABYTE, "room for large bodies")
@@ -80,6 +85,16 @@ async def aside(
     """Call a function in one of few threads, its caller in turn; whoever waits for one keeps no thread busy."""
     async with shared_of(request).threads.taking(caller_name(request)):
         return await run_in_threadpool(function, *args, **options)
+
+
+async def quickly(
+    request: Request,
+    function: Callable[Arguments, Result],
+    *args: Arguments.args,
+    **options: Arguments.kwargs,
+) -> Result:
+    """Call a function that takes milliseconds in a thread."""
+    return await to_thread.run_sync(partial(function, *args, **options), limiter=shared_of(request).quick)
 
 
 @asynccontextmanager
