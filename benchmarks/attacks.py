@@ -241,7 +241,7 @@ def main() -> None:
             time.sleep(options.seconds)
         print(
             f"quiet: {quiet.peak >> 20} MB, healthz at most {max(quiet.seconds['healthz']):.3f} s, medians: data sets "
-            f"{1000 * quiet.median('datasets'):.1f} ms, estimate {1000 * quiet.median('estimate'):.1f} ms\n"
+            f"{1000 * quiet.median('datasets'):.1f} ms, estimate {1000 * quiet.median('estimate'):.1f} ms\n",
         )
         print(
             "| attack | s | peak MB | healthz s | data sets | estimates | attacker's statuses | others' | |"
