@@ -15,8 +15,8 @@ from privlearn.data.made_up import FROM_SCHEMA
 from privlearn.service.access.keys import Caller
 from privlearn.service.api import schemas
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Delta, Epsilon, Promise, with_example
+from privlearn.service.http import forms
 from privlearn.service.http.callers import ROWS, content_of, described, service_of
-from privlearn.service.http.forms import file_form
 from privlearn.service.http.limits import SMALL, aside, large_body
 from privlearn.service.http.media_types import (
     ARROW,
@@ -147,9 +147,11 @@ async def asked(request: Request, caller: Caller, kind: AnyJobKind | None = None
     service = service_of(request)
     most = service.owner.limits.body_megabytes
     if kind_sent(request, (JSON, FORM)) == FORM:
-        form = await file_form(request, most)
+        form = await forms.file_form(request, most)
         try:
-            return await aside(request, _with_file, service, caller, kind, form)
+            content = await run_in_threadpool(forms.content_of, form, "points")
+            async with reading(request, content, CSV):
+                return await aside(request, _with_file, service, caller, kind, form, content)
         finally:
             await form.close()
     async with large_body(request, most):
@@ -182,11 +184,13 @@ def _with_objects(service: Service, caller: Caller, asked: AnyJobKind | None, co
     return _request(kind, body, points)
 
 
-def _with_file(service: Service, caller: Caller, asked: AnyJobKind | None, form: FormData) -> JobRequest:
+def _with_file(
+    service: Service, caller: Caller, asked: AnyJobKind | None, form: FormData, content: bytes
+) -> JobRequest:
     text, file = form.get("request"), form.get("points")
     if not isinstance(text, str) or not isinstance(file, UploadFile):
         raise Malformed("a form needs the field request, with JSON, and the file points")
-    content, sent = file.file.read(), _file_kind(file)
+    sent = _file_kind(file)
     kind, body = _read(_utf8(text), asked)
     if getattr(body, "public_points", None) is not None:
         raise Malformed("send the points once: as a file, or as public_points")

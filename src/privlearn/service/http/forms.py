@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 from fastapi import Request
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 
-from privlearn.service.http.limits import aside, large_body
+from privlearn.service.http.limits import SMALL, aside, large_body
 from privlearn.service.http.problems import Malformed
 from privlearn.service.refusals import TooLarge
 
@@ -26,11 +26,20 @@ async def file_form(request: Request, megabytes: int) -> FormData:
     """Of a known caller, with one file."""
     async with large_body(request, megabytes):
         content = await request.body()
-        if len(content) > (1 << 16) and request.headers.get("content-type", "").startswith(_URLENCODED):
+        if len(content) > SMALL and request.headers.get("content-type", "").startswith(_URLENCODED):
             raise TooLarge(
                 "a form without a file is larger than 64 kilobytes: send it as multipart/form-data"
             )
         return await aside(request, _parse, dict(request.scope), content)
+
+
+def content_of(form: FormData, name: str) -> bytes:
+    """An uploaded file; empty if there is none."""
+    found = form.get(name)
+    if not isinstance(found, UploadFile):
+        return b""
+    found.file.seek(0)
+    return found.file.read()
 
 
 def _parse(scope: dict[str, Any], content: bytes) -> FormData:

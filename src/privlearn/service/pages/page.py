@@ -15,7 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, Response
 from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 
 from privlearn._version import __version__
@@ -184,12 +184,6 @@ def text_of(form: FormData, name: str) -> str:
     """What was typed or chosen; empty if nothing was."""
     found = form.get(name, "")
     return found.strip() if isinstance(found, str) else ""
-
-
-def content_of(form: FormData, name: str) -> bytes:
-    """An uploaded file; empty if none was chosen."""
-    found = form.get(name)
-    return found.file.read() if isinstance(found, UploadFile) else b""
 
 
 def download(content: bytes, kind: str, name: str) -> Response:

@@ -21,6 +21,7 @@ from privlearn.release.verification import verify_bytes
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.http.callers import Served
+from privlearn.service.http.forms import content_of
 from privlearn.service.http.limits import aside
 from privlearn.service.http.media_types import reading
 from privlearn.service.job_kinds.evaluate import EVALUATE, fits
@@ -34,7 +35,6 @@ from privlearn.service.pages.page import (
     Form,
     PageId,
     Skip,
-    content_of,
     download,
     page_router,
     piece_of,
