@@ -74,7 +74,7 @@ MUTANTS = [
     Mutant("service: a session's model is given out", "service/service.py", "if not found.media_type:", "if False:", GUEST_KINDS),
     Mutant("service: results of others", "service/service.py", 'found = results.find(self.store, _analyst(caller), result_id, kind)\n        return self._own(caller, found, kind or "result")', "return results.find(self.store, None, result_id, kind)", GUEST_KINDS),
     Mutant("service: a result's clock tells", "service/jobs/results.py", "created=row.finished,", "created=row.started,", TRAININGS),
-    Mutant("service: a retried request pays again", "service/jobs/queue.py", "return _submitted_before(connection, analyst, request, key) or _insert(", "return _insert(", TRAININGS),
+    Mutant("service: a retried request pays again", "service/jobs/queue.py", "        if before is not None:\n            return before\n        _check_quota(", "        _check_quota(", TRAININGS),
     Mutant("service: a key for another request", "service/jobs/queue.py", "row.request_digest != job_kind(request.kind).digest(request)", "False", TRAININGS),
     Mutant("service: a job taken from whoever runs it", "service/jobs/queue.py", "jobs.c.lease < as_text(now())", "jobs.c.lease < 'z'", TRAININGS),
     Mutant("service: a revoked key opens", "service/access/keys.py", "return not self.revoked and (", "return (", KEYS),
