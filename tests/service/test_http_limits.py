@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from privlearn.service.http.limits import ALWAYS, WITH_TLS, Buckets, Limiter
+from privlearn.service.http.limits import ALWAYS, WITH_TLS, Limiter
 from privlearn.service.refusals import TooMany
+from privlearn.service.timing import Buckets
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 
-LIMITS = "\n[limits]\nbody_megabytes = 1\nbatch_rows = 5\n"
+LIMITS = "\n[limits]\nbody_megabytes = 1\nbatch_rows = 5\nbody_seconds = 1\n"
 NO_KEY = "Bearer pl_" + "0" * 16 + "_" + "A" * 43
 
 
@@ -132,8 +133,7 @@ def test_a_body_below_the_limit_is_read(served: Served) -> None:
     assert answer.status_code == 422
 
 
-def test_a_body_that_never_comes_is_given_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privlearn.service.http.limits.BODY_SECONDS", 0.05)
+def test_a_body_that_never_comes_is_given_up(served: Served) -> None:
     where = urlsplit(served.url)
     head = (
         f"POST /v1/releases HTTP/1.1\r\nHost: {where.netloc}\r\nContent-Type: application/json\r\n"

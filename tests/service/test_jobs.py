@@ -12,6 +12,8 @@ import pytest
 
 from privlearn.guarantee import Guarantee
 from privlearn.service import timing
+from privlearn.service.access.keys import create_key, revoke_key
+from privlearn.service.holder.settings import Limits
 from privlearn.service.jobs import queue
 from privlearn.service.jobs.requests import Job, JobRequest, points_from_bytes
 from privlearn.service.refusals import Conflict, NotFound, TooMany
@@ -36,8 +38,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return passed
 
 
-def submit(place: str, analyst: str = "alice", key: str = "", request: JobRequest = REQUEST) -> Job:
-    return queue.submit(place, analyst, request, PROMISE, key)
+def submit(
+    place: str, analyst: str = "alice", key: str = "", request: JobRequest = REQUEST, **options: Any
+) -> Job:
+    return queue.submit(place, analyst, request, PROMISE, key, **options)
 
 
 def test_the_same_key_is_the_same_job(place: str) -> None:
@@ -124,14 +128,94 @@ def test_a_late_end_of_a_job_that_is_over_changes_nothing(place: str, failure: s
     assert over.finished
 
 
-def test_so_many_may_wait(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue, "MOST_WAITING", 2)
-    submit(place, key="k1")
-    submit(place)
+def test_so_many_may_wait(place: str) -> None:
+    limits = Limits(waiting_jobs=2)
+    submit(place, key="k1", limits=limits)
+    submit(place, limits=limits)
     with pytest.raises(TooMany, match="waiting"):
+        submit(place, limits=limits)
+    submit(place, "bob", limits=limits)
+    submit(place, key="k1", limits=limits)
+
+
+def test_so_many_may_be_asked_for_in_a_day(place: str, clock: list[float]) -> None:
+    limits = Limits(jobs_per_day=2, trials_per_day=1)
+    for _ in range(2):
+        submit(place, limits=limits)
+        clock[0] += 3600.0
+    with pytest.raises(TooMany, match="2 jobs on the records within a day"):
+        submit(place, limits=limits)
+    submit(place, request=replace(REQUEST, trial=True), limits=limits)
+    with pytest.raises(TooMany, match="1 jobs on made-up rows within a day"):
+        submit(place, request=replace(REQUEST, trial=True), limits=limits)
+    submit(place, "bob", limits=limits)
+    clock[0] += 23.5 * 3600.0
+    submit(place, limits=limits)
+
+
+def test_analysts_take_turns(place: str) -> None:
+    for _ in range(4):
         submit(place)
     submit(place, "bob")
-    submit(place, key="k1")
+    submit(place, "bob")
+    submit(place, "carol")
+    turns = queue.TakingTurns()
+    claimed = [queue.claim(place, turns) for _ in range(7)]
+    assert [job and job.analyst for job in claimed] == [
+        "alice",
+        "bob",
+        "carol",
+        "alice",
+        "bob",
+        "alice",
+        "alice",
+    ]
+
+
+def test_a_job_that_waits_is_cancelled(place: str) -> None:
+    job = submit(place)
+    ended = queue.cancel(place, job.id, "alice")
+    assert (ended.state, ended.failure) == ("failed", "alice has cancelled it; nothing was spent")
+    assert queue.claim(place) is None
+    with pytest.raises(Conflict, match="over"):
+        queue.cancel(place, job.id, "alice")
+
+
+def test_a_job_that_runs_is_cancelled_and_whoever_runs_it_notices(place: str) -> None:
+    job = submit(place)
+    queue.claim(place)
+    assert queue.extend(place, job.id)
+    ended = queue.cancel(place, job.id, "holder")
+    assert ended.failure == "holder has cancelled it; what it had reserved stays spent"
+    assert not queue.extend(place, job.id)
+    queue.finish(place, job.id)
+    assert queue.find(place, job.id).state == "failed"
+
+
+def test_what_a_revoked_key_asked_for_and_waits_is_never_run(place: str) -> None:
+    key_id = create_key(place, "analyst", "alice").split("_")[1]
+    running, waiting = submit(place, asked_with=key_id), submit(place, asked_with=key_id)
+    other = submit(place)
+    assert queue.claim(place) is not None
+    revoke_key(place, key_id)
+    claimed = queue.claim(place)
+    assert claimed is not None
+    assert claimed.id == other.id
+    assert queue.find(place, waiting.id).failure == "the key that asked for it was revoked; nothing was spent"
+    assert queue.find(place, running.id).state == "running"
+
+
+@pytest.mark.parametrize("jump", [36_000.0, -36_000.0])
+def test_a_clock_that_jumps_does_not_strand_a_job(place: str, clock: list[float], jump: float) -> None:
+    """Its process is gone; a lease that a clock set back has made hours long is not waited for."""
+    job = submit(place)
+    queue.claim(place)
+    clock[0] += jump
+    again = queue.claim(place)
+    assert again is not None
+    assert again.id == job.id
+    queue.extend(place, job.id)
+    assert queue.claim(place) is None
 
 
 def test_an_unknown_job_is_not_found(place: str) -> None:
@@ -141,5 +225,4 @@ def test_an_unknown_job_is_not_found(place: str) -> None:
 
 @pytest.mark.parametrize(("took", "seen"), [(0.0, 1.0), (0.99, 1.0), (1.01, 2.0), (3.0, 4.0), (100.0, 128.0)])
 def test_slots_double(took: float, seen: float) -> None:
-    start = timing.now()
-    assert timing.end_of_slot(start, start + timedelta(seconds=took), 1.0) == start + timedelta(seconds=seen)
+    assert timing.end_of_slot(5.0, 5.0 + took, 1.0) == 5.0 + seen

@@ -207,10 +207,19 @@ def test_one_server_on_sqlite(service: Service, owner: Owner) -> None:
         Service(owner)
 
 
+def process_of(service: Service) -> int:
+    """Once it takes jobs."""
+    worker = service._workers[0]
+    while not worker._ready:
+        time.sleep(0.02)
+    assert worker._process is not None
+    assert worker._process.pid is not None
+    return worker._process.pid
+
+
 def test_a_killed_training_process_is_replaced_and_its_job_done(service: Service) -> None:
     before = service.budget(ALICE, "clinic").spent.epsilon
-    victim = service._workers[0]._process.pid
-    assert victim is not None
+    victim = process_of(service)
     os.kill(victim, signal.SIGSTOP)  # so that it is killed while it has the job
     job = service.ask(ALICE, RELEASE)
     while service.job(ALICE, job.id).state != "running":
@@ -244,7 +253,7 @@ def test_a_server_that_stops_leaves_its_training_for_the_next(tmp_path: Path) ->
     first.start()
     while not first._workers[0]._ready:
         time.sleep(0.02)
-    os.kill(first._workers[0]._process.pid or 0, signal.SIGSTOP)
+    os.kill(process_of(first), signal.SIGSTOP)
     job = first.ask(ALICE, RELEASE)
     while first.job(ALICE, job.id).state != "running":
         time.sleep(0.02)
@@ -265,11 +274,11 @@ def test_the_worker_waits_out_a_store_that_cannot_be_used(
     claim = queue.claim
     failed: list[int] = []
 
-    def lost(store: str) -> Any:
+    def lost(store: str, turns: queue.TakingTurns) -> Any:
         if len(failed) < 2:
             failed.append(1)
             raise LedgerError("no connection")
-        return claim(store)
+        return claim(store, turns)
 
     monkeypatch.setattr(queue, "claim", lost)
     done(service, service.ask(ALICE, changed(RELEASE, trial=True)))

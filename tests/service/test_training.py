@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -305,11 +306,13 @@ def test_a_job_that_keeps_dying_is_given_up_at_the_end_of_a_slot(
         with pytest.raises(Killed):
             place.run()
         queue.expire_leases(place.store)
-    waited: list[str] = []
-    monkeypatch.setattr(training, "wait_for_end_of_slot", lambda started, _: waited.append(started))
+    waited: list[float] = []
+    monkeypatch.setattr(training, "wait_for_end_of_slot", lambda began, _: waited.append(began))
+    before = time.monotonic()
     assert "ended 3 times" in place.run()
     ended = place.see(job)
-    assert waited == [ended.started]
+    (began,) = waited
+    assert before <= began <= time.monotonic()
     spent = "its cost stands" if dies == "after the charge" else "nothing was spent"
     assert ended.failure == (f"the job failed on the holder's side, who finds the reason in the log; {spent}")
     assert place.spent() == (0.0, 1.0 if dies == "after the charge" else 0.0)
@@ -335,7 +338,9 @@ def test_no_time_that_is_shown_lies_inside_a_slot(
         def now(cls, tz: Any = None) -> Any:
             return now()
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    steady = SimpleNamespace(sleep=sleep, monotonic=lambda: now().timestamp())
+    for module in (training, timing):
+        monkeypatch.setattr(module, "time", steady)
     for module in (queue, timing):
         monkeypatch.setattr(module, "now", now)
     monkeypatch.setattr(charge, "datetime", Clock)

@@ -58,7 +58,7 @@ def serving(owner: Owner, *, training: bool = True) -> Iterator[Served]:
         service._workers = []
     app = make_app(service)
     with listen("127.0.0.1", 0) as listener:
-        server = uvicorn.Server(configuration(app, owner.server))
+        server = uvicorn.Server(configuration(app, owner))
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         while not server.started:

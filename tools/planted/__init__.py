@@ -10,6 +10,7 @@ from tools.planted import (
     mechanisms,
     parties,
     private_count,
+    serving,
     storing,
 )
 from tools.planted.mutant import Mutant
@@ -25,4 +26,5 @@ MUTANTS: list[Mutant] = [
     *intervals.MUTANTS,
     *exporting.MUTANTS,
     *cluster.MUTANTS,
+    *serving.MUTANTS,
 ]

@@ -291,6 +291,10 @@ class Client:
     def job(self, job_id: str) -> Record:
         return self._record(_path("/jobs", job_id))
 
+    def cancel(self, job_id: str) -> Record:
+        """End a job that waits or runs; what it had reserved stays spent. The holder's key may end anybody's."""
+        return dict(self._connection.send("DELETE", _path("/jobs", job_id)).json())
+
     def events(self, limit: int = 100, before: int | None = None) -> list[Record]:
         """The audit log, newest first. For the holder's key."""
         return self._list("/events", limit=limit, before=before)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from privlearn.client.connection import Connection, TrainingFailed
+from privlearn.service.refusals import Conflict
 
 _WAIT_SECONDS = 5
 
@@ -57,6 +59,13 @@ class RemoteJob:
             self.record = self._connection.get(f"/jobs/{self.id}", wait=_WAIT_SECONDS).json()
         if self.record["state"] == "failed":
             raise TrainingFailed(self.record["failure"])
+        return self
+
+    def cancel(self) -> RemoteJob:
+        """End it now, if it is not over; what it had reserved stays spent."""
+        with suppress(Conflict):  # it is over already
+            self._connection.send("DELETE", f"/jobs/{self.id}")
+        self.record = self._connection.get(f"/jobs/{self.id}").json()
         return self
 
     def result(self, progress: Callable[[str], None] | None = None) -> RemoteResult:

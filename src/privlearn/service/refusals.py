@@ -7,7 +7,8 @@ PrivlearnError
     ├── NotFound        nothing of that name, or nothing that this key may see: which of these is not said
     ├── Conflict        not now, or not again
     ├── TooLarge        more than the holder's limits allow
-    └── TooMany         more often than the holder's limits allow
+    ├── TooMany         more often than the holder's limits allow
+    └── Busy            nobody's fault: others use what there is
 """
 
 from __future__ import annotations
@@ -41,3 +42,7 @@ class TooLarge(Refusal):
 
 class TooMany(Refusal):
     """Requests come more often than the holder's limits allow."""
+
+
+class Busy(Refusal):
+    """Others use what this needs; it will be free again."""

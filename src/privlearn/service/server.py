@@ -19,7 +19,8 @@ from privlearn.service import pages
 from privlearn.service.access.openid import Provider
 from privlearn.service.api import add_api
 from privlearn.service.holder.settings import Owner, ServerSettings
-from privlearn.service.http.limits import BodyLimit, Limiter, SecurityHeaders, new_limit
+from privlearn.service.http.connections import Connections, guarded
+from privlearn.service.http.limits import KILOBYTE, Limiter, RequestLimit, SecurityHeaders, Shared
 from privlearn.service.http.logs import RequestLog, log_to_stderr
 from privlearn.service.http.metrics import Metrics
 from privlearn.service.http.problems import defect, handle_problems
@@ -34,13 +35,13 @@ def make_app(service: Service) -> FastAPI:
     app.state.stopping = False
     app.state.limiter = Limiter(limits.requests_per_minute, limits.sign_ins_per_minute)
     app.state.metrics = Metrics()
-    app.state.aside = new_limit()
     openid = service.owner.sign_in.openid
     app.state.provider = None if openid is None else Provider(openid)
+    app.state.shared = Shared(limits)
     pages.mount(app)
     # The last added sees a request first.
     app.add_middleware(NoDefects)
-    app.add_middleware(BodyLimit, megabytes=limits.body_megabytes)
+    app.add_middleware(RequestLimit, limits=limits)
     app.add_middleware(SecurityHeaders, tls=tls)
     app.add_middleware(RequestLog, finished=app.state.metrics.finished)
     return app
@@ -118,7 +119,7 @@ def serve(owner: Owner, announce: Callable[[str], None]) -> None:
         log_to_stderr()
         signal.signal(signal.SIGTERM, _end)
         with suppress(KeyboardInterrupt):  # once the orderly end is over, the signal is given again
-            _Server(configuration(app, settings), app, lambda: announce(url)).run([listener])
+            _Server(configuration(app, owner), app, lambda: announce(url)).run([listener])
 
 
 def address(settings: ServerSettings, listener: socket.socket) -> str:
@@ -132,10 +133,13 @@ def _end(*_: object) -> NoReturn:
     raise SystemExit(0)
 
 
-def configuration(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
+def configuration(app: FastAPI, owner: Owner) -> uvicorn.Config:
     """How uvicorn serves the application."""
+    settings, limits = owner.server, owner.limits
+    connections = Connections(limits.connections, limits.header_kilobytes * KILOBYTE, limits.header_seconds)
     return uvicorn.Config(
         app,
+        http=guarded(connections),
         ssl_certfile=settings.tls_certificate,
         ssl_keyfile=settings.tls_key,
         proxy_headers=settings.behind_proxy,  # of a proxy on this machine, or one in FORWARDED_ALLOW_IPS

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -24,10 +25,11 @@ from privlearn.service.jobs.answering import OpenSessions
 from privlearn.service.jobs.pricing import priced
 from privlearn.service.jobs.requests import Job, JobRequest, Predictions, ResultInfo
 from privlearn.service.jobs.workers import Worker
-from privlearn.service.refusals import Conflict, Forbidden, NotFound, TooLarge
+from privlearn.service.refusals import Conflict, Forbidden, NotFound, TooLarge, TooMany
 from privlearn.service.store import events
 from privlearn.service.store.store import open_store
-from privlearn.service.timing import TtlCache
+from privlearn.service.timing import Buckets, TtlCache
+from privlearn.service.watch import Watch
 
 Found = TypeVar("Found", Job, ResultInfo)
 
@@ -60,15 +62,23 @@ class Service:
         counted = self.catalog.check()
         self._sessions = OpenSessions(self.store, self.catalog)
         self._known_sessions: TtlCache[str, ResultInfo] = TtlCache(seconds=1.0, most=1000)
-        self._workers = [Worker(owner, counted, self._ended) for _ in range(owner.server.training_processes)]
+        self._watched_jobs: TtlCache[str, Job] = TtlCache(seconds=0.2, most=1000)
+        self._new_points = Buckets(owner.limits.points_per_day / 1440.0, burst=owner.limits.points_per_day)
+        turns = queue.TakingTurns()
+        self._workers = [
+            Worker(owner, counted, self._ended, turns) for _ in range(owner.server.training_processes)
+        ]
+        self.watch = Watch(owner.server, self._look_after_workers)
 
     def start(self) -> None:
         """Begin to train what waits."""
         for worker in self._workers:
             worker.start()
+        self.watch.start()
 
     def stop(self) -> None:
         """End now; what was not finished goes on after the next start."""
+        self.watch.stop()
         for worker in self._workers:
             worker.stop()
         if self._lock is not None:
@@ -107,7 +117,15 @@ class Service:
         priced(kind, asked, asked.offered.ledger_of(caller.name))
         if not request.trial:
             check_room(asked.offered, caller, asked.guarantee)
-        job = queue.submit(self.store, caller.name, request, asked.guarantee, idempotency_key)
+        job = queue.submit(
+            self.store,
+            caller.name,
+            request,
+            asked.guarantee,
+            idempotency_key,
+            asked_with=caller.key_id,
+            limits=self.owner.limits,
+        )
         told = {"job": job.id, "epsilon": request.epsilon, "delta": request.delta, "trial": request.trial}
         action = f"asked for {kind.title}"
         events.record(self.store, caller.name, action, request.dataset, **{**request.fields, **told})
@@ -117,6 +135,20 @@ class Service:
 
     def job(self, caller: Caller, job_id: str) -> Job:
         return self._own(caller, queue.find(self.store, job_id), "job")
+
+    def watched_job(self, caller: Caller, job_id: str) -> Job:
+        """The same for those who ask again and again: many of them are one look into the database."""
+        found = self._watched_jobs.get(job_id, lambda: queue.find(self.store, job_id))
+        assert found is not None  # `queue.find` raises instead
+        return self._own(caller, found, "job")
+
+    def cancel(self, caller: Caller, job_id: str) -> Job:
+        """End a job that waits or runs; its analyst and the holder may. What it had reserved stays spent."""
+        job = self.job(caller, job_id)
+        ended = queue.cancel(self.store, job_id, caller.name)
+        self._watched_jobs.forget()
+        events.record(self.store, caller.name, "cancelled a job", job.dataset, job=job_id)
+        return ended
 
     def jobs(self, caller: Caller) -> list[Job]:
         return [
@@ -171,7 +203,7 @@ class Service:
             )
         if not rows.num_rows:
             raise InvalidParameter("there are no rows to predict: send at least one")
-        return self._sessions.predict(session, rows)
+        return self._sessions.predict(session, rows, partial(self._admit, session))
 
     def events(self, caller: Caller, limit: int = 100, before: int | None = None) -> list[events.Event]:
         """The log, newest first; for the holder."""
@@ -199,6 +231,24 @@ class Service:
             raise InvalidParameter(
                 f"this promise is {weak}. The holder does not let that out: take a smaller epsilon or delta"
             )
+
+    def _admit(self, session: ResultInfo, new: int, before: int) -> None:
+        """Refuse new points beyond the holder's limits; those asked before are answered always."""
+        limits = self.owner.limits
+        most = limits.trial_points if session.trial else limits.session_points
+        if new and before + new > most:
+            raise TooLarge(
+                f"this session answers {most} different points, {before} of them are used up: ask about those again, "
+                "or open another session"
+            )
+        if new and not self._new_points.take(session.analyst, new):
+            raise TooMany(f"{limits.points_per_day} new points within a day are allowed: ask again later")
+
+    def _look_after_workers(self) -> str:
+        """What is wrong with those who train; empty if nothing is."""
+        for worker in self._workers:
+            worker.look_after()
+        return "a worker stands still" if any(worker.stands_still for worker in self._workers) else ""
 
     def _ended(self, job: Job, reason: str) -> None:
         told = {"reason": reason} if reason else {}

@@ -1,10 +1,11 @@
-"""Time: slots of fixed length, and what is remembered for a while."""
+"""Time: slots of fixed length, what is remembered for a while, and what is allowed so often."""
 
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -22,18 +23,18 @@ def from_text(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def end_of_slot(started: datetime, ended: datetime, first: float) -> datetime:
+def end_of_slot(began: float, ended: float, first: float) -> float:
     """The first end of a slot at which a job has ended; ``first`` is the length of the first slot in seconds."""
-    slot = timedelta(seconds=first)
-    while started + slot < ended:
+    slot = first
+    while began + slot < ended:
         slot *= 2
-    return started + slot
+    return began + slot
 
 
-def wait_for_end_of_slot(started: str, first: float) -> None:
-    """Nothing that others see may happen before it."""
-    end = end_of_slot(from_text(started), now(), first)
-    time.sleep(max((end - now()).total_seconds(), 0.0))
+def wait_for_end_of_slot(began: float, first: float) -> None:
+    """Nothing that others see may happen before it. Seconds of the monotonic clock: that of the wall may jump."""
+    end = end_of_slot(began, time.monotonic(), first)
+    time.sleep(max(end - time.monotonic(), 0.0))
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -57,6 +58,11 @@ class TtlCache(Generic[Key, Value]):
         self._lock = Lock()
         self._known: dict[Key, tuple[float, Value]] = {}
 
+    def has(self, key: Key) -> bool:
+        """Whether `get` will not look it up."""
+        known = self._known.get(key)
+        return known is not None and time.monotonic() - known[0] < self._seconds
+
     def get(self, key: Key, look_up: Callable[[], Value | None]) -> Value | None:
         known = self._known.get(key)
         if known is not None and time.monotonic() - known[0] < self._seconds:
@@ -73,3 +79,43 @@ class TtlCache(Generic[Key, Value]):
     def forget(self) -> None:
         with self._lock:
             self._known.clear()
+
+
+_MOST_BUCKETS = 10_000  # of an attacker with many addresses the oldest are forgotten: memory stays bounded
+
+
+class Buckets:
+    """A bucket of tokens for each name; it refills at a steady rate.
+
+    Parameters
+    ----------
+    per_minute : float
+        The rate.
+    burst : float
+        What a full bucket holds.
+    """
+
+    def __init__(self, per_minute: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = per_minute / 60.0
+        self._burst = max(burst, 1.0)
+        self._clock = clock
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = Lock()
+
+    def take(self, name: str, amount: int = 1) -> bool:
+        """Take so many tokens; False, and none is taken, if there are fewer."""
+        with self._lock:
+            level = self._level(name)
+            allowed = level >= amount
+            self._keep(name, level - amount if allowed else level)
+            return allowed
+
+    def _level(self, name: str) -> float:
+        level, at = self._levels.get(name, (self._burst, self._clock()))
+        return min(self._burst, level + (self._clock() - at) * self._rate)
+
+    def _keep(self, name: str, level: float) -> None:
+        self._levels[name] = level, self._clock()
+        self._levels.move_to_end(name)
+        if len(self._levels) > _MOST_BUCKETS:
+            self._levels.popitem(last=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, NoReturn, cast
@@ -164,15 +164,26 @@ class InteractivePredictor:
         found = probabilities_of(np.array([answer.scores for answer in answers]), link)
         return found[0] if single else found
 
-    def decide(self, z: Any) -> Answers:
-        """Scores, predictions, and where each answer comes from."""
-        answers, single = self._answers_to(z)
+    def decide(self, z: Any, admit: Callable[[int, int], None] | None = None) -> Answers:
+        """Scores, predictions, and where each answer comes from.
+
+        Parameters
+        ----------
+        z
+            As in `predict`.
+        admit : callable, optional
+            Told how many of the points are new and how many were answered before them, ahead of the first answer; what
+            it raises refuses them all.
+        """
+        answers, single = self._answers_to(z, admit)
         return Answers.of(answers, self._learner.predicted, single=single)
 
-    def _answers_to(self, z: Any) -> tuple[list[Answer], bool]:
+    def _answers_to(
+        self, z: Any, admit: Callable[[int, int], None] | None = None
+    ) -> tuple[list[Answer], bool]:
         """Durable answers, and whether it was a single point."""
         data, single = _as_objects(z) if self._learner.takes_objects else _as_rows(z)
-        return self._answer(self._learner.encode(data)), single
+        return self._answer(self._learner.encode(data), admit), single
 
     @property
     def exhausted(self) -> bool:
@@ -218,10 +229,17 @@ class InteractivePredictor:
             self._session = FunctionSession(cast(FunctionRelease, plan), learner, randomness)
         self._take_up(state.records())
 
-    def _answer(self, points: Sequence[Any]) -> list[Answer]:
+    @property
+    def answered(self) -> int:
+        """Points that this process knows the answers of."""
+        return len(self._known)
+
+    def _answer(self, points: Sequence[Any], admit: Callable[[int, int], None] | None) -> list[Answer]:
         self._state.check_open()
         keys = [self._key(point) for point in points]
         asked = dict(zip(keys, points, strict=True))
+        if admit is not None:
+            admit(sum(key not in self._known for key in asked), len(self._known))
         self._waiting.update(asked)
         try:
             with self._lock:

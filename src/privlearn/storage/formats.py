@@ -119,5 +119,5 @@ class Part:
 
 
 LEDGER = Part("ledger", oldest=2, newest=4)
-SERVICE = Part("service", oldest=1, newest=4)
+SERVICE = Part("service", oldest=1, newest=5)
 PARTS: Mapping[str, Part] = {part.name: part for part in (LEDGER, SERVICE)}

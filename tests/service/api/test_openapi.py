@@ -37,6 +37,7 @@ VERBS = {
     "GET /v1/sessions",
     "GET /v1/sessions/{id}",
     "DELETE /v1/sessions/{id}",
+    "DELETE /v1/jobs/{id}",
     "POST /v1/sessions/{id}/predictions",
     "POST /v1/releases",
     "GET /v1/releases",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from html import unescape
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import pytest
 from privlearn.data.schema.schema import Purchase
 from privlearn.ledger import Ledger
 from privlearn.service.holder.settings import Owner
-from privlearn.service.pages import estimate_view
+from privlearn.service.http.turns import Turns
 from privlearn.service.pages.formatting import number, number_below
 from privlearn.service.store import events
 from tests.support.served import Served, serving
@@ -445,10 +445,17 @@ def test_a_file_that_is_too_large_is_refused_on_a_page(served: Served) -> None:
 
 
 def test_one_rehearsal_at_a_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimate_view, "_PATIENCE_SECONDS", 0.01)
-    with browsing(served, "alice") as client, estimate_view._taking_turns():
+    class Taken(Turns):
+        @asynccontextmanager
+        async def taking(self, name: str, amount: int = 1) -> AsyncIterator[None]:
+            async with super().taking("bob"), super().taking(name, amount):
+                yield
+
+    taken = Taken(1, "turns to rehearse", patience=0.01)
+    monkeypatch.setattr(served.app.state.shared, "rehearsals", taken)
+    with browsing(served, "alice") as client:
         answer = client.get("/desk/clinic/train", params=ASKED | {"rehearse": "yes"})
-    assert "Others are rehearsing" in text_of(answer)
+    assert "Others use all of the turns to rehearse" in text_of(answer)
     assert "Decide" in answer.text  # the estimate itself is there
 
 

@@ -119,6 +119,22 @@ def jobs(context: typer.Context) -> None:
     asked.show_list(client_of(context).jobs(), columns, "There are no trainings.")
 
 
+def cancel(
+    context: typer.Context,
+    job: Annotated[
+        str, typer.Argument(metavar="JOB", help="Its id, as `jobs` shows it.", show_default=False)
+    ],
+) -> None:
+    """End a job that waits or runs. What it had reserved stays spent.
+
+    \b
+    Example:
+      privlearn ask cancel 5f0c21b7a9d3e864
+    """
+    ended = client_of(context).cancel(job)
+    typer.echo(f"Job {job} has ended: {ended['failure']}.")
+
+
 def events(
     context: typer.Context,
     limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 100,
@@ -154,4 +170,4 @@ def _in_words(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-VERBS = (datasets, dataset, budget, estimate, synthetic, kinds, jobs, events)
+VERBS = (datasets, dataset, budget, estimate, synthetic, kinds, jobs, cancel, events)

@@ -11,7 +11,8 @@ from privlearn.service.api import schemas
 from privlearn.service.api.schemas import Amount, Answer, DataSetName, Promise, with_example
 from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.http.callers import ROWS_EXAMPLE, KnownCaller, Served
-from privlearn.service.http.media_types import ARROW, CSV, JSON, kind_accepted, table_answer
+from privlearn.service.http.limits import aside
+from privlearn.service.http.media_types import ARROW, CSV, JSON, Kind, kind_accepted, table_answer
 from privlearn.service.http.problems import refused
 
 router = APIRouter(prefix="/v1/datasets", tags=["data sets"])
@@ -144,7 +145,7 @@ def get_budget(service: Served, caller: KnownCaller, name: DataSetName) -> Budge
         }
     },
 )
-def get_synthetic(
+async def get_synthetic(
     request: Request,
     service: Served,
     caller: KnownCaller,
@@ -154,4 +155,8 @@ def get_synthetic(
 ) -> Response:
     """Rows drawn from the schema, the target included, to try every call with. About nobody, and free."""
     kind = kind_accepted(request, JSON)
-    return table_answer(service.dataset(caller, name).synthetic(rows, seed), kind)
+    return await aside(request, _synthetic, service.dataset(caller, name), rows, seed, kind)
+
+
+def _synthetic(offered: OfferedDataSet, rows: int, seed: int, kind: Kind) -> Response:
+    return table_answer(offered.synthetic(rows, seed), kind)

@@ -9,12 +9,15 @@ from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
+from privlearn.service.access.keys import Caller
 from privlearn.service.api.requests import IdempotencyKey, JobAnswer, asked
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
 from privlearn.service.http.callers import KnownCaller, Served
-from privlearn.service.http.limits import aside
+from privlearn.service.http.limits import aside, shared_of
 from privlearn.service.http.problems import refused
 from privlearn.service.job_kinds.job_kind import JOB_KINDS
+from privlearn.service.jobs.requests import Job
+from privlearn.service.service import Service
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 
@@ -101,14 +104,31 @@ async def get_job(
         Query(ge=0, le=30, description="Seconds to wait for its end before answering.", examples=[20]),
     ] = 0.0,
 ) -> JobAnswer:
-    """With `wait` the answer comes when the training is over, or after so many seconds, whichever is first."""
+    """With `wait` the answer comes when the training is over, or after so many seconds, whichever is first. One analyst
+    can have so many requests wait as the holder allows."""
+    job = await run_in_threadpool(service.job, caller, id)
+    if not wait or job.state in ("done", "failed"):
+        return JobAnswer.of(job)
+    with shared_of(request).waiting(caller.name):
+        return JobAnswer.of(await _end_of(request, service, caller, id, wait))
+
+
+async def _end_of(request: Request, service: Service, caller: Caller, id: str, wait: float) -> Job:
+    """The job when it is over, or after so many seconds."""
     loop = asyncio.get_running_loop()
     deadline, pause = loop.time() + wait, _FIRST_PAUSE
     while True:
-        job = await run_in_threadpool(service.job, caller, id)
+        job = await run_in_threadpool(service.watched_job, caller, id)
         left = deadline - loop.time()
         over = job.state in ("done", "failed") or left <= 0 or request.app.state.stopping
         if over or await request.is_disconnected():
-            return JobAnswer.of(job)
+            return job
         await asyncio.sleep(min(pause, left))
         pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+@router.delete("/jobs/{id}", summary="Cancel a training", responses=refused(404, 409, 422))
+def cancel_job(service: Served, caller: KnownCaller, id: Id) -> JobAnswer:
+    """One that waits or runs; yours, or anybody's with the holder's key. It ends as failed; what it had reserved stays
+    spent, and its `failure` says so."""
+    return JobAnswer.of(service.cancel(caller, id))

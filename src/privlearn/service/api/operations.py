@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
-from starlette.concurrency import run_in_threadpool
 
 from privlearn.service.http.callers import Holder, Served
 from privlearn.service.http.problems import problem, refused
-from privlearn.storage import reading
 
 router = APIRouter(tags=["operations"])
 
+_ASKING = CapacityLimiter(20)  # threads of their own: the others may all wait for the database
 METRICS = "text/plain; version=1.0.0; charset=utf-8"
 
 
@@ -33,11 +33,12 @@ async def healthz() -> str:
     responses=refused(503, key=False) | {200: {"content": {"text/plain": {"example": "ok\n"}}}},
 )
 async def readyz(request: Request, service: Served) -> Response:
-    """No key is needed. 503 while the database cannot be reached, and while the server is shutting down."""
+    """No key is needed. 503 while the database cannot be reached or written, while trainings stand still, and while the
+    server is shutting down."""
     if request.app.state.stopping:
         return problem(503, "the server is shutting down")
-    await run_in_threadpool(_reach, service.store)
-    return PlainTextResponse("ok\n")
+    trouble = await to_thread.run_sync(service.watch.trouble, limiter=_ASKING)
+    return problem(503, trouble) if trouble else PlainTextResponse("ok\n")
 
 
 @router.get(
@@ -51,8 +52,3 @@ def metrics(request: Request, service: Served, holder: Holder) -> Response:
     """Requests, times, trainings, predictions, budgets: nothing that depends on a record but what was paid for. Needs a
     holder's key."""
     return Response(request.app.state.metrics.text(service, holder), media_type=METRICS)
-
-
-def _reach(store: str) -> None:
-    with reading(store):
-        pass

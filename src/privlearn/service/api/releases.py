@@ -6,14 +6,13 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 
 from privlearn.release.verification import verify_bytes
 from privlearn.service.api.requests import IdempotencyKey, JobAnswer, asked, training_body
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
 from privlearn.service.http.callers import KnownCaller, Served, described
-from privlearn.service.http.limits import aside
-from privlearn.service.http.media_types import kind_sent
+from privlearn.service.http.limits import aside, large_body
+from privlearn.service.http.media_types import kind_sent, reading
 from privlearn.service.http.problems import refused
 from privlearn.service.job_kinds.release import BYTES, GIVE_OUT_RELEASE
 
@@ -110,9 +109,11 @@ def get_release_file(service: Served, caller: KnownCaller, id: Id) -> Response:
     openapi_extra=described({BYTES: _FILE}),
     responses=refused(408, 413, 415, 422),
 )
-async def verify_release(request: Request, _: KnownCaller) -> VerificationAnswer:
+async def verify_release(request: Request, service: Served, _: KnownCaller) -> VerificationAnswer:
     """Checks every byte and recomputes the guarantee from the certificate alone. You need not take the server's
     word for it: `privlearn verify` does the same on your machine."""
     kind_sent(request, (BYTES,))
-    proven = await run_in_threadpool(verify_bytes, await request.body())
-    return VerificationAnswer.of(proven)
+    async with large_body(request, service.owner.limits.file_megabytes):
+        content = await request.body()
+        async with reading(request, content):
+            return VerificationAnswer.of(await aside(request, verify_bytes, content))

@@ -9,22 +9,24 @@ from fastapi import Header, Request
 from pydantic import Field, computed_field, create_model, field_validator
 from pydantic_core import PydanticCustomError
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 
 from privlearn.data.made_up import FROM_SCHEMA
 from privlearn.service.access.keys import Caller
 from privlearn.service.api import schemas
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Delta, Epsilon, Promise, with_example
+from privlearn.service.http import forms
 from privlearn.service.http.callers import ROWS, content_of, described, service_of
+from privlearn.service.http.limits import SMALL, aside, large_body
 from privlearn.service.http.media_types import (
     ARROW,
     CSV,
     JSON,
-    Kind,
     kind_sent,
     read_json,
     read_rows,
     read_value,
+    reading,
     rows_from_objects,
 )
 from privlearn.service.http.problems import Malformed, UnknownKind
@@ -143,18 +145,21 @@ def _form(schema: dict[str, Any]) -> dict[str, Any]:
 async def asked(request: Request, caller: Caller, kind: AnyJobKind | None = None) -> JobRequest:
     """The request, its points converted by the data set's schema; without a kind it names its own."""
     service = service_of(request)
-    if kind_sent(request, (JSON, FORM)) == JSON:
-        found, body = _read(await request.body(), kind)
-        return await run_in_threadpool(_with_objects, service, caller, found, body)
-    async with request.form(max_files=1, max_fields=1) as form:
-        text, file = form.get("request"), form.get("points")
-        if not isinstance(text, str) or not isinstance(file, UploadFile):
-            raise Malformed("a form needs the field request, with JSON, and the file points")
-        content, sent = await file.read(), _file_kind(file)
-        found, body = _read(_utf8(text), kind)
-    if getattr(body, "public_points", None) is not None:
-        raise Malformed("send the points once: as a file, or as public_points")
-    return await run_in_threadpool(_with_file, service, caller, found, body, content, sent)
+    most = service.owner.limits.body_megabytes
+    if kind_sent(request, (JSON, FORM)) == FORM:
+        form = await forms.file_form(request, most)
+        try:
+            content = await run_in_threadpool(forms.content_of, form, "points")
+            async with reading(request, content, CSV):
+                return await aside(request, _with_file, service, caller, kind, form, content)
+        finally:
+            await form.close()
+    async with large_body(request, most):
+        content = await request.body()
+        if len(content) <= SMALL:
+            return await run_in_threadpool(_with_objects, service, caller, kind, content)
+        async with reading(request, content, JSON):
+            return await aside(request, _with_objects, service, caller, kind, content)
 
 
 def _read(content: bytes, kind: AnyJobKind | None) -> tuple[AnyJobKind, JobBody]:
@@ -168,7 +173,8 @@ def _read(content: bytes, kind: AnyJobKind | None) -> tuple[AnyJobKind, JobBody]
     return found, read_value(named_body_of(found), value)
 
 
-def _with_objects(service: Service, caller: Caller, kind: AnyJobKind, body: JobBody) -> JobRequest:
+def _with_objects(service: Service, caller: Caller, asked: AnyJobKind | None, content: bytes) -> JobRequest:
+    kind, body = _read(content, asked)
     points: Points | None = None
     if isinstance(body, PointsBody) and isinstance(body.public_points, str):
         points = body.public_points
@@ -179,8 +185,15 @@ def _with_objects(service: Service, caller: Caller, kind: AnyJobKind, body: JobB
 
 
 def _with_file(
-    service: Service, caller: Caller, kind: AnyJobKind, body: JobBody, content: bytes, sent: Kind
+    service: Service, caller: Caller, asked: AnyJobKind | None, form: FormData, content: bytes
 ) -> JobRequest:
+    text, file = form.get("request"), form.get("points")
+    if not isinstance(text, str) or not isinstance(file, UploadFile):
+        raise Malformed("a form needs the field request, with JSON, and the file points")
+    sent = _file_kind(file)
+    kind, body = _read(_utf8(text), asked)
+    if getattr(body, "public_points", None) is not None:
+        raise Malformed("send the points once: as a file, or as public_points")
     schema = service.dataset(caller, body.dataset).schema
     return _request(kind, body, read_rows(content, sent, schema, service.owner.limits.batch_rows))
 

@@ -8,13 +8,12 @@ import pyarrow as pa
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 from pydantic_core import to_json
-from starlette.concurrency import run_in_threadpool
 
 from privlearn.service.access.keys import Caller
 from privlearn.service.api.requests import IdempotencyKey, JobAnswer, asked, training_body
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
 from privlearn.service.http.callers import ROWS_CONTENTS, KnownCaller, Served, described
-from privlearn.service.http.limits import aside
+from privlearn.service.http.limits import SMALL, aside, large_body, quickly
 from privlearn.service.http.logs import note
 from privlearn.service.http.media_types import (
     ARROW,
@@ -24,11 +23,12 @@ from privlearn.service.http.media_types import (
     kind_accepted,
     kind_sent,
     read_rows,
+    reading,
     table_bytes,
 )
 from privlearn.service.http.problems import refused
 from privlearn.service.job_kinds.session import OPEN_SESSION
-from privlearn.service.jobs.requests import Predictions, ResultInfo
+from privlearn.service.jobs.requests import Predictions
 from privlearn.service.service import Service
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
@@ -143,25 +143,35 @@ async def predict(request: Request, service: Served, caller: KnownCaller, id: Id
     points get equal answers."""
     sent: Kind = kind_sent(request)
     wanted = kind_accepted(request, sent)
-    content = await request.body()
-    session = await run_in_threadpool(service.session, caller, id)
-    arguments = service, caller, session, content, sent, wanted
-    if session.mechanism == "model":
-        rows, answer = await run_in_threadpool(_answered, *arguments)
-    else:  # its answers are drawn one after another, and written down
-        rows, answer = await aside(request, _answered, *arguments)
+    async with large_body(request, service.owner.limits.body_megabytes):
+        asked = service, caller, id, await request.body(), sent, wanted
+        found = await quickly(request, _answered_at_once, *asked)
+        if found is None:
+            async with reading(request, asked[3], sent):
+                found = await aside(request, _answered, *asked)
+    rows, answer = found
     note(request.scope, rows=rows)
     request.app.state.metrics.predicted(rows)
     return answer
 
 
+def _answered_at_once(
+    service: Service, caller: Caller, id: str, content: bytes, sent: Kind, wanted: Kind
+) -> tuple[int, Response] | None:
+    """None if it has to take its turn: a batch takes memory; and some answers are drawn one after another, and
+    written down."""
+    if service.session(caller, id).mechanism != "model" or len(content) > SMALL:
+        return None
+    return _answered(service, caller, id, content, sent, wanted)
+
+
 def _answered(
-    service: Service, caller: Caller, session: ResultInfo, content: bytes, sent: Kind, wanted: Kind
+    service: Service, caller: Caller, id: str, content: bytes, sent: Kind, wanted: Kind
 ) -> tuple[int, Response]:
     """In one thread from bytes to bytes: a batch should cost little beside its prediction."""
-    dataset = service.dataset(caller, session.dataset)
+    dataset = service.dataset(caller, service.session(caller, id).dataset)
     rows = read_rows(content, sent, dataset.schema, service.owner.limits.batch_rows)
-    answers = service.predict(caller, session.id, rows)
+    answers = service.predict(caller, id, rows)
     body = _json(answers) if wanted == JSON else table_bytes(_table(answers), wanted)
     return rows.num_rows, Response(body, media_type=wanted)
 

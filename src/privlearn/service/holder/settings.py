@@ -98,12 +98,64 @@ class ServerSettings(PublicModel):
 
 
 class Limits(PublicModel):
-    """What is refused as too large or too often."""
+    """What is refused as too large, too slow or too often, so that nobody can take the server from the others.
 
-    body_megabytes: Count = 32
+    Parameters
+    ----------
+    body_megabytes, file_megabytes, form_kilobytes : int
+        Of a request with rows, of a release file to verify, of every other body.
+    bodies_megabytes, reading_megabytes : int
+        Of all large bodies under way together; of the memory that reading them may take.
+    body_seconds, header_seconds : int
+        For a body, and for the first line and headers, to arrive.
+    header_kilobytes : int
+        Of the first line and headers together.
+    connections : int
+        At a time.
+    batch_rows : int
+        Rows of one request.
+    requests_per_minute, sign_ins_per_minute : int
+        Of one key; wrong keys from one address.
+    long_polls : int
+        Requests of one analyst that wait for the end of a job, at a time.
+    waiting_jobs, jobs_per_day, trials_per_day : int
+        Of one analyst; a trial is on made-up rows, and costs nothing.
+    points_per_day, session_points, trial_points : int
+        New points of sessions that write each answer down: of one analyst, of one session, and of one session on
+        made-up rows. What a session remembers grows with the square of its points.
+    """
+
+    body_megabytes: Count = 8
+    file_megabytes: Count = 32
+    form_kilobytes: Count = 64
+    bodies_megabytes: Count = 64
+    reading_megabytes: Count = 160
+    body_seconds: Count = 60
+    header_seconds: Count = 10
+    header_kilobytes: Count = 32
+    connections: Count = 500
     batch_rows: Count = 10_000
     requests_per_minute: Count = 6000
     sign_ins_per_minute: Count = 10
+    long_polls: Count = 20
+    waiting_jobs: Count = 100
+    jobs_per_day: Count = 1000
+    trials_per_day: Count = 500
+    points_per_day: Count = 20_000
+    session_points: Count = 5000
+    trial_points: Count = 1000
+
+    @model_validator(mode="after")
+    def _bodies_fit(self) -> Limits:
+        largest = max(self.body_megabytes, self.file_megabytes)
+        if self.bodies_megabytes < largest:
+            raise ValueError(
+                f"bodies_megabytes: must hold one body of {largest} megabytes at least: give more, or allow less"
+            )
+        return self
+
+
+DEFAULT_LIMITS = Limits()
 
 
 class Share(PublicModel):

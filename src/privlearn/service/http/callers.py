@@ -10,8 +10,8 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
-from privlearn.service.access.keys import Caller, authenticate
-from privlearn.service.http.limits import Limiter
+from privlearn.service.access.keys import Caller, authenticate, known_caller
+from privlearn.service.http.limits import Limiter, note_caller
 from privlearn.service.http.logs import note
 from privlearn.service.http.media_types import ARROW, CSV, JSON, Model, kind_sent, read_model
 from privlearn.service.refusals import AccessRefused, Forbidden
@@ -41,12 +41,16 @@ async def caller_of(
     limiter: Limiter = request.app.state.limiter
     if shown is None:
         raise AccessRefused("show your key: Authorization: Bearer pl_...")
+    store = service_of(request).store
     try:
-        caller = await run_in_threadpool(authenticate, service_of(request).store, shown.credentials)
+        caller = known_caller(store, shown.credentials)
+        if caller is None:  # a look into the database may take its time
+            caller = await run_in_threadpool(authenticate, store, shown.credentials)
     except AccessRefused:
         limiter.failed(address_of(request))
         raise
     note(request.scope, key=caller.key_id)
+    note_caller(request.scope, caller.name)
     limiter.count(caller.key_id)
     return caller
 
@@ -61,7 +65,14 @@ async def holder_of(caller: KnownCaller) -> Caller:
 
 
 Holder = Annotated[Caller, Depends(holder_of)]
-Served = Annotated[Service, Depends(service_of)]
+
+
+async def _served(request: Request) -> Service:
+    """Not `service_of` itself: for a plain function FastAPI would keep a thread busy."""
+    return service_of(request)
+
+
+Served = Annotated[Service, Depends(_served)]
 
 
 ID = r"^[0-9a-f]{16}$"

@@ -6,7 +6,9 @@ import io
 import json
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from operator import itemgetter
 from typing import Any, Literal, NoReturn, TypeVar
 
@@ -18,6 +20,7 @@ from fastapi import Request
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from privlearn.data.schema.schema import Schema
@@ -25,6 +28,7 @@ from privlearn.data.sources.csv_files import parse_csv
 from privlearn.data.sources.table import safely
 from privlearn.data.sources.wanted import arrow_type
 from privlearn.errors import DataError, InvalidParameter
+from privlearn.service.http.limits import caller_name, shared_of
 from privlearn.service.http.problems import Malformed, NotOffered, UnknownKind, explain_invalid
 from privlearn.service.refusals import TooLarge
 
@@ -37,26 +41,65 @@ _VIEW = 4  # integers of a string view, of which the first is the text's length
 _MOST_REFERRED = 1 << 24
 
 
-def read_arrow(content: bytes, most_rows: int) -> pa.Table:
-    """The rows of an uncompressed stream, every offset and every text in it verified.
+def read_arrow(content: bytes, most_rows: int, wanted: Collection[str]) -> pa.Table:
+    """The wanted columns of an uncompressed stream, every offset and every text in them verified.
 
-    Compression is refused, and text that many cells refer to: a few bytes could then ask for all of the memory.
+    Refused is what could turn a few bytes into all of the memory: compression, text that many cells refer to, and types
+    beyond numbers, text, dates and truth values.
     """
     if safely(lambda: _is_compressed(content), _UNREADABLE):
         raise DataError(_COMPRESSED)
     batches = []
     stream = safely(lambda: pa.ipc.open_stream(pa.BufferReader(content)), _UNREADABLE)
+    names = _plain_columns(stream.schema, wanted)
     rows = text = 0
     while (batch := safely(lambda: next(stream, None), _UNREADABLE)) is not None:
         rows += batch.num_rows
         if rows > most_rows:
             raise TooLarge(f"the stream has more than {most_rows} rows: send smaller batches")
-        safely(lambda: batch.validate(full=True), _UNREADABLE)
+        batch = safely(partial(_verified, batch, names), _UNREADABLE)
         text += sum(_referred(column) for column in batch.columns)
         if text > max(len(content), _MOST_REFERRED):
             raise TooLarge("the text that cells refer to is too long: send shorter text, or smaller batches")
         batches.append(batch)
-    return pa.Table.from_batches(batches, stream.schema)
+    return pa.Table.from_batches(batches, pa.schema([stream.schema.field(name) for name in names]))
+
+
+def _verified(batch: pa.RecordBatch, names: list[str]) -> pa.RecordBatch:
+    selected = batch.select(names)
+    selected.validate(full=True)
+    return selected
+
+
+def _plain_columns(schema: pa.Schema, wanted: Collection[str]) -> list[str]:
+    """The wanted columns that there are, if their cells take no more memory than they have bytes."""
+    if len(schema) > MOST_COLUMNS:
+        raise TooLarge(f"the stream has more than {MOST_COLUMNS} columns: send those that the schema lists")
+    names = [name for name in schema.names if name in wanted]
+    if len(set(names)) != len(names):
+        raise DataError("the stream has a column twice: keep one of them")
+    for name in names:
+        kind = schema.field(name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not any(is_plain(kind) for is_plain in _PLAIN):
+            raise DataError(f"column {name!r} has a type that is not read: send {_PLAIN_WORDS}")
+    return names
+
+
+MOST_COLUMNS = 10_000
+_PLAIN_WORDS = "numbers, text, dates, or true and false"
+_PLAIN = (
+    pa.types.is_null,
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_date,
+    pa.types.is_timestamp,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+)
 
 
 def write_arrow(table: pa.Table) -> bytes:
@@ -228,8 +271,13 @@ def kind_accepted(request: Request, otherwise: Kind) -> Kind:
 def table_answer(table: pa.Table, kind: Kind) -> Response:
     """A table as rows: objects in JSON, lines in CSV, or an Arrow stream."""
     if kind == JSON:
-        return Response(to_json({"rows": table.to_pylist()}), media_type=JSON)
+        pieces = (table.slice(start, _ROWS_AT_ONCE) for start in range(0, table.num_rows, _ROWS_AT_ONCE))
+        rows = [row for piece in pieces for row in piece.to_pylist()]
+        return Response(to_json({"rows": rows}), media_type=JSON)
     return Response(table_bytes(table, kind), media_type=kind)
+
+
+_ROWS_AT_ONCE = 200  # so that converting them keeps no other thread waiting for long
 
 
 def table_bytes(table: pa.Table, kind: Kind) -> bytes:
@@ -261,6 +309,41 @@ def _charset(parameters: str) -> str:
     return ""
 
 
+@asynccontextmanager
+async def reading(request: Request, content: bytes, kind: Kind | None = None) -> AsyncIterator[None]:
+    """Have the memory that reading this body takes, in turn; without a kind it is a file, with JSON inside perhaps."""
+    turns = shared_of(request).reading
+    needed = await run_in_threadpool(memory_to_read, content, kind, turns.most)
+    async with turns.taking(caller_name(request), needed):
+        yield
+
+
+def memory_to_read(content: bytes, kind: Kind | None, most: int) -> int:
+    """Public: a bound on the bytes that a body takes once it is read, from a look at its characters; or one above most.
+
+    Python keeps a character in up to 4 bytes, and an object, a list or a number of JSON in tens of bytes however short
+    its text is: three characters of it may take 250 bytes.
+    """
+    each, signs = _MEMORY[kind]
+    needed = each * len(content)
+    for start in range(0, len(content), _PIECE):  # so that counting keeps no other thread waiting for long
+        piece = content[start : start + _PIECE]
+        needed += sum(size * piece.count(sign) for sign, size in signs.items())
+        if needed > most:
+            break
+    return needed
+
+
+_PIECE = 1 << 18
+_OF_JSON = {b"{": 184, b"[": 64, b",": 64, b":": 64}
+_MEMORY: dict[Kind | None, tuple[int, dict[bytes, int]]] = {
+    JSON: (4, _OF_JSON),
+    CSV: (12, {b"\n": 64}),
+    ARROW: (4, {}),
+    None: (2, _OF_JSON),
+}
+"""Bytes per byte, and those of each sign."""
+
 _EXPECTED = 'send {"rows": [{"column": cell, ...}, ...]}, a list of such objects, or one of them'
 _WORDS = {pa.float64(): "numbers", pa.bool_(): "true or false", pa.string(): "text"}
 
@@ -271,10 +354,12 @@ def read_rows(content: bytes, kind: Kind, schema: Schema, most_rows: int) -> pa.
     if kind == JSON:
         table = rows_from_objects(_objects(read_json(content), schema), features, most_rows)
     elif kind == CSV:
+        if content.partition(b"\n")[0].count(b",") >= MOST_COLUMNS:
+            raise TooLarge(f"the file has more than {MOST_COLUMNS} columns: send those that the schema lists")
         table = parse_csv(content, features)
     else:
         assert kind == ARROW
-        table = read_arrow(content, most_rows)
+        table = read_arrow(content, most_rows, features.columns)
     _check_count(table.num_rows, most_rows)
     return table
 

@@ -27,6 +27,7 @@ from privlearn.errors import (
 from privlearn.service.http.logs import log_failure, request_id
 from privlearn.service.refusals import (
     AccessRefused,
+    Busy,
     Conflict,
     Forbidden,
     NotFound,
@@ -91,6 +92,7 @@ _STATUS: dict[type[PrivlearnError], int] = {
     SchemaError: 422,
     ReleaseError: 422,
     TooMany: 429,
+    Busy: 503,
     LedgerError: 503,
 }
 _REASONS = {
@@ -99,13 +101,13 @@ _REASONS = {
     403: "The key is valid, but not for this.",
     404: "There is nothing of that name that this key may see.",
     406: "No kind of answer that is accepted is offered.",
-    408: "The body did not arrive in time.",
+    408: "The request did not arrive in time.",
     409: "The budget has no room for it, or it contradicts what was done before.",
     413: "The body or the batch is larger than the holder allows.",
     415: "The body is of a kind that is not read here.",
     422: "A value cannot be used as given.",
     429: "Requests come more often than the holder allows.",
-    503: "The holder's database cannot be used at the moment.",
+    503: "The server is busy, or the holder's database cannot be used at the moment.",
 }
 _HEADERS = {
     401: {"WWW-Authenticate": "Bearer"},
@@ -169,9 +171,11 @@ async def _of_privlearn(request: Request, error: Any) -> Response:
     if not kinds:
         return defect(request, error)
     status = _STATUS[kinds[0]]
-    if status == 503:  # the ledger's own words name the holder's paths
+    told = str(error)
+    if kinds[0] is LedgerError:  # whose own words name the holder's paths
         log_failure(request.scope, error)
-    return problem(status, _UNREACHABLE if status == 503 else str(error), _kebab(kinds[0].__name__))
+        told = _UNREACHABLE
+    return problem(status, told, _kebab(kinds[0].__name__))
 
 
 async def _invalid(_: Request, error: Any) -> Response:

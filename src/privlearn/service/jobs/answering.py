@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,7 +23,11 @@ from privlearn.sessions import InteractivePredictor
 from privlearn.sessions.shared import SharedStore
 
 MOST_OPEN = 32
-"""Sessions held at a time; one that was let go is read again when it is asked."""
+MOST_MEMORY = 128 << 20
+"""Sessions held at a time, and bytes of them; one that was let go is read again when it is asked."""
+
+Admit = Callable[[int, int], None]
+"""Is told how many points are new and how many were answered before, and refuses by raising."""
 
 
 _log = logging.getLogger("privlearn.service")
@@ -31,17 +36,22 @@ _log = logging.getLogger("privlearn.service")
 class Answering(Protocol):
     """What a session answers from."""
 
-    def predict(self, rows: pa.Table) -> Predictions: ...
+    @property
+    def memory(self) -> int:
+        """Bytes that it takes here, about."""
+
+    def predict(self, rows: pa.Table, admit: Admit | None) -> Predictions: ...
     def close(self) -> None: ...
 
 
 class FromModel:
     """A private model that stays here: its noise was drawn once, so a point has one answer, up to rounding."""
 
-    def __init__(self, release: Release) -> None:
-        self._model: Any = release.model
+    def __init__(self, content: bytes) -> None:
+        self.memory = len(content)
+        self._model: Any = Release.from_bytes(content).model
 
-    def predict(self, rows: pa.Table) -> Predictions:
+    def predict(self, rows: pa.Table, admit: Admit | None) -> Predictions:
         model = self._model
         if isinstance(model, RegressionModel):
             predictions = scores = model.predict(rows)
@@ -60,8 +70,12 @@ class FromKernelMachine:
     def __init__(self, predictor: InteractivePredictor) -> None:
         self._predictor = predictor
 
-    def predict(self, rows: pa.Table) -> Predictions:
-        answers = self._predictor.decide(rows)
+    @property
+    def memory(self) -> int:
+        return 4 * self._predictor.answered**2  # one half of a square matrix, which the noise is drawn with
+
+    def predict(self, rows: pa.Table, admit: Admit | None) -> Predictions:
+        answers = self._predictor.decide(rows, admit)
         return Predictions(answers.predictions, answers.scores, answers.sources)
 
     def close(self) -> None:
@@ -78,8 +92,11 @@ class OpenSessions:
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
 
-    def predict(self, session: ResultInfo, rows: pa.Table) -> Predictions:
-        return self._get(session).predict(rows)
+    def predict(self, session: ResultInfo, rows: pa.Table, admit: Admit | None = None) -> Predictions:
+        try:
+            return self._get(session).predict(rows, admit)
+        finally:
+            self._make_room()
 
     def let_go(self, session_id: str) -> None:
         with self._lock:
@@ -106,12 +123,18 @@ class OpenSessions:
         with self._lock:
             self._held[session_id] = answering
             self._opening.pop(session_id, None)
-            if len(self._held) > MOST_OPEN:
+
+    def _make_room(self) -> None:
+        """One that is let go while another thread asks it is freed when that has its answer."""
+        with self._lock:
+            while len(self._held) > 1 and (
+                len(self._held) > MOST_OPEN or sum(held.memory for held in self._held.values()) > MOST_MEMORY
+            ):
                 self._held.popitem(last=False)
 
     def _open(self, session: ResultInfo) -> Answering:
         if session.mechanism == "model":
-            return FromModel(Release.from_bytes(results.content_of(self._store, session.id)))
+            return FromModel(results.content_of(self._store, session.id))
         try:
             return FromKernelMachine(self._reopened(session))
         except LedgerError:

@@ -4,6 +4,9 @@
        ^                  |
        +--- lease ends ---+   after `MOST_ATTEMPTS` times `run_job` gives it up, at the end of a slot like every other
 
+Analysts take turns: whoever asks for a hundred jobs delays the one job of another by one. A job that waits or runs may
+be cancelled, and those that wait end when the key that asked for them is revoked.
+
 Whoever runs a job holds its lease, which it extends; a process that dies lets it end. Two processes that run one job by
 mistake (one stood still for longer than its lease) do no harm: both pay under the job's one reservation, and one result
 alone can be stored under the job's id.
@@ -12,23 +15,23 @@ alone can be stored under the job's id.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, update
 
 from privlearn.guarantee import Guarantee
+from privlearn.service.holder.settings import DEFAULT_LIMITS, Limits
 from privlearn.service.job_kinds.job_kind import job_kind
 from privlearn.service.jobs.requests import Job, JobRequest, accepted_in
 from privlearn.service.refusals import Conflict, NotFound, TooMany
-from privlearn.service.store.tables import jobs
+from privlearn.service.store.tables import jobs, keys
 from privlearn.service.timing import as_text, from_text, now
 from privlearn.storage import excluding, reading
 
 LEASE_SECONDS = 15.0
 MOST_ATTEMPTS = 3
-MOST_WAITING = 200
-"""Jobs of one analyst that may wait at a time."""
 
 _LOCK = "jobs"
 _SHOWN = [column for column in jobs.c if column.name != "points"]
@@ -40,12 +43,26 @@ def submitted_before(store: str, analyst: str, request: JobRequest, key: str) ->
         return _submitted_before(connection, analyst, request, key)
 
 
-def submit(store: str, analyst: str, request: JobRequest, guarantee: Guarantee, key: str) -> Job:
-    """A new job; or, under an idempotency key that this analyst has used before, the job of that time."""
+def submit(
+    store: str,
+    analyst: str,
+    request: JobRequest,
+    guarantee: Guarantee,
+    key: str,
+    *,
+    asked_with: str = "",
+    limits: Limits = DEFAULT_LIMITS,
+) -> Job:
+    """A new job; or, under an idempotency key that this analyst has used before, the job of that time.
+
+    ``asked_with`` is the id of the analyst's own key: when that is revoked, the job ends.
+    """
     with excluding(store, _LOCK) as connection:
-        return _submitted_before(connection, analyst, request, key) or _insert(
-            connection, analyst, request, guarantee, key
-        )
+        before = _submitted_before(connection, analyst, request, key)
+        if before is not None:
+            return before
+        _check_quota(connection, analyst, request.trial, limits)
+        return _insert(connection, analyst, request, guarantee, key, asked_with)
 
 
 def find(store: str, job_id: str) -> Job:
@@ -83,17 +100,32 @@ def expire_leases(store: str) -> None:
         connection.execute(update(jobs).where(jobs.c.state == "running").values(lease=as_text(now())))
 
 
-def claim(store: str) -> Job | None:
-    """The oldest job that nobody runs, now ours; ``None`` if there is none."""
-    free = or_(jobs.c.state == "waiting", and_(jobs.c.state == "running", jobs.c.lease < as_text(now())))
-    oldest = select(*_SHOWN).where(free).order_by(jobs.c.created).limit(1)
+class TakingTurns:
+    """Which analyst was served longest ago, as this process knows it: by no clock, which might jump."""
+
+    def __init__(self) -> None:
+        self._served: dict[str, int] = {}
+
+    def next(self, analysts: Iterable[str]) -> str:
+        chosen = min(analysts, key=lambda name: self._served.get(name, -1))
+        self._served[chosen] = 1 + max(self._served.values(), default=0)
+        return chosen
+
+
+def claim(store: str, turns: TakingTurns | None = None) -> Job | None:
+    """The oldest job that nobody runs of the analyst whose turn it is, now ours; ``None`` if there is none."""
+    end_revoked(store)
+    free = _free()
+    analysts = select(jobs.c.analyst).where(free).group_by(jobs.c.analyst).order_by(func.min(jobs.c.created))
     with reading(store) as connection:  # most looks find nothing, and should keep nobody waiting
-        if connection.execute(oldest).one_or_none() is None:
+        if connection.execute(analysts.limit(1)).one_or_none() is None:
             return None
     with excluding(store, _LOCK) as connection:
-        row = connection.execute(oldest).one_or_none()
-        if row is None:
+        names = connection.scalars(analysts).all()
+        if not names:
             return None
+        theirs = select(*_SHOWN).where(free, jobs.c.analyst == (turns or TakingTurns()).next(names))
+        row = connection.execute(theirs.order_by(jobs.c.created).limit(1)).one()
         connection.execute(
             _this(row.id).values(
                 state="running", attempts=row.attempts + 1, lease=_lease(), started=as_text(now())
@@ -102,13 +134,37 @@ def claim(store: str) -> Job | None:
         return _as_job(_row(connection, row.id))
 
 
-def extend(store: str, job_id: str) -> None:
-    """Keep the lease of a job that still runs here."""
+def extend(store: str, job_id: str) -> bool:
+    """Keep the lease of a job that runs here; False if it shall not go on: it was cancelled."""
     with reading(store) as connection:
-        lease = _row(connection, job_id).lease
-    if from_text(lease) - now() < timedelta(seconds=LEASE_SECONDS / 2.0):
+        row = _row(connection, job_id)
+    left = from_text(row.lease) - now()
+    if not timedelta(seconds=LEASE_SECONDS / 2.0) <= left <= timedelta(seconds=LEASE_SECONDS):
         with excluding(store, _LOCK) as connection:
             connection.execute(_this(job_id).values(lease=_lease()))
+    return bool(row.state == "running")
+
+
+def cancel(store: str, job_id: str, by: str) -> Job:
+    """End a job that is not over. What it had reserved stays spent; the process that runs it notices."""
+    with excluding(store, _LOCK) as connection:
+        row = _row(connection, job_id)
+        if row.state not in ("waiting", "running"):
+            raise Conflict("this job is over: there is nothing to cancel")
+        _end(connection, job_id, f"{by} has cancelled it; {_spent(row)}")
+        return _as_job(_row(connection, job_id))
+
+
+def end_revoked(store: str) -> None:
+    """End the jobs that wait and were asked for with a key that is revoked by now."""
+    revoked = select(keys.c.id).where(keys.c.revoked != "")
+    theirs = select(*_SHOWN).where(jobs.c.state == "waiting", jobs.c.key_id.in_(revoked))
+    with reading(store) as connection:
+        if connection.execute(theirs.limit(1)).one_or_none() is None:
+            return
+    with excluding(store, _LOCK) as connection:
+        for row in connection.execute(theirs).all():
+            _end(connection, row.id, f"the key that asked for it was revoked; {_spent(row)}")
 
 
 def give_back(store: str, job_id: str, *, count_attempt: bool) -> None:
@@ -144,15 +200,43 @@ def _submitted_before(connection: Connection, analyst: str, request: JobRequest,
     return None if row is None else _as_job(row)
 
 
-def _insert(connection: Connection, analyst: str, request: JobRequest, guarantee: Guarantee, key: str) -> Job:
-    waiting = (jobs.c.analyst == analyst) & (jobs.c.state == "waiting")
-    if len(connection.execute(select(jobs.c.id).where(waiting)).all()) >= MOST_WAITING:
-        raise TooMany(f"{MOST_WAITING} of your jobs are waiting: ask again when some of them are done")
+def _check_quota(connection: Connection, analyst: str, trial: bool, limits: Limits) -> None:
+    own = select(func.count()).select_from(jobs).where(jobs.c.analyst == analyst)
+    if (connection.scalar(own.where(jobs.c.state == "waiting")) or 0) >= limits.waiting_jobs:
+        raise TooMany(f"{limits.waiting_jobs} of your jobs are waiting: ask again when some of them are done")
+    most, what = (
+        (limits.trials_per_day, "on made-up rows") if trial else (limits.jobs_per_day, "on the records")
+    )
+    today = own.where(jobs.c.trial.is_(trial), jobs.c.created > as_text(now() - timedelta(days=1)))
+    if (connection.scalar(today) or 0) >= most:
+        raise TooMany(f"you have asked for {most} jobs {what} within a day: ask again later")
+
+
+def _free() -> ColumnElement[bool]:
+    """Nobody runs it: it waits, or its lease has ended, or is one that only a clock set back can have given."""
+    soon = as_text(now() + timedelta(seconds=2.0 * LEASE_SECONDS))
+    lapsed = or_(jobs.c.lease < as_text(now()), jobs.c.lease > soon)
+    return or_(jobs.c.state == "waiting", and_(jobs.c.state == "running", lapsed))
+
+
+def _spent(row: Row[Any]) -> str:
+    return "what it had reserved stays spent" if row.started else "nothing was spent"
+
+
+def _insert(
+    connection: Connection,
+    analyst: str,
+    request: JobRequest,
+    guarantee: Guarantee,
+    key: str,
+    asked_with: str,
+) -> Job:
     job_id = secrets.token_hex(8)
     connection.execute(
         jobs.insert().values(
             id=job_id,
             analyst=analyst,
+            key_id=asked_with,
             dataset=request.dataset,
             kind=request.kind,
             fields=dict(request.fields),

@@ -60,10 +60,10 @@ def content_of(store: str, result_id: str) -> bytes:
 
 
 def close_session(store: str, session_id: str) -> None:
-    """It answers no more, for good; its cost stands."""
+    """It answers no more, for good, and what it answered from is freed; its cost stands."""
     with excluding(store, f"session {session_id}") as connection:
         this = update(results).where(results.c.id == session_id, results.c.closed.is_(False))
-        if not connection.execute(this.values(closed=True)).rowcount:
+        if not connection.execute(this.values(closed=True, content=None)).rowcount:
             raise Conflict("this session is closed already")
 
 

@@ -5,6 +5,8 @@ An error that says something about the records is for the holder's log: the anal
 
 from __future__ import annotations
 
+import time
+
 from privlearn.data.schema.schema import with_purchases
 from privlearn.errors import BudgetExceeded, PrivlearnError, StoreUnusable
 from privlearn.guarantee import check_strength
@@ -39,6 +41,7 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
         If the store cannot be reached: the job is to be tried again. Every other failure is final, whoever's fault it
         is, since how often a job is tried and when it ends can be seen.
     """
+    began = time.monotonic()
     try:
         offered = catalog.named(job.dataset)
         ledger = offered.ledger_of(job.analyst)
@@ -58,7 +61,7 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
         reason = reason_of(error)
         failure = _FAILED + _what_was_spent(store, job)
     if not job.trial:  # made-up rows have no secrets
-        wait_for_end_of_slot(job.started, offered.settings.training_seconds)
+        wait_for_end_of_slot(began, offered.settings.training_seconds)
         if not failure:
             Reservation(store, job.dataset, job.id).commit()
     queue.finish(store, job.id, failure)

@@ -6,6 +6,7 @@ import logging
 import multiprocessing
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -22,6 +23,9 @@ from privlearn.service.jobs.training import run_job
 LOOK_SECONDS = 0.5
 """How often to look for jobs that another server took in, or let go of."""
 
+STILL_SECONDS = 60.0
+"""A look at a database may take 30 seconds before it is given up."""
+
 _log = logging.getLogger("privlearn.service")
 
 
@@ -35,21 +39,44 @@ class Worker:
         Public: what a training costs follows from it before a row is read.
     ended : callable
         Called with each job that has ended here and the reason of its failure, empty if it is done.
+    turns : TakingTurns
+        Of all workers of the server.
     """
 
-    def __init__(self, owner: Owner, counted: Mapping[str, int], ended: Callable[[Job, str], None]) -> None:
+    def __init__(
+        self,
+        owner: Owner,
+        counted: Mapping[str, int],
+        ended: Callable[[Job, str], None],
+        turns: queue.TakingTurns,
+    ) -> None:
         self._owner = owner
         self._counted = counted
         self._store = owner.server.store
         self._ended = ended
+        self._turns = turns
+        self._process: BaseProcess | None = None
+        self._looked = time.monotonic()
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._ready = False
-        self._thread = threading.Thread(target=self._loop, name="privlearn-worker", daemon=True)
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        self._start_process()
+        self._looked = time.monotonic()
+        self._thread = threading.Thread(target=self._loop, name="privlearn-worker", daemon=True)
         self._thread.start()
+
+    def look_after(self) -> None:
+        """Start again if the thread has died; called every second."""
+        if self._thread is not None and not self._thread.is_alive() and not self._stopping.is_set():
+            _log.error("a worker's thread has ended: starting another")
+            self.start()
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether it has not looked for work, or after its process, for longer than it ever should."""
+        return time.monotonic() - self._looked > STILL_SECONDS
 
     def wake(self) -> None:
         """There may be something to do."""
@@ -59,19 +86,24 @@ class Worker:
         """End now. A job that is running waits again, and goes on under its reservation with the next server."""
         self._stopping.set()
         self._wake.set()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         self._end_process()
 
     def _loop(self) -> None:
         while not self._stopping.is_set():
+            self._looked = time.monotonic()
             try:
                 # the first seconds of a process are imports, and no part of a training
-                job = queue.claim(self._store) if self._is_ready() else None
+                job = queue.claim(self._store, self._turns) if self._is_ready() else None
                 if job is not None:
                     self._run(job)
                     continue
             except LedgerError as error:
                 _log.error("the store cannot be used, trying again: %s", error)
+            except Exception as error:  # no room for a process, no descriptors: the thread must outlive it
+                _log.error("a worker failed, starting again: %s", type(error).__name__)
+                self._end_process()
             self._wake.wait(LOOK_SECONDS)
             self._wake.clear()
 
@@ -84,12 +116,13 @@ class Worker:
                     self._end_process()
                     queue.give_back(self._store, job.id, count_attempt=False)
                     return
-                self._keep_lease(job)
+                if not self._keep_lease(job):
+                    self._end_process()
+                    return
             trouble, reason = self._pipe.recv()
         except (EOFError, ConnectionError):
             trouble, reason = "process", "its process was killed"
             self._end_process()
-            self._start_process()
         if not trouble:
             self._ended(job, reason)
             return
@@ -98,35 +131,48 @@ class Worker:
         self._stopping.wait(LOOK_SECONDS)
 
     def _is_ready(self) -> bool:
-        """Whether the process has begun to take jobs; one that ended before is replaced."""
+        """Whether the process has begun to take jobs; one that has ended is replaced."""
+        if self._process is None:
+            self._start_process()
         try:
             if not self._ready and self._pipe.poll(LOOK_SECONDS):
                 self._ready = bool(self._pipe.recv())
         except (EOFError, ConnectionError):
             _log.error("a training process ended before it took a job: starting another")
             self._end_process()
-            self._start_process()
         return self._ready
 
-    def _keep_lease(self, job: Job) -> None:
+    def _keep_lease(self, job: Job) -> bool:
+        """False if the job shall not go on."""
+        self._looked = time.monotonic()
         try:
-            queue.extend(self._store, job.id)
+            return queue.extend(self._store, job.id)
         except LedgerError as error:  # the process may still reach the store when it is done
             _log.error("the lease of job %s could not be extended: %s", job.id, error)
+            return True
 
     def _start_process(self) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
         self._pipe, end = context.Pipe()
         self._ready = False  # until it says so
         arguments = (self._owner, self._counted, end)
-        self._process: BaseProcess = context.Process(target=train_for, args=arguments, daemon=True)
-        self._process.start()
-        end.close()  # so that this side notices when the process is gone
+        process = context.Process(target=train_for, args=arguments, daemon=True)
+        try:
+            process.start()
+        except BaseException:
+            self._pipe.close()
+            raise
+        finally:
+            end.close()  # so that this side notices when the process is gone
+        self._process = process
 
     def _end_process(self) -> None:
-        self._process.kill()
-        self._process.join()
-        self._pipe.close()
+        """If there is one; the next look for work starts another."""
+        process, self._process, self._ready = self._process, None, False
+        if process is not None:
+            process.kill()
+            process.join()
+            self._pipe.close()
 
 
 def train_for(owner: Owner, counted: Mapping[str, int], pipe: Connection) -> None:

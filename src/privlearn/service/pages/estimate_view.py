@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 from privlearn.errors import InvalidParameter
@@ -19,7 +17,6 @@ from privlearn.service.jobs.requests import JobRequest
 from privlearn.service.pages.choices import FormOfRelease
 from privlearn.service.pages.figures import Axis, Figure, Line, round_ticks
 from privlearn.service.pages.formatting import number
-from privlearn.service.refusals import TooMany
 from privlearn.service.service import Service
 
 _MEANING = {
@@ -30,8 +27,6 @@ _MEANING = {
 }
 _UP_TO_POINTS = "How noisy it will be depends on your points. Try it on made-up rows first."
 _NOISES = {"gaussian": "Gaussian", "laplace": "Laplace", "norm_gamma": "gamma-distributed"}
-_REHEARSING = Lock()
-_PATIENCE_SECONDS = 10.0
 _CLEAR, _DROWNED = LARGEST_RATIO["clear"], LARGEST_RATIO["noisy"]
 _RATIOS = (0.03, 0.1, _CLEAR, _DROWNED, 3.0)
 
@@ -75,8 +70,7 @@ def estimate_view(
 
 def error_figure(offered: OfferedDataSet, learner: str, face: FormOfRelease, guarantee: Guarantee) -> Figure:
     """Error against epsilon on made-up rows; takes seconds when it is first asked for."""
-    with _taking_turns():
-        found = rehearsed_errors(offered, offered.recipe(learner), guarantee.delta, face.mechanism)
+    found = rehearsed_errors(offered, offered.recipe(learner), guarantee.delta, face.mechanism)
     points = [(entry["epsilon"], entry["error"]) for entry in found["points"]]
     begin, end = points[0][0], points[-1][0]
     levels = [error for _, error in points] + [found["plain"], found["guess"]]
@@ -101,17 +95,6 @@ def error_figure(offered: OfferedDataSet, learner: str, face: FormOfRelease, gua
             *([f"{epsilon:g}", f"{error:.3g}"] for epsilon, error in points),
         ],
     )
-
-
-@contextmanager
-def _taking_turns() -> Iterator[None]:
-    """One rehearsal at a time: others have pages to look at meanwhile."""
-    if not _REHEARSING.acquire(timeout=_PATIENCE_SECONDS):
-        raise TooMany("others are rehearsing at the moment: ask again in a few seconds")
-    try:
-        yield
-    finally:
-        _REHEARSING.release()
 
 
 def _price(guarantee: Guarantee) -> tuple[str, str]:

@@ -15,13 +15,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, Response
 from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 
 from privlearn._version import __version__
 from privlearn.errors import PrivlearnError
 from privlearn.service.access.keys import Caller
 from privlearn.service.http.callers import ID
+from privlearn.service.http.forms import small_form
 from privlearn.service.http.problems import defect
 from privlearn.service.job_kinds.job_kind import JOB_KINDS
 from privlearn.service.pages import formatting
@@ -169,8 +170,11 @@ def problem_page(request: Request, caller: Caller | None, answer: Response) -> R
 
 
 async def _form(request: Request) -> AsyncIterator[FormData]:
-    async with request.form(max_files=1) as form:
+    form = await small_form(request)
+    try:
         yield form
+    finally:
+        await form.close()
 
 
 Form = Annotated[FormData, Depends(_form)]
@@ -180,12 +184,6 @@ def text_of(form: FormData, name: str) -> str:
     """What was typed or chosen; empty if nothing was."""
     found = form.get(name, "")
     return found.strip() if isinstance(found, str) else ""
-
-
-def content_of(form: FormData, name: str) -> bytes:
-    """An uploaded file; empty if none was chosen."""
-    found = form.get(name)
-    return found.file.read() if isinstance(found, UploadFile) else b""
 
 
 def download(content: bytes, kind: str, name: str) -> Response:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from markupsafe import Markup
+from starlette.concurrency import run_in_threadpool
 
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import BudgetExceeded, InvalidParameter, ReleaseError
@@ -19,7 +21,9 @@ from privlearn.release.verification import verify_bytes
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.http.callers import Served
+from privlearn.service.http.forms import content_of
 from privlearn.service.http.limits import aside
+from privlearn.service.http.media_types import reading
 from privlearn.service.job_kinds.evaluate import EVALUATE, fits
 from privlearn.service.job_kinds.job_kind import JOB_KINDS, download_link
 from privlearn.service.job_kinds.release import GIVE_OUT_RELEASE
@@ -31,14 +35,13 @@ from privlearn.service.pages.page import (
     Form,
     PageId,
     Skip,
-    content_of,
     download,
     page_router,
     piece_of,
     render,
     text_of,
 )
-from privlearn.service.pages.signing import Analyst, Visitor
+from privlearn.service.pages.signing import Analyst, ReleaseForm, Visitor
 from privlearn.service.refusals import Conflict, NotFound, TooMany
 from privlearn.service.service import Service
 
@@ -77,6 +80,13 @@ def _job_page(request: Request, service: Service, caller: Caller, id: str) -> Re
         meaning=_meaning(service, caller, found),
         part=_part(service.store, found.id, found.kind) if found.state == "done" else "",
     )
+
+
+@router.post("/jobs/{id}/cancel")
+def cancel(service: Served, caller: Visitor, id: PageId) -> Response:
+    with suppress(Conflict):  # it was over before: the page says how it ended
+        service.cancel(caller, id)
+    return RedirectResponse(f"/jobs/{id}", 303)
 
 
 @router.get("/jobs/{id}/result")
@@ -187,9 +197,11 @@ def choose_file(request: Request, caller: Visitor) -> Response:
 
 
 @router.post("/verify")
-def verify(request: Request, caller: Visitor, form: Form) -> Response:
+async def verify(request: Request, caller: Visitor, form: ReleaseForm) -> Response:
+    content = await run_in_threadpool(content_of, form, "file")
     try:
-        proven = verify_bytes(content_of(form, "file"))
+        async with reading(request, content):
+            proven = await aside(request, verify_bytes, content)
     except ReleaseError as error:
         return render(request, caller, "verify.html", 422, proven=None, errors={"file": sentence(error)})
     return render(request, caller, "verify.html", proven=proven)

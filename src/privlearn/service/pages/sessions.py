@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from privlearn.data.schema.schema import Schema
@@ -20,8 +21,9 @@ from privlearn.release.certified import Certified
 from privlearn.release.session_certificate import SessionCertificate
 from privlearn.service.access.keys import Caller
 from privlearn.service.http.callers import Served
+from privlearn.service.http.forms import content_of
 from privlearn.service.http.limits import aside
-from privlearn.service.http.media_types import CSV, JSON, read_rows
+from privlearn.service.http.media_types import CSV, JSON, read_rows, reading
 from privlearn.service.job_kinds.session import OPEN_SESSION
 from privlearn.service.jobs.requests import Predictions, ResultInfo
 from privlearn.service.pages.choices import sentence
@@ -31,13 +33,12 @@ from privlearn.service.pages.page import (
     Form,
     PageId,
     Skip,
-    content_of,
     download,
     page_router,
     piece_of,
     render,
 )
-from privlearn.service.pages.signing import Visitor
+from privlearn.service.pages.signing import RowsForm, Visitor
 from privlearn.service.refusals import Conflict, TooLarge
 from privlearn.service.service import Service
 
@@ -59,9 +60,13 @@ def session(request: Request, service: Served, caller: Visitor, id: PageId) -> R
 
 
 @router.post("/sessions/{id}/file")
-async def ask_file(request: Request, service: Served, caller: Visitor, id: PageId, form: Form) -> Response:
+async def ask_file(
+    request: Request, service: Served, caller: Visitor, id: PageId, form: RowsForm
+) -> Response:
     """The rows of a CSV file with a prediction each."""
-    return await aside(request, _ask_file, request, service, caller, id, form)
+    content = await run_in_threadpool(content_of, form, "rows")
+    async with reading(request, content, CSV):
+        return await aside(request, _ask_file, request, service, caller, id, content)
 
 
 @router.post("/sessions/{id}/point")
@@ -69,8 +74,8 @@ async def ask_point(request: Request, service: Served, caller: Visitor, id: Page
     return await aside(request, _ask_point, request, service, caller, id, form)
 
 
-def _ask_file(request: Request, service: Service, caller: Caller, id: str, form: FormData) -> Response:
-    found, content = service.session(caller, id), content_of(form, "rows")
+def _ask_file(request: Request, service: Service, caller: Caller, id: str, content: bytes) -> Response:
+    found = service.session(caller, id)
     try:
         rows = read_rows(content, CSV, _schema(service, found), service.owner.limits.batch_rows)
         lines = _lines(content, rows.num_rows)

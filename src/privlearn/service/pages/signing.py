@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
 
 from privlearn.service.access.keys import Caller
 from privlearn.service.access.logins import caller_of_login, sign_in, sign_out
 from privlearn.service.http.callers import address_of, service_of
+from privlearn.service.http.forms import file_form
+from privlearn.service.http.limits import note_caller
 from privlearn.service.http.logs import note
 from privlearn.service.pages import cookies
 from privlearn.service.pages.page import Form, page_router, problem_page, render, text_of
@@ -27,6 +30,7 @@ def visitor(request: Request) -> Caller:
     token = request.cookies.get(cookies.login_cookie(request), "")
     caller = caller_of_login(service.store, token, service.owner.sign_in)
     note(request.scope, key=caller.key_id)
+    note_caller(request.scope, caller.name)
     request.app.state.limiter.count(caller.key_id)
     return caller
 
@@ -44,6 +48,23 @@ def holder(found: Annotated[Caller, Depends(visitor)]) -> Caller:
 
 
 Visitor = Annotated[Caller, Depends(visitor)]
+
+
+def form_with_file(setting: str) -> Any:
+    """A dependency: the form of somebody who has signed in, its file as large as this setting of the limits says."""
+
+    async def read(request: Request, _: Visitor) -> AsyncIterator[FormData]:
+        form = await file_form(request, getattr(service_of(request).owner.limits, setting))
+        try:
+            yield form
+        finally:
+            await form.close()
+
+    return Depends(read)
+
+
+RowsForm = Annotated[FormData, form_with_file("body_megabytes")]
+ReleaseForm = Annotated[FormData, form_with_file("file_megabytes")]
 Analyst = Annotated[Caller, Depends(analyst)]
 Holder = Annotated[Caller, Depends(holder)]
 

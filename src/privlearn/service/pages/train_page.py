@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import pyarrow as pa
 from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, PrivlearnError
@@ -17,8 +18,9 @@ from privlearn.ledger.statement import Share
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import OfferedDataSet, check_room
 from privlearn.service.http.callers import Served
-from privlearn.service.http.limits import aside
-from privlearn.service.http.media_types import CSV, read_rows
+from privlearn.service.http.forms import content_of
+from privlearn.service.http.limits import aside, shared_of
+from privlearn.service.http.media_types import CSV, read_rows, reading
 from privlearn.service.jobs.recipes import Recipe
 from privlearn.service.jobs.requests import JobRequest
 from privlearn.service.pages.choices import (
@@ -33,9 +35,9 @@ from privlearn.service.pages.choices import (
 from privlearn.service.pages.estimate_view import EstimateView, error_figure, estimate_view
 from privlearn.service.pages.figures import Figure
 from privlearn.service.pages.formatting import number, number_below
-from privlearn.service.pages.page import Form, content_of, page_router, render, text_of
-from privlearn.service.pages.signing import Analyst
-from privlearn.service.refusals import Conflict, NotFound, TooLarge, TooMany
+from privlearn.service.pages.page import page_router, render, text_of
+from privlearn.service.pages.signing import Analyst, RowsForm
+from privlearn.service.refusals import Busy, Conflict, NotFound, TooLarge, TooMany
 from privlearn.service.service import Service
 
 router = page_router()
@@ -47,24 +49,34 @@ _SENT_BEFORE = "This form was sent before with something else in it. If you want
 @router.get("/desk/{name}/train")
 async def plan(request: Request, service: Served, caller: Analyst, name: str) -> Response:
     """The form; once it is filled in, with an estimate."""
-    return await aside(request, _page, request, service, caller, name, request.query_params)
+    typed = request.query_params
+    if not typed.get("rehearse"):
+        return await aside(request, _page, request, service, caller, name, typed)
+    try:
+        async with shared_of(request).rehearsals.taking(caller.name):  # they take seconds: one at a time
+            return await aside(request, _page, request, service, caller, name, typed)
+    except (Busy, TooMany) as error:
+        without = {**typed, "rehearse": ""}
+        return await aside(request, _page, request, service, caller, name, without, {"": sentence(error)})
 
 
 @router.post("/desk/{name}/train")
-async def train(request: Request, service: Served, caller: Analyst, name: str, form: Form) -> Response:
+async def train(request: Request, service: Served, caller: Analyst, name: str, form: RowsForm) -> Response:
     """Spend, or try for nothing; what cannot be done leads back to the form with everything typed."""
-    return await aside(request, _train, request, service, caller, name, form)
+    content = await run_in_threadpool(content_of, form, "points")
+    async with reading(request, content, CSV):
+        return await aside(request, _train, request, service, caller, name, form, content)
 
 
-def _train(request: Request, service: Service, caller: Caller, name: str, form: FormData) -> Response:
+def _train(
+    request: Request, service: Service, caller: Caller, name: str, form: FormData, content: bytes
+) -> Response:
     typed = {field: text_of(form, field) for field in (*FIELDS, "once")}
     act = "pay" if text_of(form, "act") == "pay" else "try"
     try:
         if not is_once(typed["once"]):
             raise InvalidParameter("this form was not made here: look at it again, then press")
-        wanted = _request(
-            service, service.dataset(caller, name), typed, content_of(form, "points"), act == "try"
-        )
+        wanted = _request(service, service.dataset(caller, name), typed, content, act == "try")
         if wanted is not None:
             job = service.ask(caller, wanted, f"{typed['once']} {act}")
             return RedirectResponse(f"/jobs/{job.id}", 303)

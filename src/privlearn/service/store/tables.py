@@ -82,6 +82,9 @@ jobs = sa.Table(
     _time("finished"),
     sa.Column("failure", sa.Text, nullable=False, default=""),
     sa.Column("fields", sa.JSON, nullable=False, server_default="{}"),  # what its kind was asked with
+    sa.Column(
+        "key_id", sa.String(250), nullable=False, server_default=""
+    ),  # that asked for it; "": before format 4
     sa.UniqueConstraint("analyst", "idempotency_key"),
 )
 

@@ -1,0 +1,94 @@
+"""Connections: half-sent heads, long heads, and more of them than allowed."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.support.served import Served, serving
+from tests.support.service_support import load_clinic
+
+LIMITS = "\n[limits]\nconnections = 12\nheader_seconds = 1\nheader_kilobytes = 4\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(load_clinic(tmp_path_factory.mktemp("clinic"), server=LIMITS), training=False) as running:
+        yield running
+
+
+def connect(served: Served, sent: bytes) -> socket.socket:
+    where = urlsplit(served.url)
+    line = socket.create_connection((where.hostname, where.port), timeout=30)
+    line.sendall(sent)
+    return line
+
+
+def answer(line: socket.socket) -> bytes:
+    """Until the server closes the connection."""
+    received = b""
+    while piece := line.recv(65_536):
+        received += piece
+    return received
+
+
+def test_a_head_that_does_not_arrive_is_given_up(server: Served) -> None:
+    with connect(server, b"GET /healthz HTTP/1.1\r\nX-A: ") as line:
+        began = time.monotonic()
+        for _ in range(3):  # byte by byte it takes no longer
+            time.sleep(0.2)
+            line.sendall(b"a")
+        told = answer(line)
+        assert told.startswith(b"HTTP/1.1 408 ")
+        assert b"did not arrive in time" in told
+        assert time.monotonic() - began < 10
+
+
+def test_a_connection_that_says_nothing_is_given_up(server: Served) -> None:
+    with connect(server, b"") as line:
+        assert answer(line).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_head_that_is_too_long_is_refused(server: Served, ended: bool) -> None:
+    """Whether it comes whole or never ends."""
+    head = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * 5000
+    with connect(server, head + (b"\r\n\r\n" if ended else b"")) as line:
+        told = answer(line)
+        assert told.startswith(b"HTTP/1.1 431 ")
+        assert b"too long" in told
+
+
+def test_a_kept_connection_may_ask_again(server: Served) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    with connect(server, b"") as line:
+        for _ in range(3):
+            time.sleep(0.4)
+            line.sendall(request)
+            told = b""
+            while not told.endswith(b"ok\n"):
+                told += line.recv(65_536)
+            assert told.startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_body_that_was_refused_unread_is_no_head(server: Served) -> None:
+    head = b"POST /v1/releases HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n"
+    with connect(server, head) as line:
+        assert line.recv(65_536).startswith(b"HTTP/1.1 401 ")
+        line.sendall(b"x" * 20_000 + b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert line.recv(65_536).startswith(b"HTTP/1.1 200 ")
+
+
+def test_half_sent_requests_shut_nobody_out(server: Served) -> None:
+    with ExitStack() as lines:
+        for _ in range(40):
+            lines.enter_context(connect(server, b"GET /healthz HTTP/1.1\r\nX-A: "))
+        began = time.monotonic()
+        assert httpx.get(f"{server.url}/healthz", trust_env=False).status_code == 200
+        assert time.monotonic() - began < 0.9  # it has not waited until they were given up

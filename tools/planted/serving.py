@@ -1,0 +1,29 @@
+"""Defects of a server that others attack: bodies, heads, turns, quotas, clocks and workers."""
+# ruff: noqa: E501 - one line per mutant reads as a table
+
+from __future__ import annotations
+
+from tools.planted.mutant import TRAININGS, Mutant
+
+BOMBS = ("service/test_fairness.py",)
+LINES = ("service/test_connections.py",)
+SHARED_OUT = ("service/test_turns.py",)
+WATCHED = ("service/test_watch.py",)
+
+MUTANTS = [
+    Mutant("server: bodies weigh what they are long", "service/http/media_types.py", "        needed += sum(size * piece.count(sign) for sign, size in signs.items())\n", "", BOMBS),
+    Mutant("server: every type of Arrow is read", "service/http/media_types.py", "if not any(is_plain(kind) for is_plain in _PLAIN):", "if False:", BOMBS),
+    Mutant("server: strangers send large forms", "service/http/limits.py", 'scope["privlearn.body"] = self._small', 'scope["privlearn.body"] = 1 << 30', BOMBS),
+    Mutant("server: a head without an end", "service/http/connections.py", "if self._head > self.limits.head_bytes:", "if False:", LINES),
+    Mutant("server: half-sent requests shut others out", "service/http/connections.py", "if self.count >= self.most and self.waiting:", "if False:", LINES),
+    Mutant("server: one line has everything", "service/http/turns.py", "if own and own + amount > max(self.most // 2, 1):", "if False:", SHARED_OUT),
+    Mutant("server: a place that is never given back", "service/http/turns.py", "            self._taken[name] -= amount\n            if not self._taken[name]:", "            if not self._taken[name]:", SHARED_OUT),
+    Mutant("server: any number of long polls", "service/http/limits.py", "if self._polls[name] >= self.limits.long_polls:", "if False:", BOMBS),
+    Mutant("server: points that nobody pays grow", "service/service.py", "if new and before + new > most:", "if False:", BOMBS),
+    Mutant("server: the first analyst is always next", "service/jobs/queue.py", "        self._served[chosen] = 1 + max(self._served.values(), default=0)\n", "", TRAININGS),
+    Mutant("server: a revoked key's jobs run", "service/jobs/queue.py", "    end_revoked(store)\n    free = _free()", "    free = _free()", TRAININGS),
+    Mutant("server: a clock set back strands a job", "service/jobs/queue.py", "or_(jobs.c.lease < as_text(now()), jobs.c.lease > soon)", "jobs.c.lease < as_text(now())", TRAININGS),
+    Mutant("server: any number of jobs in a day", "service/jobs/queue.py", "if (connection.scalar(today) or 0) >= most:", "if False:", TRAININGS),
+    Mutant("server: ready with a full disk", "service/watch.py", "self._workers() or self._disk() or self._database()", "self._workers() or self._database()", WATCHED),
+    Mutant("server: a dead worker stays dead", "service/service.py", "            worker.look_after()\n", "            pass\n", WATCHED),
+]  # fmt: skip
