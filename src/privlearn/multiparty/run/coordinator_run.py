@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -14,6 +14,7 @@ from privlearn.mechanisms.summed.summed import NoisySum, NoisySums, Question
 from privlearn.multiparty.run import conversation
 from privlearn.multiparty.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Stage, Tell
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
+from privlearn.multiparty.run.journal import Exchange, Journal
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.training import coordinate
 from privlearn.multiparty.secure_sum.coordinator import MaskingCoordinator
@@ -21,9 +22,6 @@ from privlearn.multiparty.secure_sum.session import COORDINATOR, Step, seal
 from privlearn.randomness import SecureRandomness
 from privlearn.release.artifact import Release
 from privlearn.release.run_record import RunRecord
-
-Exchange = Callable[[Stage, Mapping[int, Parts]], Mapping[int, Parts | str]]
-"""Sends each party its parts, by number; returns what came back in time: parts, or a refusal's reason."""
 
 
 class CoordinatorRun(NoisySums):
@@ -35,18 +33,27 @@ class CoordinatorRun(NoisySums):
     identity : Identity
     exchange : callable
     tell : callable
+    journal : Journal, optional
+        What a run that was cut off goes on from; without one a run cannot be taken up again.
     """
 
-    def __init__(self, plan: MultipartyPlan, identity: Identity, exchange: Exchange, tell: Tell) -> None:
+    def __init__(
+        self,
+        plan: MultipartyPlan,
+        identity: Identity,
+        exchange: Exchange,
+        tell: Tell,
+        journal: Journal | None = None,
+    ) -> None:
         conversation.check_can_be_summed(plan)
         if conversation.identity_of(plan, COORDINATOR_NAME) != identity.public:
             raise ProtocolError("the plan has another key for the coordinator than the identity file")
         self._plan = plan
         self._names = list(plan.parties)
         self._identity = identity
-        self._exchange = exchange
-        self._tell = tell
-        self._run = secrets.token_bytes(RUN_BYTES)
+        self._exchange = exchange if journal is None else journal.over(exchange)
+        self._tell = tell if journal is None else _once(tell, journal)
+        self._run = secrets.token_bytes(RUN_BYTES) if journal is None else journal.run
         self._places = conversation.places(plan)
         self._sign_offs: dict[str, bytes] = {}
         self._in_sums: list[tuple[str, ...]] = []
@@ -167,3 +174,8 @@ class CoordinatorRun(NoisySums):
             f"{len(arrived)} of {len(self._names)} parties; "
             f"epsilon so far {spent:.3g} of {self._plan.guarantee.epsilon:.3g}."
         )
+
+
+def _once(tell: Tell, journal: Journal) -> Tell:
+    """What was said before a crash is not said again, but for where the run stands."""
+    return lambda line: None if journal.replaying else tell(line)
