@@ -150,7 +150,10 @@ def coordinate(
         Path | None, typer.Option(help="The release file to write.", show_default="PLAN.privlearn")
     ] = None,
     wait: Annotated[
-        float, typer.Option(min=0, help="Seconds until all parties must have connected.")
+        float,
+        typer.Option(
+            min=0, help="Seconds until all parties must have connected, or one that is needed must be back."
+        ),
     ] = 600.0,
     patience: Annotated[float, typer.Option(min=0, help="Seconds that a party has for an answer.")] = 60.0,
     force: Force = False,

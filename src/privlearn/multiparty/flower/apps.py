@@ -49,7 +49,8 @@ class FlowerExchange:
     """Carries a stage to every party and its answers back.
 
     A party that comes back while its answer is waited for gets its message again. One that was silent in the stage
-    before is asked again, but nobody waits for it: it may return when it can.
+    before is asked again, but nobody waits for it: it may return when it can. If a stage would fail for want of a
+    party, it is waited for longer.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ class FlowerExchange:
     needed : int
         How many parties a sum needs; the set-up needs all of them.
     wait : float
-        Seconds until enough parties must have connected.
+        Seconds until all parties must have connected, or one must be back without which the run would end.
     patience : float
         Seconds that a party has for an answer.
     tell : callable
@@ -90,14 +91,12 @@ class FlowerExchange:
         if not self._begun and stage is not Stage.STOP:
             self._await_parties(stage)
             self._begun = True
-        seconds = _FAREWELL_SECONDS if stage is Stage.STOP else self._patience
-        return self._collect(stage, parts, time.monotonic() + seconds)
-
-    def _collect(self, stage: Stage, parts: Mapping[int, Parts], deadline: float) -> dict[int, Parts | str]:
         sent: dict[str, int] = {}
         reached: dict[int, str | None] = {}
         replies: dict[int, Parts | str] = {}
-        while time.monotonic() < deadline:
+        missing: dict[int, str | None] = {}
+        start = time.monotonic()
+        while self._is_worth_waiting(stage, len(parts), replies, time.monotonic() - start):
             for party, since in self._since(set(parts) - set(replies)).items():
                 if since is not None and reached.get(party) != since:  # new, or started again
                     sent |= self._push(stage, party, parts[party])
@@ -111,8 +110,17 @@ class FlowerExchange:
                 break
             time.sleep(_POLL_SECONDS)
         self._grid.withdraw(sent)
-        self._silent = {party: since for party, since in reached.items() if party not in replies}
+        self._silent = missing
         return replies
+
+    def _is_worth_waiting(
+        self, stage: Stage, asked: int, replies: Mapping[int, Parts | str], seconds: float
+    ) -> bool:
+        if stage is Stage.STOP:
+            return seconds < _FAREWELL_SECONDS
+        refused = sum(isinstance(reply, str) for reply in replies.values())
+        would_fail = len(replies) - refused < self._least(stage) <= asked - refused
+        return seconds < self._patience or (would_fail and seconds < self._wait)
 
     def _since(self, parties: Iterable[int]) -> dict[int, str | None]:
         """Since when each is connected; None if it is not."""

@@ -79,8 +79,8 @@ class Purse:
             self.asked = {*content["asked"], *(() if begun is None or not paid[0] else (begun,))}
         if self.asked - {begun} != set(content["asked"]) - {begun}:
             raise LedgerError(
-                "the ledger has answers of this run that the file of the run does not know: it is an old copy, and must "
-                "not go on. End the run with `privlearn party MINE.toml --give-back`"
+                "the ledger has answers of this run that the file of the run does not know: it is an old copy, and "
+                "must not go on. End the run with `privlearn party MINE.toml --give-back`"
             )
 
     def spend(self, question: int) -> None:
