@@ -2,7 +2,7 @@
 
     python -m benchmarks.killed_runs [--runs 100] [--seed 0]
 
-Each run is three party processes and a coordinator from the shell, over TLS. One or two of them are killed, each a
+Each run is three party processes and a coordinator, as from the shell, over TLS. One or two of them are killed, each a
 random while after a random line of the coordinator's screen, and started again with the same command. After every run
 it is checked that there is a release that verifies or an error in words on each screen, that no reservation is left,
 that each party paid for every sum that it is in, and for no question that was not asked (tests/support/killed_runs.py).
@@ -15,7 +15,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from tests.support.killed_runs import killed_run
+from tests.support.killed_runs import ForkedSite, killed_run
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     endings: Counter[str] = Counter()
     for seed in range(arguments.seed, arguments.seed + arguments.runs):
         with tempfile.TemporaryDirectory() as folder:
-            ending = killed_run(Path(folder), seed)
+            ending = killed_run(Path(folder), seed, ForkedSite)
         endings["release" if ending.release else "statement"] += 1
         print(
             f"{seed:4}  {'release' if ending.release else ending.words}  ({', '.join(ending.kills)})",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import random
 import re
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import CompositionName
@@ -29,14 +33,58 @@ class Ending:
     kills: tuple[str, ...]
 
 
-def killed_run(folder: Path, seed: int) -> Ending:
+class ForkedSite(Site):
+    """Processes that a fork server starts: no less real, and there at once, so that many runs can be tried."""
+
+    def _process(self, arguments: list[str], log: Path) -> Any:
+        return _Forked(self.folder, arguments, log)
+
+
+class _Forked:
+    """A process with the methods of `subprocess.Popen` that a `Site` needs."""
+
+    def __init__(self, folder: Path, arguments: list[str], log: Path) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["privlearn.cli", "privlearn.multiparty.flower.apps"])
+        self._process = context.Process(target=_command, args=(str(folder), arguments, str(log)))
+        self._process.start()
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        assert self._process.exitcode is not None, "a process does not end"
+        return self._process.exitcode
+
+
+def _command(folder: str, arguments: list[str], log: str) -> None:
+    from privlearn.cli import main
+
+    screen = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(screen, 1)
+    os.dup2(screen, 2)
+    os.chdir(folder)
+    code = 0
+    try:
+        main(arguments)
+    except SystemExit as exit_:
+        code = int(exit_.code or 0)
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def killed_run(folder: Path, seed: int, kind: type[Site] = Site) -> Ending:
     """One run with one or two kills, each followed by a new start; whatever must hold is checked."""
     draw = random.Random(seed)
     composition: CompositionName = "renyi" if draw.random() < 0.75 else "basic"
     dropouts = draw.choice((0, 1))
     plan = {"dropouts": dropouts, "colluding": 0 if dropouts else 1, "rounds": ROUNDS}
     budget = RENYI_BUDGET if composition == "renyi" else Guarantee(2.0, 1e-5)
-    site = Site(folder, composition, budget, **plan)
+    site = kind(folder, composition, budget, **plan)
     try:
         site.start()
         kills = tuple(_kill_somebody(site, draw) for _ in range(draw.choice((1, 1, 2))))

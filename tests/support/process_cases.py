@@ -88,14 +88,16 @@ class Site:
                 "--patience",
                 patience,
                 "--wait",
-                "60",
+                "120",
             ]
         else:
             arguments = ["party", f"{name}.toml", "--data", f"{name}.csv"]
-        with (self.folder / f"{name}.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", "privlearn", *arguments], cwd=self.folder, stdout=log, stderr=log
-            )
+        self.processes[name] = self._process(arguments, self.folder / f"{name}.log")
+
+    def _process(self, arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
+        with log.open("ab") as screen:
+            command = [sys.executable, "-m", "privlearn", *arguments]
+            return subprocess.Popen(command, cwd=self.folder, stdout=screen, stderr=screen)
 
     def kill(self, name: str) -> None:
         """With no chance to say or write anything more."""

@@ -18,6 +18,7 @@ from privlearn.multiparty.run.journal import Exchange, Journal
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.training import coordinate
 from privlearn.multiparty.secure_sum.coordinator import MaskingCoordinator
+from privlearn.multiparty.secure_sum.opening import Blame
 from privlearn.multiparty.secure_sum.session import COORDINATOR, Step, seal
 from privlearn.randomness import SecureRandomness
 from privlearn.release.artifact import Release
@@ -57,6 +58,7 @@ class CoordinatorRun(NoisySums):
         self._places = conversation.places(plan)
         self._sign_offs: dict[str, bytes] = {}
         self._in_sums: list[tuple[str, ...]] = []
+        self._liars: set[int] = set()
         self._sessions = conversation.sum_sessions(plan, self._run)
         self._sums = [MaskingCoordinator(session, identity.key) for session in self._sessions]
 
@@ -79,10 +81,11 @@ class CoordinatorRun(NoisySums):
         total = self._sums[place.session]
         number = QUESTION_NUMBER.pack(question.number)
         asked = self._sealed_question(question)
-        self._accept([total], self._send_all(Stage.QUESTION, [number, asked]))
+        self._accept([total], self._send_honest(Stage.QUESTION, [number, asked]))
         survivors = total.survivors()
-        self._accept([total], self._send_all(Stage.SURVIVORS, [number, survivors]))
+        self._accept([total], self._send_honest(Stage.SURVIVORS, [number, survivors]))
         words = total.total()
+        self._judge(total.blame, question)
         encoding = conversation.encoding(self._plan, question)
         arrived = [self._names[party] for party in total.arrived]
         self._in_sums.append(tuple(arrived))
@@ -143,6 +146,26 @@ class CoordinatorRun(NoisySums):
                     total.accept(part)
                 except ProtocolError as error:
                     self._tell(f"{self._names[party]} is left out of this step: {error}.")
+
+    def _judge(self, blame: Blame, question: Question) -> None:
+        """Name those who gave false shares; who surely did is asked no more, and counts as missing."""
+        for party in sorted(blame.liars - self._liars):
+            self._tell(
+                f"{self._names[party]} gave false shares (question {question.number + 1}): it disagrees with more "
+                "parties than the plan expects to lie, or with itself. It is left out from here on."
+            )
+        for one, other in sorted(blame.pairs):
+            self._tell(
+                f"{self._names[one]} or {self._names[other]} gave a false share (question {question.number + 1}); what "
+                "they signed does not say which. The sum was opened without it."
+            )
+        self._liars |= blame.liars
+
+    def _send_honest(self, stage: Stage, parts: Parts) -> dict[int, Parts]:
+        """To all but those who were found to lie."""
+        return self._send(
+            stage, {party: parts for party in range(len(self._names)) if party not in self._liars}
+        )
 
     def _send_all(self, stage: Stage, parts: Parts) -> dict[int, Parts]:
         return self._send(stage, dict.fromkeys(range(len(self._names)), parts))
