@@ -28,13 +28,15 @@ def main() -> None:
     endings: Counter[str] = Counter()
     for seed in range(arguments.seed, arguments.seed + arguments.runs):
         with tempfile.TemporaryDirectory() as folder:
-            ending = killed_run(Path(folder), seed, ForkedSite)
-        endings["release" if ending.release else "statement"] += 1
-        print(
-            f"{seed:4}  {'release' if ending.release else ending.words}  ({', '.join(ending.kills)})",
-            flush=True,
-        )
+            try:
+                ending = killed_run(Path(folder), seed, ForkedSite)
+                how, told = "release" if ending.release else "statement", f"{ending.words} {ending.kills}"
+            except AssertionError as error:
+                how, told = "FAILED", str(error)
+        endings[how] += 1
+        print(f"{seed:4}  {how}: {told}", flush=True)
     print(", ".join(f"{count} {how}" for how, count in endings.items()))
+    raise SystemExit(endings["FAILED"] > 0)
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ class _Forked:
     """A process with the methods of `subprocess.Popen` that a `Site` needs."""
 
     def __init__(self, folder: Path, arguments: list[str], log: Path) -> None:
+        log.touch()
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["privlearn.cli", "privlearn.multiparty.flower.apps"])
         self._process = context.Process(target=_command, args=(str(folder), arguments, str(log)))
