@@ -30,7 +30,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 ending = killed_run(Path(folder), seed, ForkedSite)
-                how, told = "release" if ending.release else "statement", f"{ending.words} {ending.kills}"
+                how = "release" if ending.release else "statement"
+                told = ", ".join((*ending.kills, *([] if ending.release else [ending.words])))
             except AssertionError as error:
                 how, told = "FAILED", str(error)
         endings[how] += 1
