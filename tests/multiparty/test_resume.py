@@ -279,7 +279,7 @@ def test_the_file_of_a_party_is_for_its_owner_only(tmp_path: Path) -> None:
         site.lead(kill_at=6)
     assert (tmp_path / "north.run").stat().st_mode & 0o077 == 0
     (tmp_path / "south.run").write_text("{}")
-    with pytest.raises(InvalidParameter, match="not a party's run of this version"):
+    with pytest.raises(InvalidParameter, match="is not a party's run of this version"):
         site.party("south")
 
 

@@ -28,6 +28,7 @@ class PartyMemory:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._new = path.with_name(f".{path.name}.tmp")
         self._lock = only_process(path)
 
     def read(self) -> dict[str, Any] | None:
@@ -37,26 +38,26 @@ class PartyMemory:
         except FileNotFoundError:
             return None
         except (OSError, ValueError):
-            raise InvalidParameter(f"{self._path} cannot be read: restore its rights") from None
+            content = None
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
             raise InvalidParameter(
-                f"{self._path} is not a party's run of this version: end it with --give-back"
+                f"{self._path} cannot be read, or is not a party's run of this version: end that run with --give-back"
             )
         return content
 
     def keep(self, content: Mapping[str, Any]) -> None:
         """Replace what was kept; once this returns, a crash of the machine does not undo it."""
-        written = self._path.with_name(f".{self._path.name}.tmp")
-        descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        descriptor = os.open(self._new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(json.dumps({"format": _FORMAT, **content}).encode())
             flush(file)
-        written.replace(self._path)
+        self._new.replace(self._path)
         flush_folder(self._path)
 
     def forget(self) -> None:
         """The run is over."""
         self._path.unlink(missing_ok=True)
+        self._new.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Let another process have the file; the end of this one, however it comes, does the same."""
