@@ -238,7 +238,7 @@ def test_a_journal_of_another_plan_or_version_is_not_taken_up(tmp_path: Path) ->
         Journal(tmp_path / "plan.run", plan_of(epsilon=1.9))
     path = tmp_path / "plan.run"
     lines = path.read_text().splitlines()
-    changed = json.loads(lines[2]) | {"sent": "0" * 64}
+    changed = json.loads(lines[2]) | {"sent": {}}
     path.write_text("\n".join([*lines[:2], json.dumps(changed), *lines[3:]]) + "\n")
     with pytest.raises(ProtocolError, match="another version"):
         site.lead()

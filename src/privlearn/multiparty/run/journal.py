@@ -8,7 +8,6 @@ or was about to send.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import os
 import secrets
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from privlearn.errors import InvalidParameter, ProtocolError
-from privlearn.multiparty.run.conversation import RUN_BYTES, Parts, Stage
+from privlearn.multiparty.run.conversation import RUN_BYTES, Parts, Stage, message_digest
 from privlearn.multiparty.run.memory import flush, flush_folder, only_process
 from privlearn.multiparty.run.plan import MultipartyPlan
 
@@ -76,7 +75,7 @@ class Journal:
         """The exchange, each of whose replies is kept; those kept before are not asked for again."""
 
         def kept(stage: Stage, parts: Mapping[int, Parts]) -> Mapping[int, Parts | str]:
-            sent = _digest(stage, parts)
+            sent = {str(party): message_digest(stage, own) for party, own in parts.items()}
             if self._past:
                 record = self._past.pop(0)
                 if record["sent"] != sent:
@@ -121,11 +120,6 @@ def _read(path: Path) -> list[dict[str, Any]]:
         return [dict(json.loads(line)) for line in lines]
     except (TypeError, ValueError):
         raise InvalidParameter(f"{path} is not a coordinator's checkpoint: move it") from None
-
-
-def _digest(stage: Stage, parts: Mapping[int, Parts]) -> str:
-    described = [stage, {party: [part.hex() for part in own] for party, own in parts.items()}]
-    return hashlib.sha256(json.dumps(described).encode()).hexdigest()
 
 
 def _text(reply: Parts | str) -> str | list[str]:

@@ -14,7 +14,6 @@ rows may have been its cause.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -115,7 +114,7 @@ class PartyRun:
         """Answer the coordinator, or refuse: a refusal changes nothing, unless an answer failed and ended the run."""
         if stage not in self._stages or self.finished:
             raise ProtocolError("the coordinator asks for what the plan does not have")
-        message = _digest(stage, parts)
+        message = conversation.message_digest(stage, parts)
         if message == self._answered:  # the reply was lost, or the coordinator: the same bytes, nothing anew
             return self._last_reply
         if stage not in (Stage.PLAN, Stage.STOP) and not self._run:
@@ -304,11 +303,6 @@ class PartyRun:
             f"Answered question {number + 1} of {len(self._places)}; "
             f"epsilon so far {spent:.3g} of {self._plan.guarantee.epsilon:.3g}."
         )
-
-
-def _digest(stage: str, parts: Parts) -> str:
-    described = repr([str(stage), [part.hex() for part in parts]])
-    return hashlib.sha256(described.encode()).hexdigest()
 
 
 def _in_words(error: Exception) -> str:
