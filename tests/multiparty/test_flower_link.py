@@ -48,7 +48,7 @@ class Link:
 
         def work(grid: object) -> None:
             nodes, names = self.flower.nodes[:1], list(SIZES)[:1]
-            exchange = self._exchange(grid, nodes, names, wait, patience, self.told.append)  # type: ignore[arg-type]
+            exchange = self._exchange(grid, nodes, names, 1, wait, patience, self.told.append)  # type: ignore[arg-type]
             answers.update(exchange(stage, {0: parts}))
 
         self.flower.run(self._app(work))

@@ -63,7 +63,7 @@ def test_only_the_agreed_plan_is_signed() -> None:
 
 @pytest.mark.parametrize("stage", ["keys", "roster", "inbox", "question", "survivors", "result", "release"])
 def test_nothing_is_answered_before_the_plan(stage: str) -> None:
-    with pytest.raises(ProtocolError, match="has not shown its plan"):
+    with pytest.raises(ProtocolError, match="has signed no run"):
         Wire(PLAN).parties["north"].handle(stage, [b""])
 
 
@@ -87,9 +87,17 @@ def test_no_key_leaves_before_everybody_signed(spoil: Callable[[Parts], Parts]) 
 def test_a_question_is_answered_once() -> None:
     wire, parts = asked_until(Stage.QUESTION, 1)
     north = wire.parties["north"]
-    assert north.handle("question", parts)
+    first = north.handle("question", parts)
+    assert north.handle("question", parts) == first  # the same message: the same bytes, no new noise
+    other = seal(
+        IDENTITIES["coordinator"].key,
+        north._sessions[1],
+        Step.QUESTION,
+        COORDINATOR,
+        b"1" * (len(parts[1]) - 107),
+    )
     with pytest.raises(ProtocolError, match="question 1 is over"):
-        north.handle("question", parts)
+        north.handle("question", [parts[0], other])
     with pytest.raises(ProtocolError, match="question 0 is over"):
         north.handle("question", [QUESTION_NUMBER.pack(0), parts[1]])
 
@@ -146,7 +154,7 @@ def test_an_answer_that_fails_ends_the_run_in_the_same_words(failure: str) -> No
     assert north.reply("question", parts) == "for a reason that stays with this party"
     assert north.finished
     assert north._purse.asked == {0, 1}
-    assert "The run ends here for this party, and its cost stands: question 1" in heard[-2]
+    assert "The run ends here for this party: question 1" in heard[-2]
     later = {north.reply(stage, parts) for stage in ("question", "survivors", "plan")}
     assert later == {"the coordinator asks for what the plan does not have"}
     del north._party.answer

@@ -12,6 +12,7 @@ import pyarrow.csv
 
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
+from privlearn.ledger.statement import CompositionName, Statement
 from privlearn.multiparty.run.identity import write_certificate
 from tests.support.ports import free_port
 from tests.support.run_cases import IDENTITIES, KEYS, SCHEMA, SIZES, TABLES
@@ -21,10 +22,20 @@ PATIENCE_SECONDS = 30
 
 
 class Site:
-    """The folder, with everything that a run needs; processes are ended with it."""
+    """The folder, with everything that a run needs; processes are ended with it.
 
-    def __init__(self, folder: Path, **plan: Any) -> None:
+    ``budget`` is each party's, with ``composition``; other keywords are the plan's.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        composition: CompositionName = "basic",
+        budget: Guarantee = Guarantee(2.0, 1e-5),  # noqa: B008 - frozen
+        **plan: Any,
+    ) -> None:
         self.folder = folder
+        self._budget, self._composition = budget, composition
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.port = free_port()
         SCHEMA.save(folder / "census.schema.yaml")
@@ -40,7 +51,8 @@ class Site:
 
     def _prepare_party(self, name: str) -> None:
         pyarrow.csv.write_csv(TABLES[name], self.folder / f"{name}.csv")
-        Ledger.create(self.folder / f"{name}.ledger", SCHEMA.name, Guarantee(2.0, 1e-5))
+        ledger = self.folder / f"{name}.ledger"
+        Ledger.create(ledger, SCHEMA.name, self._budget, composition=self._composition)
         settings = {
             "name": name,
             "plan": "plan.toml",
@@ -51,6 +63,7 @@ class Site:
             "max_epsilon": 2.0,
             "max_delta": 1e-5,
             "model": f"{name}.privlearn",
+            "wait_seconds": 60,
             "patience_seconds": 120,
         }
         self._write(f"{name}.toml", settings)
@@ -60,23 +73,36 @@ class Site:
         (self.folder / name).write_text(text)
 
     def start(self) -> None:
-        self._start(
-            "coordinator",
-            "coordinate",
-            "plan.toml",
-            "--port",
-            str(self.port),
-            "--patience",
-            str(PATIENCE_SECONDS),
-        )
-        for name in SIZES:
-            self._start(name, "party", f"{name}.toml", "--data", f"{name}.csv")
+        for name in ("coordinator", *SIZES):
+            self.start_one(name)
 
-    def _start(self, name: str, *arguments: str) -> None:
-        with (self.folder / f"{name}.log").open("wb") as log:
-            self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", "privlearn", *arguments], cwd=self.folder, stdout=log, stderr=log
-            )
+    def start_one(self, name: str) -> None:
+        """A process; a second one of the same name writes where the first one stopped."""
+        if name == "coordinator":
+            patience = str(PATIENCE_SECONDS)
+            arguments = [
+                "coordinate",
+                "plan.toml",
+                "--port",
+                str(self.port),
+                "--patience",
+                patience,
+                "--wait",
+                "120",
+            ]
+        else:
+            arguments = ["party", f"{name}.toml", "--data", f"{name}.csv"]
+        self.processes[name] = self._process(arguments, self.folder / f"{name}.log")
+
+    def _process(self, arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
+        with log.open("ab") as screen:
+            command = [sys.executable, "-m", "privlearn", *arguments]
+            return subprocess.Popen(command, cwd=self.folder, stdout=screen, stderr=screen)
+
+    def kill(self, name: str) -> None:
+        """With no chance to say or write anything more."""
+        self.processes[name].kill()
+        self.processes[name].wait()
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()
@@ -92,7 +118,10 @@ class Site:
         return self.processes[name].wait(timeout=DEADLINE_SECONDS)
 
     def spent(self, name: str) -> float:
-        return Ledger.open(self.folder / f"{name}.ledger", SCHEMA.name).statement().spent.epsilon
+        return self.statement(name).spent.epsilon
+
+    def statement(self, name: str) -> Statement:
+        return Ledger.open(self.folder / f"{name}.ledger", SCHEMA.name).statement()
 
     def end(self) -> None:
         for process in self.processes.values():

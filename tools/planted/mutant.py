@@ -67,6 +67,9 @@ RUNS = ("multiparty/test_party_run.py", "multiparty/test_coordinator_run.py")
 HOSTILE = ("multiparty/test_hostile_questions.py",)
 WITNESS = ("multiparty/test_witness.py",)
 COSTS = ("multiparty/test_purse.py",)
+RESUMED = ("multiparty/test_resume.py",)
+BLAMED = ("multiparty/test_opening.py",)
+RECONNECTED = ("multiparty/test_reconnecting.py",)
 LIARS = ("multiparty/test_lying_coordinator.py",)
 
 

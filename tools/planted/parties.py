@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from tools.planted.mutant import (
+    BLAMED,
     COSTS,
     HOSTILE,
     LIARS,
     MASKS,
     PARTIES,
+    RECONNECTED,
+    RESUMED,
     RUNS,
     SHARES,
     WEAK,
@@ -26,6 +29,11 @@ MASK = "multiparty/secure_sum/masks.py"
 WITNESSED = "multiparty/run/witness.py"
 RECORD = "release/run_record.py"
 PURSE = "multiparty/run/purse.py"
+MEMORY = "multiparty/run/memory.py"
+JOURNAL = "multiparty/run/journal.py"
+OPENING = "multiparty/secure_sum/opening.py"
+LINK = "multiparty/flower/link.py"
+NODE = "multiparty/flower/node.py"
 
 MUTANTS = [
     Mutant("half the noise of a share drawn, seen by the audit", SHARE, "randomness.discrete_gaussian(self.share_scale / self.step, dimension)", "randomness.discrete_gaussian(0.5 * self.share_scale / self.step, dimension)", WHOLE_RUNS),
@@ -47,14 +55,14 @@ MUTANTS = [
     Mutant("party with half the noise", "multiparty/run/conversation.py", "NoiseShare(noise[0].scale,", "NoiseShare(noise[0].scale / 2,", RUNS),
     Mutant("any plan is signed", PARTY_RUN, "if digest != bytes.fromhex(self._plan.digest):", "if False:", RUNS),
     Mutant("others' sign-offs not checked", PARTY_RUN, "if not conversation.identity_of(self._plan, name).has_signed(", "if False and (", RUNS),
-    Mutant("cost not final", PURSE, "self._reserved[question if self._by_question else 0].commit()", "pass", RUNS),
+    Mutant("cost not final", PURSE, "            reservation.commit()\n", "", RUNS),
     Mutant("signs before paying", PARTY_RUN, "self._purse.reserve()", "pass", RUNS),
     Mutant("an old question answered", PARTY_RUN, "if number < self._next_question:", "if False:", RUNS),
     Mutant("a refusal about the rows leaves", PARTY_RUN, "return str(error) if isinstance(error, ProtocolError) else STAYS_HERE", "return str(error)", RUNS),
     Mutant("coefficients that are not finite answered", PARTY_RUN, "if not np.isfinite(coefficients).all():", "if False:", HOSTILE),
     Mutant("warnings depend on the rows asked about", "multiparty/run/training.py", 'with np.errstate(all="ignore"):', "with np.errstate():", HOSTILE),
-    Mutant("a question counted after computing", PARTY_RUN, "        self._next_question = number + 1\n        self._purse.spend(number)  # from here on something may leave\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n", "        self._purse.spend(number)  # from here on something may leave\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n            self._next_question = number + 1\n", RUNS),
-    Mutant("a question paid for after computing", PARTY_RUN, "        self._purse.spend(number)  # from here on something may leave\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n", "        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n            self._purse.spend(number)\n", RUNS),
+    Mutant("a question counted after computing", PARTY_RUN, "        self._next_question, self._begun = number + 1, number\n        self._remember()\n        try:\n            self._purse.spend(number)  # from here on something may leave\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n", "        self._remember()\n        try:\n            self._purse.spend(number)  # from here on something may leave\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n            self._next_question, self._begun = number + 1, number\n", RUNS),
+    Mutant("a question paid for after computing", PARTY_RUN, "            self._purse.spend(number)  # from here on something may leave\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n", "            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n            self._purse.spend(number)\n", RUNS),
     Mutant("a question before the session costs", PARTY_RUN, "        self._sums[place.session].check_open(place.round)\n", "", RUNS),
     Mutant("a failed answer tells why", PARTY_RUN, "raise ProtocolError(STAYS_HERE) from None", "raise ProtocolError(_in_words(error)) from None", RUNS),
     Mutant("a failed answer does not end the run", PARTY_RUN, 'self.stopped = f"question {number} could', 'self.failed = f"question {number} could', RUNS),
@@ -85,5 +93,27 @@ MUTANTS = [
     Mutant("a begun run given back in part", PURSE, "isinstance(ledger.rule(), RenyiComposition)", "True", COSTS),
     Mutant("unasked questions charged", PURSE, "        self._give_back()\n        return f\"{told}", "        return f\"{told}", COSTS),
     Mutant("others' reservations given back", PURSE, "if entry.purpose == self._purpose and entry.state", "if entry.state", COSTS),
+    Mutant("the same message answered anew", PARTY_RUN, "if message == self._answered:", "if False:", RESUMED),
+    Mutant("a reply leaves before it is kept", PARTY_RUN, "message, reply, None\n            self._remember()", "message, reply, None", RESUMED),
+    Mutant("a question begun is not kept", PARTY_RUN, "= number + 1, number\n        self._remember()", "= number + 1, number", RESUMED),
+    Mutant("asked again after a crash while computing", PARTY_RUN, 'if kept["begun"] is not None:', "if False:", RESUMED),
+    Mutant("an old copy of a run goes on", PURSE, 'if self.asked - {begun} != set(content["asked"]) - {begun}:', "if False:", RESUMED),
+    Mutant("a twin answers too", PURSE, 'if (self._by_question or not self.asked) and reservation.state() == "committed":', "if False:", RESUMED),
+    Mutant("used keys stay on disk", MASKING_PARTY, "keys = self._unused.pop(round)", "keys = self._unused[round]", RESUMED),
+    Mutant("a party's file for all to read", MEMORY, "os.O_TRUNC, 0o600", "os.O_TRUNC, 0o644", RESUMED),
+    Mutant("two processes in one run", MEMORY, "fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)", "pass", RESUMED),
+    Mutant("secrets left after a run", PARTY_RUN, "self._memory.forget()", "pass", RESUMED),
+    Mutant("replies not kept", JOURNAL, 'self._append({"sent": sent, "replies": texts})', "pass", RESUMED),
+    Mutant("another plan's journal taken up", JOURNAL, 'if head.get("plan") != plan.digest:', "if False:", RESUMED),
+    Mutant("a stopped run taken up", JOURNAL, "                self.end()\n", "", RESUMED),
+    Mutant("honest parties blamed", OPENING, "len(against) > max(colluding, 1)", "len(against) >= max(colluding, 1)", BLAMED),
+    Mutant("own false shares excused", OPENING, "party in against or ", "", BLAMED),
+    Mutant("one false share loses the round", OPENING, "range(min(len(first), len(rest)) + 1)", "range(1)", BLAMED),
+    Mutant("a liar is asked again", "multiparty/run/coordinator_run.py", "self._liars |= blame.liars", "pass", BLAMED),
+    Mutant("a killed node kept out", LINK, "        self.deactivate_node(node_id)\n", "", RECONNECTED),
+    Mutant("a message lost with its process", "multiparty/flower/apps.py", "reached.get(party) != since:", "party not in reached:", RECONNECTED),
+    Mutant("the coordinator's clock not followed", NODE, "        self.shift = shift\n", "", RECONNECTED),
+    Mutant("a coordinator started again not found", NODE, "                self._connect_anew()\n", "                pass\n", RECONNECTED),
+    Mutant("an expired certificate served", LINK, "        check_dates(certificate)\n", "", RECONNECTED),
     Mutant("weak: a plan of parties", "multiparty/run/plan.py", "check_strength(self._with_schema, self.total, self.accept_weak_privacy)", "self.mechanism  # noqa: B018", WEAK),
 ]  # fmt: skip

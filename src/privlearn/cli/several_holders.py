@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -76,6 +77,7 @@ def party(
     ledger before signing it. What leaves are vectors under masks, each with your
     share of the noise in it; only their sum over all parties can be opened. However
     it ends, the last lines say what was asked, what it costs and what was given back.
+    After a crash the same command goes on with the run, from the file MINE.*.run.
 
     \b
     Example, with MINE.toml as in the tutorial on several parties:
@@ -86,6 +88,7 @@ def party(
     from privlearn.data.sources.files import open_records
     from privlearn.multiparty.flower.run import take_part
     from privlearn.multiparty.run.identity import Identity
+    from privlearn.multiparty.run.memory import PartyMemory
     from privlearn.multiparty.run.party_run import PartyRun
     from privlearn.multiparty.run.plan import MultipartyPlan
     from privlearn.multiparty.run.purse import Purse
@@ -98,38 +101,44 @@ def party(
     identity = Identity.read(mine.identity)
     ledger = open_ledger(mine.ledger, mine.dataset, plan.table_schema.name)
     assert ledger is not None
-    purse = Purse(plan, mine.name, ledger)
-    if give_back:
-        given = purse.give_back_stranded()
-        typer.echo(f"Gave back {given} reservations of this plan that no answer was paid from.")
-        say_what_is_left(ledger)
-        return
-    if data is None:
-        raise InvalidParameter("bring this party's table: --data FILE")
-    check_room(ledger, plan.guarantee)
-    rows = Party.from_table(plan, mine.name, open_records(data, plan.table_schema))
-    run = PartyRun(plan, mine.name, identity, rows, purse, say)
-    say(f"{mine.name}: plan {plan.fingerprint}, {plan.guarantee}, within the limits.")
-    if plan.weakness:
-        warn(f"This promise is {plan.weakness}.")
-    end_on_sigterm()
-    try:
-        take_part(
-            run,
-            identity,
-            coordinator=mine.coordinator,
-            certificate=mine.certificate,
-            wait=mine.wait_seconds,
-            patience=mine.patience_seconds,
-        )
-    finally:
-        run.settle()
-        say_what_is_left(ledger)
+    with closing(PartyMemory(settings.with_suffix(f".{plan.digest[:16]}.run"))) as memory:
+        purse = Purse(plan, mine.name, ledger)
+        if give_back:
+            memory.forget()
+            given = purse.give_back_stranded()
+            typer.echo(f"Gave back {given} reservations of this plan that no answer was paid from.")
+            say_what_is_left(ledger)
+            return
+        if data is None:
+            raise InvalidParameter("bring this party's table: --data FILE")
+        if memory.read() is None:
+            if given := purse.give_back_stranded():
+                say(f"Gave back {given} reservations of an earlier run: nothing was sent for them.")
+            check_room(ledger, plan.guarantee)
+        rows = Party.from_table(plan, mine.name, open_records(data, plan.table_schema))
+        run = PartyRun(plan, mine.name, identity, rows, purse, say, memory)
+        say(f"{mine.name}: plan {plan.fingerprint}, {plan.guarantee}, within the limits.")
+        if plan.weakness:
+            warn(f"This promise is {plan.weakness}.")
+        end_on_sigterm()
+        try:
+            take_part(
+                run,
+                identity,
+                coordinator=mine.coordinator,
+                certificate=mine.certificate,
+                wait=mine.wait_seconds,
+                patience=mine.patience_seconds,
+                tell=say,
+            )
+            if run.release is not None and mine.model is not None:
+                run.release.save(mine.model, overwrite=True)
+                typer.echo(f"Wrote {mine.model}.")
+        finally:
+            run.settle()
+            say_what_is_left(ledger)
     if run.release is None:
         raise ProtocolError(f"the run was stopped: {run.stopped}")
-    if mine.model is not None:
-        run.release.save(mine.model, overwrite=True)
-        typer.echo(f"Wrote {mine.model}.")
 
 
 def coordinate(
@@ -149,7 +158,11 @@ def coordinate(
         Path | None, typer.Option(help="The release file to write.", show_default="PLAN.privlearn")
     ] = None,
     wait: Annotated[
-        float, typer.Option(**NOT_NEGATIVE, help="Seconds until all parties must have connected.")
+        float,
+        typer.Option(
+            **NOT_NEGATIVE,
+            help="Seconds until all parties must have connected, or one that is needed must be back.",
+        ),
     ] = 600.0,
     patience: Annotated[
         float, typer.Option(**NOT_NEGATIVE, help="Seconds that a party has for an answer.")
@@ -161,7 +174,8 @@ def coordinate(
     Waits until every party has signed the plan and given its keys, then asks its
     questions. From then on a party that is late, lost or sends what is not in order
     is left out, as long as the plan's dropouts allow it; beyond that the run stops,
-    and nothing is opened.
+    and nothing is opened. After a crash the same command goes on with the run, from
+    the file PLAN.run.
 
     \b
     Example:
@@ -170,25 +184,31 @@ def coordinate(
     """
     from privlearn.multiparty.flower.run import lead
     from privlearn.multiparty.run.identity import Identity
+    from privlearn.multiparty.run.journal import Journal
     from privlearn.multiparty.run.plan import MultipartyPlan
     from privlearn.release.verification import verify
 
     target = plan.with_suffix(".privlearn") if out is None else out
     check_writable(target, force)
     agreed = MultipartyPlan.load(plan)
-    end_on_sigterm()
-    release = lead(
-        agreed,
-        Identity.read(identity),
-        host=host,
-        port=port,
-        certificate=certificate,
-        key=tls_key,
-        wait=wait,
-        patience=patience,
-        tell=say,
-    )
-    release.save(target, overwrite=True)
+    with closing(Journal(plan.with_suffix(".run"), agreed)) as journal:
+        if journal.found:
+            say(f"Goes on with the run {journal.run.hex()[:16]}, which was cut off.")
+        end_on_sigterm()
+        release = lead(
+            agreed,
+            Identity.read(identity),
+            host=host,
+            port=port,
+            certificate=certificate,
+            key=tls_key,
+            wait=wait,
+            patience=patience,
+            tell=say,
+            journal=journal,
+        )
+        release.save(target, overwrite=True)
+        journal.end()
     proven = verify(target)
     typer.echo(f"Wrote {target}, verified: {proven.recomputed}. {proven.recomputed.in_words()}")
     if proven.certificate.meaning:

@@ -7,7 +7,7 @@ holds a refusal's reason.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from flwr.app import ConfigRecord, Context, Message, RecordDict
@@ -15,12 +15,15 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
 from privlearn.errors import TooFewParties
+from privlearn.multiparty.flower.link import LinkGrid
 from privlearn.multiparty.run.conversation import Parts, Stage, Tell
 from privlearn.multiparty.run.party_run import PartyRun
 
 _RECORD = "privlearn"
 _POLL_SECONDS = 0.05
 _FAREWELL_SECONDS = 5.0
+_TTL_SECONDS = 2 * 86400.0
+"""Of a message, by the clocks of both sides, which may differ; what was not answered in time is withdrawn."""
 
 
 def client_app(run: PartyRun) -> ClientApp:
@@ -45,69 +48,109 @@ def server_app(work: Callable[[Grid], None]) -> ServerApp:
 class FlowerExchange:
     """Carries a stage to every party and its answers back.
 
-    A party that was silent in the stage before is asked again, but nobody waits for it: it may return when it can.
+    A party that comes back while its answer is waited for gets its message again. One that was silent in the stage
+    before is asked again, but nobody waits for it: it may return when it can. If a stage would fail for want of a
+    party, it is waited for longer.
 
     Parameters
     ----------
-    grid : Grid
+    grid : LinkGrid
     nodes : list of int
         The parties' node numbers, in the plan's order.
     names : list of str
+    needed : int
+        How many parties a sum needs; the set-up needs all of them.
     wait : float
-        Seconds until all parties must have connected.
+        Seconds until all parties must have connected, or one must be back without which the run would end.
     patience : float
         Seconds that a party has for an answer.
     tell : callable
     """
 
     def __init__(
-        self, grid: Grid, nodes: list[int], names: list[str], wait: float, patience: float, tell: Tell
+        self,
+        grid: LinkGrid,
+        nodes: list[int],
+        names: list[str],
+        needed: int,
+        wait: float,
+        patience: float,
+        tell: Tell,
     ) -> None:
         self._grid = grid
         self._nodes = nodes
         self._names = names
+        self._needed = needed
         self._wait = wait
         self._patience = patience
         self._tell = tell
-        self._silent: set[int] = set()
+        self._begun = False
+        self._silent: dict[int, str | None] = {}
 
     def __call__(self, stage: Stage, parts: Mapping[int, Parts]) -> Mapping[int, Parts | str]:
-        if stage is Stage.PLAN:
-            self._await_everybody()
-        seconds = _FAREWELL_SECONDS if stage is Stage.STOP else self._patience
-        messages = [self._message(stage, self._nodes[party], own, seconds) for party, own in parts.items()]
-        sent = {id: party for id, party in zip(self._grid.push_messages(messages), parts, strict=True) if id}
-        replies = self._collect(sent, time.monotonic() + seconds)
-        self._silent = set(parts) - set(replies)
+        if not self._begun and stage is not Stage.STOP:
+            self._await_parties(stage)
+            self._begun = True
+        sent: dict[str, int] = {}
+        reached: dict[int, str | None] = {}
+        replies: dict[int, Parts | str] = {}
+        missing: dict[int, str | None] = {}
+        start = time.monotonic()
+        while self._is_worth_waiting(stage, len(parts), replies, time.monotonic() - start):
+            for party, since in self._since(set(parts) - set(replies)).items():
+                if since is not None and reached.get(party) != since:  # new, or started again
+                    sent |= self._push(stage, party, parts[party])
+                reached[party] = since
+            for message in self._grid.pull_messages(list(sent)):
+                reply, party = read_reply(message), sent.pop(message.metadata.reply_to_message_id)
+                if reply is not None:
+                    replies[party] = reply
+            missing = {party: since for party, since in reached.items() if party not in replies}
+            if missing.items() <= self._silent.items():
+                break
+            time.sleep(_POLL_SECONDS)
+        self._grid.withdraw(sent)
+        self._silent = missing
         return replies
 
-    def _collect(self, sent: Mapping[str, int], deadline: float) -> dict[int, Parts | str]:
-        waiting, replies = dict(sent), {}
-        while not set(waiting.values()) <= self._silent and time.monotonic() < deadline:
-            for message in self._grid.pull_messages(list(waiting)):
-                replies[waiting.pop(message.metadata.reply_to_message_id)] = read_reply(message)
-            time.sleep(_POLL_SECONDS)
-        return {party: reply for party, reply in replies.items() if reply is not None}
+    def _is_worth_waiting(
+        self, stage: Stage, asked: int, replies: Mapping[int, Parts | str], seconds: float
+    ) -> bool:
+        if stage is Stage.STOP:
+            return seconds < _FAREWELL_SECONDS
+        refused = sum(isinstance(reply, str) for reply in replies.values())
+        would_fail = len(replies) - refused < self._least(stage) <= asked - refused
+        return seconds < self._patience or (would_fail and seconds < self._wait)
 
-    def _message(self, stage: Stage, node: int, parts: Parts, seconds: float) -> Message:
+    def _since(self, parties: Iterable[int]) -> dict[int, str | None]:
+        """Since when each is connected; None if it is not."""
+        here = self._grid.connections()
+        return {party: here.get(self._nodes[party]) for party in parties}
+
+    def _push(self, stage: Stage, party: int, parts: Parts) -> dict[str, int]:
         content = RecordDict({_RECORD: ConfigRecord({"parts": list(parts)})})
-        return Message(content, node, f"query.{stage}", ttl=seconds)
+        message = Message(content, self._nodes[party], f"query.{stage}", ttl=_TTL_SECONDS)
+        return {id: party for id in self._grid.push_messages([message]) if id}
 
-    def _await_everybody(self) -> None:
-        deadline = time.monotonic() + self._wait
-        missing: list[str] = []
-        while time.monotonic() < deadline:
-            present = set(self._grid.get_node_ids())
-            absent = [
-                name for name, node in zip(self._names, self._nodes, strict=True) if node not in present
-            ]
-            if not absent:
+    def _await_parties(self, stage: Stage) -> None:
+        """All of them; going on with a run that was cut off, no longer for those that it can do without."""
+        start, missing = time.monotonic(), list[str]()
+        while time.monotonic() < start + self._wait:
+            since = self._since(range(len(self._names)))
+            absent = [name for party, name in enumerate(self._names) if since[party] is None]
+            enough = len(self._names) - len(absent) >= self._least(stage)
+            if not absent or (enough and time.monotonic() > start + self._patience):
                 return
             if absent != missing:
                 self._tell(f"Waiting for {', '.join(absent)}.")
                 missing = absent
             time.sleep(_POLL_SECONDS)
         raise TooFewParties(f"{', '.join(missing)} did not connect within {self._wait:.0f} seconds")
+
+    def _least(self, stage: Stage) -> int:
+        if stage in (Stage.QUESTION, Stage.SURVIVORS, Stage.RESULT):
+            return self._needed
+        return 0 if stage is Stage.RELEASE else len(self._names)
 
 
 def _answering(run: PartyRun, stage: Stage) -> Callable[[Message, Context], Message]:

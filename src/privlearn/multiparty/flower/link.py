@@ -18,8 +18,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from flwr.app import Context, Message, RecordDict
 from flwr.app.message import remove_content_from_message
 from flwr.common.constant import NOOP_ACCOUNT_NAME, NOOP_FLWR_AID, SUPERLINK_NODE_ID
+from flwr.server.superlink.linkstate import InMemoryLinkState
 from flwr.serverapp import ServerApp
-from flwr.supercore.constant import NOOP_FEDERATION_ID, TaskType
+from flwr.supercore.constant import NOOP_FEDERATION_ID, NodeStatus, TaskType
 from flwr.supercore.inflatable.inflatable_object import (
     get_all_nested_objects,
     get_object_tree,
@@ -34,6 +35,7 @@ from flwr.superlink.main import create_app
 from privlearn.errors import InvalidParameter
 from privlearn.listening import check_certificate, listen
 from privlearn.multiparty.run.conversation import identity_of
+from privlearn.multiparty.run.identity import check_dates
 from privlearn.multiparty.run.plan import MultipartyPlan
 
 _START_SECONDS = 30.0
@@ -76,9 +78,15 @@ class LinkGrid(InMemoryGrid):
         self.state.delete_messages(message_ins_ids=set(arrived))
         return list(arrived.values())
 
-    def get_node_ids(self) -> Iterable[int]:
+    def withdraw(self, message_ids: Iterable[str]) -> None:
+        """No node shall get these any more: their time is over."""
+        self.state.delete_messages(message_ins_ids=set(message_ids))
+
+    def connections(self) -> dict[int, str]:
+        """Which nodes are here, and since when: a node that was started again has another moment."""
         self.state.acknowledge_task_heartbeat(self._task)
-        return super().get_node_ids()
+        here = self.state.get_node_info(statuses=[NodeStatus.ONLINE])
+        return {node.node_id: str(node.last_activated_at) for node in here}
 
     def _inflated(self, reply: Message) -> Message | None:
         """None if parts are missing; what cannot be read never becomes whole, and its sender counts as silent."""
@@ -97,6 +105,17 @@ class LinkGrid(InMemoryGrid):
         return whole if whole.metadata.reply_to_message_id == reply.metadata.reply_to_message_id else None
 
 
+class RejoiningState(InMemoryLinkState):
+    """Flower's state, in which a node may come again whose process ended without taking leave.
+
+    Flower itself takes such a node for present until its last heartbeat is old, and refuses its new process so long.
+    """
+
+    def activate_node(self, node_id: int, heartbeat_interval: float) -> bool:
+        self.deactivate_node(node_id)
+        return bool(super().activate_node(node_id, heartbeat_interval))
+
+
 class FlowerLink:
     """A SuperLink with one run and one node for each party of the plan.
 
@@ -110,7 +129,8 @@ class FlowerLink:
         self._app = create_app()
         self._app.state.enable_supernode_auth = True  # no node may register itself
         factory = self._app.state.linkstate_factory
-        state = factory.state()
+        state: Any = RejoiningState(factory.federation_manager, factory.objectstore_factory.store())
+        factory.state_instance = state
         self.nodes = [_add_node(state, plan, name) for name in plan.parties]
         run = state.create_run(
             "privlearn/multiparty", "1", "", {}, NOOP_FEDERATION_ID, None, NOOP_FLWR_AID, TaskType.SERVER_APP
@@ -132,6 +152,7 @@ class FlowerLink:
     def serving(self, host: str, port: int, certificate: Path, key: Path) -> Iterator[None]:
         """Accept the parties' connections as long as the block lasts."""
         check_certificate(certificate, key, "make them with `privlearn identity coordinator --host HOST`")
+        check_dates(certificate)
         listener = listen(host, port)
         config = uvicorn.Config(
             _fleet_only(self._app),

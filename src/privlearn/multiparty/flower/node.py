@@ -3,13 +3,19 @@
 `flower-supernode` runs the app that the SuperLink hands it. Here the SuperLink is the coordinator, which no party
 trusts with its rows, and so least of all with code: whatever app a run names is ignored, and the installed one
 answers. Rows and keys stay in this process.
+
+A coordinator that is away, or was started again, is waited for: `serve` connects anew. What it waits for, and why, is
+on the screen.
 """
 
 from __future__ import annotations
 
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +23,7 @@ import httpx
 from flwr.app import Context, Message, RecordDict
 from flwr.app.message import remove_content_from_message
 from flwr.clientapp import ClientApp
+from flwr.common.constant import TIMESTAMP_HEADER
 from flwr.common.serde import message_from_proto, message_to_proto
 from flwr.proto.fleet_pb2 import (
     ActivateNodeRequest,
@@ -27,6 +34,7 @@ from flwr.proto.fleet_pb2 import (
 from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest
 from flwr.proto.message_pb2 import ConfirmMessageReceivedRequest
 from flwr.proto.node_pb2 import Node
+from flwr.supercore.constant import FLEET_HTTP_PUBLIC_KEY_HEADER, FLEET_HTTP_SIGNATURE_HEADER
 from flwr.supercore.inflatable.inflatable_object import (
     get_all_nested_objects,
     get_object_tree,
@@ -45,17 +53,57 @@ from flwr.supercore.inflatable.inflatable_utils import (
     push_objects,
 )
 from flwr.supercore.interceptors.http.runtime_version import RuntimeVersionHttpInterceptor
-from flwr.supercore.primitives.asymmetric import public_key_to_bytes
+from flwr.supercore.interceptors.http.utils import add_headers
+from flwr.supercore.primitives.asymmetric import public_key_to_bytes, sign_message
 from flwr.supernode.fleet_http_client import FleetHttpClient
-from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
 from privlearn.errors import ProtocolError
+from privlearn.multiparty.run.conversation import Tell
 from privlearn.multiparty.run.identity import Identity
 
 _POLL_SECONDS = 0.1
 _RETRY_SECONDS = 0.5
 _HEARTBEAT_SECONDS = 600.0
 """How long the coordinator takes a node for present that says nothing: longer than any one answer."""
+_STRANGER = "the coordinator does not know this party's key: its plan is another one"
+_LARGEST_SHIFT = timedelta(days=1)
+
+
+class CoordinatorsClock:
+    """Signs a node's requests with the time of the coordinator's clock, by which Flower judges them.
+
+    Flower takes no request whose time lies 5 seconds ahead of the coordinator's or 305 behind, so a clock that goes
+    wrong kept a party out. The signature opens Flower's interface for nodes and no more, and whoever receives one could
+    use it elsewhere at once: a coordinator that lies about the time gains nothing by it.
+    """
+
+    def __init__(self, identity: Identity) -> None:
+        self._private = identity.node_key()
+        self.public = public_key_to_bytes(self._private.public_key())
+        self.shift = timedelta()
+
+    def intercept(self, context: Any, call_next: Callable[[Any], httpx.Response]) -> httpx.Response:
+        """Called by Flower's client for each request."""
+        time = (datetime.now(UTC) + self.shift).isoformat()
+        signature = sign_message(self._private, time.encode("ascii"))
+        headers = {
+            FLEET_HTTP_PUBLIC_KEY_HEADER: b64encode(self.public).decode("ascii"),
+            TIMESTAMP_HEADER: time,
+            FLEET_HTTP_SIGNATURE_HEADER: b64encode(signature).decode("ascii"),
+        }
+        add_headers(context.request, headers)
+        return call_next(context)
+
+    def follow(self, response: httpx.Response) -> timedelta | None:
+        """Take the coordinator's time from a refusal; how far the clocks differ, if that may have been its reason."""
+        try:
+            shift = parsedate_to_datetime(response.headers["Date"]) - datetime.now(UTC)
+        except (KeyError, ValueError, TypeError):
+            return None
+        if abs(shift - self.shift) < timedelta(seconds=3) or abs(shift) > _LARGEST_SHIFT:
+            return None
+        self.shift = shift
+        return shift
 
 
 class FlowerNode:
@@ -68,19 +116,21 @@ class FlowerNode:
     certificate : Path
         The coordinator's certificate, or that of the authority which signed it.
     identity : Identity
+    tell : callable, optional
+        Is given what the party waits for.
     """
 
-    def __init__(self, address: str, certificate: Path, identity: Identity) -> None:
-        private = identity.node_key()
-        self._public = public_key_to_bytes(private.public_key())
+    def __init__(
+        self, address: str, certificate: Path, identity: Identity, tell: Tell = lambda line: None
+    ) -> None:
+        self._clock = CoordinatorsClock(identity)
+        self._tell = tell
+        self._told = ""
         self._client = FleetHttpClient.from_server_address(
             address,
             insecure=False,
             root_certificates=certificate.read_bytes(),
-            interceptors=[
-                RuntimeVersionHttpInterceptor(component_name="SuperNode"),
-                NodeAuthHttpInterceptor(private, private.public_key()),
-            ],
+            interceptors=[RuntimeVersionHttpInterceptor(component_name="SuperNode"), self._clock],
         )
         self._node = Node()
 
@@ -100,7 +150,10 @@ class FlowerNode:
         last_heard = last_beat = time.monotonic()
         while not finished():
             if time.monotonic() - last_heard > patience:
-                raise ProtocolError(f"the coordinator has been silent for {patience:.0f} seconds: stopped")
+                because = f" ({self._told})" if self._told else ""
+                raise ProtocolError(
+                    f"the coordinator has been silent for {patience:.0f} seconds{because}: stopped"
+                )
             try:
                 if time.monotonic() - last_beat > _HEARTBEAT_SECONDS / 10:
                     self._beat()
@@ -109,30 +162,58 @@ class FlowerNode:
                     self._send(app(message, self._context(message)))
                     last_heard = time.monotonic()
                     continue
-            except (httpx.HTTPError, ObjectPullError, ObjectPushError):
+                self._told = ""
+            except (ObjectPullError, ObjectPushError):
                 pass  # lost on the way, or too late: the coordinator goes on without this answer
+            except httpx.HTTPStatusError:
+                self._connect_anew()
+            except httpx.HTTPError as error:
+                self._say(_cause(error))
             time.sleep(_POLL_SECONDS)
 
+    def _connect_anew(self) -> None:
+        """To a coordinator that was started again: it does not know this node's number yet."""
+        try:
+            self._node = self._activated()
+        except httpx.HTTPStatusError:
+            self._say(_STRANGER)
+        except httpx.HTTPError as error:
+            self._say(_cause(error))
+
     def _activate(self, deadline: float) -> None:
-        request = ActivateNodeRequest(public_key=self._public, heartbeat_interval=_HEARTBEAT_SECONDS)
         while True:
             try:
-                self._node = Node(node_id=self._client.ActivateNode(request).node_id)
+                self._node = self._activated()
                 return
             except httpx.HTTPStatusError:
-                raise ProtocolError(
-                    "the coordinator does not know this party's key: its plan is another one"
-                ) from None
+                raise ProtocolError(_STRANGER) from None
             except httpx.TransportError as error:
-                if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                    raise ProtocolError(
-                        "the coordinator's certificate is not the one in `certificate`, or not for this address"
-                    ) from None
-                if time.monotonic() > deadline:
-                    raise ProtocolError(
-                        "the coordinator cannot be reached: is `coordinator` its host and port?"
-                    ) from None
+                cause = _cause(error)
+                if "certificate" in cause or time.monotonic() > deadline:
+                    raise ProtocolError(cause) from None
+                self._say(cause)
                 time.sleep(_RETRY_SECONDS)
+
+    def _activated(self) -> Node:
+        request = ActivateNodeRequest(public_key=self._clock.public, heartbeat_interval=_HEARTBEAT_SECONDS)
+        try:
+            return Node(node_id=self._client.ActivateNode(request).node_id)
+        except httpx.HTTPStatusError as error:
+            shift = self._clock.follow(error.response)
+            if shift is None:
+                raise
+            seconds = shift.total_seconds()
+            self._tell(
+                f"The coordinator's clock is {abs(seconds):.0f} seconds {'ahead of' if seconds > 0 else 'behind'} this "
+                "machine's: going by the coordinator's. Set the one that is wrong."
+            )
+            return Node(node_id=self._client.ActivateNode(request).node_id)
+
+    def _say(self, cause: str) -> None:
+        """Once, until something else happens."""
+        if cause != self._told:
+            self._tell(f"Waiting: {cause}")
+            self._told = cause
 
     def _beat(self) -> None:
         request = SendNodeHeartbeatRequest(node=self._node, heartbeat_interval=_HEARTBEAT_SECONDS)
@@ -173,3 +254,16 @@ class FlowerNode:
                 self._client.PushObject, self._node, reply.metadata.run_id, response.session_id
             )
             push_objects(objects, push, object_ids_to_push=set(response.objects_to_push))
+
+
+def _cause(error: httpx.HTTPError) -> str:
+    """Why there is no connection, as far as it can be told."""
+    said = str(error)
+    if "CERTIFICATE_VERIFY_FAILED" not in said:
+        return "the coordinator cannot be reached: is `coordinator` its host and port, and does it run?"
+    if "expired" in said or "not yet valid" in said:
+        return (
+            "the coordinator's certificate has expired or is not valid yet: compare this machine's clock with the "
+            "coordinator's, and the dates in the certificate; if they are over, the coordinator needs a new one"
+        )
+    return "the coordinator's certificate is not the one in `certificate`, or not for this address"

@@ -11,6 +11,7 @@ from privlearn.errors import InvalidParameter
 from privlearn.multiparty.run.conversation import Tell
 from privlearn.multiparty.run.coordinator_run import CoordinatorRun
 from privlearn.multiparty.run.identity import Identity
+from privlearn.multiparty.run.journal import Journal
 from privlearn.multiparty.run.party_run import PartyRun
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.release.artifact import Release
@@ -27,8 +28,9 @@ def lead(
     wait: float,
     patience: float,
     tell: Tell,
+    journal: Journal | None = None,
 ) -> Release:
-    """Serve the plan's parties as their coordinator, from sign-off to release."""
+    """Serve the plan's parties as their coordinator, from sign-off to release, or from where a journal ends."""
     _prepare_flower()
     from privlearn.multiparty.flower.apps import FlowerExchange, server_app
     from privlearn.multiparty.flower.link import FlowerLink
@@ -38,8 +40,9 @@ def lead(
     releases: list[Release] = []
 
     def work(grid: Any) -> None:
-        exchange = FlowerExchange(grid, link.nodes, list(plan.parties), wait, patience, tell)
-        releases.append(CoordinatorRun(plan, identity, exchange, tell).train())
+        needed = plan.cohort.threshold
+        exchange = FlowerExchange(grid, link.nodes, list(plan.parties), needed, wait, patience, tell)
+        releases.append(CoordinatorRun(plan, identity, exchange, tell, journal).train())
 
     with link.serving(host, port, certificate, key):
         link.run(server_app(work))
@@ -47,15 +50,24 @@ def lead(
 
 
 def take_part(
-    run: PartyRun, identity: Identity, *, coordinator: str, certificate: Path, wait: float, patience: float
+    run: PartyRun,
+    identity: Identity,
+    *,
+    coordinator: str,
+    certificate: Path,
+    wait: float,
+    patience: float,
+    tell: Tell,
 ) -> None:
     """Answer the coordinator until the run has ended."""
+    if run.finished:
+        return
     _prepare_flower()
     from privlearn.multiparty.flower.apps import client_app
     from privlearn.multiparty.flower.node import FlowerNode
 
     _silence_flower()
-    node = FlowerNode(coordinator, certificate, identity)
+    node = FlowerNode(coordinator, certificate, identity, tell)
     with node.connected(wait):
         node.serve(client_app(run), lambda: run.finished, patience)
 

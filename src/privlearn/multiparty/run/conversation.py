@@ -11,6 +11,7 @@ one string for each session. RESULT shows the model and the record of the run, w
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -77,6 +78,14 @@ def sum_sessions(plan: MultipartyPlan, run: bytes) -> list[SumSession]:
         context = bytes.fromhex(plan.digest) + run + QUESTION_NUMBER.pack(number)
         sessions.append(SumSession(plan.cohort, length, questions, identities, coordinator, context))
     return sessions
+
+
+def message_digest(stage: str, parts: Parts) -> str:
+    """SHA-256 of what one party is sent at a stage: equal for the same message alone."""
+    digest = hashlib.sha256(f"{stage} {len(parts)}".encode())
+    for part in parts:
+        digest.update(len(part).to_bytes(8) + part)
+    return digest.hexdigest()
 
 
 def places(plan: MultipartyPlan) -> list[Place]:

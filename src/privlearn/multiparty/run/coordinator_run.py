@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -14,16 +14,15 @@ from privlearn.mechanisms.summed.summed import NoisySum, NoisySums, Question
 from privlearn.multiparty.run import conversation
 from privlearn.multiparty.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Stage, Tell
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
+from privlearn.multiparty.run.journal import Exchange, Journal
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.training import coordinate
 from privlearn.multiparty.secure_sum.coordinator import MaskingCoordinator
+from privlearn.multiparty.secure_sum.opening import Blame
 from privlearn.multiparty.secure_sum.session import COORDINATOR, Step, seal
 from privlearn.randomness import SecureRandomness
 from privlearn.release.artifact import Release
 from privlearn.release.run_record import RunRecord
-
-Exchange = Callable[[Stage, Mapping[int, Parts]], Mapping[int, Parts | str]]
-"""Sends each party its parts, by number; returns what came back in time: parts, or a refusal's reason."""
 
 
 class CoordinatorRun(NoisySums):
@@ -35,21 +34,31 @@ class CoordinatorRun(NoisySums):
     identity : Identity
     exchange : callable
     tell : callable
+    journal : Journal, optional
+        What a run that was cut off goes on from; without one a run cannot be taken up again.
     """
 
-    def __init__(self, plan: MultipartyPlan, identity: Identity, exchange: Exchange, tell: Tell) -> None:
+    def __init__(
+        self,
+        plan: MultipartyPlan,
+        identity: Identity,
+        exchange: Exchange,
+        tell: Tell,
+        journal: Journal | None = None,
+    ) -> None:
         conversation.check_can_be_summed(plan)
         if conversation.identity_of(plan, COORDINATOR_NAME) != identity.public:
             raise ProtocolError("the plan has another key for the coordinator than the identity file")
         self._plan = plan
         self._names = list(plan.parties)
         self._identity = identity
-        self._exchange = exchange
-        self._tell = tell
-        self._run = secrets.token_bytes(RUN_BYTES)
+        self._exchange = exchange if journal is None else journal.over(exchange)
+        self._tell = tell if journal is None else _once(tell, journal)
+        self._run = secrets.token_bytes(RUN_BYTES) if journal is None else journal.run
         self._places = conversation.places(plan)
         self._sign_offs: dict[str, bytes] = {}
         self._in_sums: list[tuple[str, ...]] = []
+        self._liars: set[int] = set()
         self._sessions = conversation.sum_sessions(plan, self._run)
         self._sums = [MaskingCoordinator(session, identity.key) for session in self._sessions]
 
@@ -72,10 +81,11 @@ class CoordinatorRun(NoisySums):
         total = self._sums[place.session]
         number = QUESTION_NUMBER.pack(question.number)
         asked = self._sealed_question(question)
-        self._accept([total], self._send_all(Stage.QUESTION, [number, asked]))
+        self._accept([total], self._send_honest(Stage.QUESTION, [number, asked]))
         survivors = total.survivors()
-        self._accept([total], self._send_all(Stage.SURVIVORS, [number, survivors]))
+        self._accept([total], self._send_honest(Stage.SURVIVORS, [number, survivors]))
         words = total.total()
+        self._judge(total.blame, question)
         encoding = conversation.encoding(self._plan, question)
         arrived = [self._names[party] for party in total.arrived]
         self._in_sums.append(tuple(arrived))
@@ -137,6 +147,26 @@ class CoordinatorRun(NoisySums):
                 except ProtocolError as error:
                     self._tell(f"{self._names[party]} is left out of this step: {error}.")
 
+    def _judge(self, blame: Blame, question: Question) -> None:
+        """Name those who gave false shares; who surely did is asked no more, and counts as missing."""
+        for party in sorted(blame.liars - self._liars):
+            self._tell(
+                f"{self._names[party]} gave false shares (question {question.number + 1}): it disagrees with more "
+                "parties than the plan expects to lie, or with itself. It is left out from here on."
+            )
+        for one, other in sorted(blame.pairs):
+            self._tell(
+                f"{self._names[one]} or {self._names[other]} gave a false share (question {question.number + 1}); what "
+                "they signed does not say which. The sum was opened without it."
+            )
+        self._liars |= blame.liars
+
+    def _send_honest(self, stage: Stage, parts: Parts) -> dict[int, Parts]:
+        """To all but those who were found to lie."""
+        return self._send(
+            stage, {party: parts for party in range(len(self._names)) if party not in self._liars}
+        )
+
     def _send_all(self, stage: Stage, parts: Parts) -> dict[int, Parts]:
         return self._send(stage, dict.fromkeys(range(len(self._names)), parts))
 
@@ -167,3 +197,8 @@ class CoordinatorRun(NoisySums):
             f"{len(arrived)} of {len(self._names)} parties; "
             f"epsilon so far {spent:.3g} of {self._plan.guarantee.epsilon:.3g}."
         )
+
+
+def _once(tell: Tell, journal: Journal) -> Tell:
+    """What was said before a crash is not said again, but for where the run stands."""
+    return lambda line: None if journal.replaying else tell(line)

@@ -151,6 +151,17 @@ def write_certificate(certificate: Path, key: Path, hosts: Sequence[str]) -> Non
     certificate.write_bytes(signed.public_bytes(Encoding.PEM))
 
 
+def check_dates(certificate: Path) -> None:
+    """Refuse a certificate that no party would accept today, by this machine's clock."""
+    found = x509.load_pem_x509_certificate(certificate.read_bytes())
+    first, last = found.not_valid_before_utc, found.not_valid_after_utc
+    if not first <= datetime.now(UTC) <= last:
+        raise InvalidParameter(
+            f"{certificate} is valid from {first:%Y-%m-%d} to {last:%Y-%m-%d}, not today: make a new one with "
+            "`privlearn identity`, and give every party its copy. A run that was cut off goes on with it"
+        )
+
+
 def _general_name(host: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(host))

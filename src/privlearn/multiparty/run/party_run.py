@@ -6,11 +6,16 @@ sign-off leaves, and final before a masked vector does (`Purse`).
 A refusal is an output too, and the coordinator chooses the questions. So what is refused depends on the messages
 alone, and a question counts as asked before a row is read for it: should an answer fail after that, the run ends for
 this party, in the same words whatever failed (docs/theory/multiparty.md, "Refusals").
+
+With a `PartyMemory` a party that crashed goes on in another process. A message that was answered is answered again
+with the same bytes, never anew; and a crash while an answer was computed counts as an answer that failed, since the
+rows may have been its cause.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +24,7 @@ from privlearn.mechanisms.summed.summed import Question
 from privlearn.multiparty.run import conversation
 from privlearn.multiparty.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Place, Stage, Tell
 from privlearn.multiparty.run.identity import Identity
+from privlearn.multiparty.run.memory import PartyMemory
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.purse import Purse
 from privlearn.multiparty.run.training import Party
@@ -30,6 +36,7 @@ from privlearn.randomness import SecureRandomness
 from privlearn.release.artifact import Release
 
 STAYS_HERE = "for a reason that stays with this party"
+_UNFINISHED = "The run is over for this party: nobody can tell whether the rows were the cause"
 
 
 class PartyRun:
@@ -46,10 +53,19 @@ class PartyRun:
     purse : Purse
         Its budget.
     tell : callable
+    memory : PartyMemory, optional
+        What a run that was cut off goes on from, if it holds one.
     """
 
     def __init__(
-        self, plan: MultipartyPlan, name: str, identity: Identity, party: Party, purse: Purse, tell: Tell
+        self,
+        plan: MultipartyPlan,
+        name: str,
+        identity: Identity,
+        party: Party,
+        purse: Purse,
+        tell: Tell,
+        memory: PartyMemory | None = None,
     ) -> None:
         conversation.check_can_be_summed(plan)
         if conversation.identity_of(plan, name) != identity.public:
@@ -62,8 +78,11 @@ class PartyRun:
         self._party = party
         self._purse = purse
         self._tell = tell
+        self._memory = memory
         self._run = b""
         self._next_question = 0
+        self._begun: int | None = None
+        self._answered, self._last_reply = "", list[bytes]()
         self._places: list[Place] = conversation.places(plan)
         # what does not wait for coefficients is computed before the sign-off: should it fail, it fails on this screen
         self._prepared = {
@@ -84,6 +103,8 @@ class PartyRun:
             Stage.RELEASE: self._take,
             Stage.STOP: self._stop,
         }
+        if memory is not None and (kept := memory.read()) is not None:
+            self._resume(kept)
 
     @property
     def finished(self) -> bool:
@@ -93,9 +114,19 @@ class PartyRun:
         """Answer the coordinator, or refuse: a refusal changes nothing, unless an answer failed and ended the run."""
         if stage not in self._stages or self.finished:
             raise ProtocolError("the coordinator asks for what the plan does not have")
+        message = conversation.message_digest(stage, parts)
+        if message == self._answered:  # the reply was lost, or the coordinator: the same bytes, nothing anew
+            return self._last_reply
         if stage not in (Stage.PLAN, Stage.STOP) and not self._run:
-            raise ProtocolError("the coordinator has not shown its plan yet")
-        return self._stages[Stage(stage)](parts)
+            raise ProtocolError(
+                "this process has signed no run, and the coordinator goes on with one: another process of this party "
+                "signed it, or the file of its run is lost"
+            )
+        reply = self._stages[Stage(stage)](parts)
+        if not self.finished:
+            self._answered, self._last_reply, self._begun = message, reply, None
+            self._remember()
+        return reply
 
     def reply(self, stage: str, parts: Parts) -> Parts | str:
         """As `handle`; a refusal is returned in words that may leave: what concerns the rows stays on this screen."""
@@ -111,18 +142,64 @@ class PartyRun:
     def settle(self) -> None:
         """At the end, however it came: give back what was not asked, and say what the run cost."""
         self._tell(self._purse.close())
+        if self._memory is not None:
+            self._memory.forget()
+
+    @property
+    def _number(self) -> int:
+        return list(self._plan.parties).index(self._name)
+
+    def _remember(self) -> None:
+        """Once this returns, a crash changes nothing about what this party says."""
+        if self._memory is None:
+            return
+        self._memory.keep(
+            {
+                "run": self._run.hex(),
+                "next_question": self._next_question,
+                "begun": self._begun,
+                "answered": self._answered,
+                "last_reply": [part.hex() for part in self._last_reply],
+                "sums": [party.to_dict() for party in self._sums],
+                "witness": self._witness.to_dict(),
+                "purse": self._purse.to_dict(),
+            }
+        )
+
+    def _resume(self, kept: Mapping[str, Any]) -> None:
+        self._run = bytes.fromhex(kept["run"])
+        self._next_question = kept["next_question"]
+        self._answered, self._last_reply = (
+            kept["answered"],
+            [bytes.fromhex(part) for part in kept["last_reply"]],
+        )
+        self._sessions = conversation.sum_sessions(self._plan, self._run)
+        self._sums = [
+            MaskingParty.from_dict(session, self._number, self._identity.key, content)
+            for session, content in zip(self._sessions, kept["sums"], strict=True)
+        ]
+        self._witness = Witness(self._plan, self._run, self._name, self._identity)
+        self._witness.resume(kept["witness"])
+        self._purse.resume(kept["purse"], kept["begun"])
+        answered = f"answered {len(self._purse.asked)} of {len(self._places)} questions so far"
+        self._tell(f"Goes on with the run {self._run.hex()[:16]}: {answered}.")
+        if kept["begun"] is not None:
+            self.stopped = f"the process ended while it computed the answer to question {kept['begun'] + 1}"
+            self._tell(f"{_UNFINISHED} ({self.stopped}).")
 
     def _sign(self, parts: Parts) -> Parts:
         digest, run = _expect(parts, 2)
         if self._run:
-            raise ProtocolError("this run has begun: another needs a new sign-off, so start the party again")
+            raise ProtocolError(
+                "this party is in another run of the plan: end that one first, with `privlearn party MINE.toml "
+                "--give-back`, and start the party again"
+            )
         if digest != bytes.fromhex(self._plan.digest):
             raise ProtocolError("the coordinator's plan is not the one that this party agreed to")
         if len(run) != RUN_BYTES:
             raise ProtocolError("the coordinator's name for the run is not in order")
         sessions = conversation.sum_sessions(self._plan, run)
-        number = list(self._plan.parties).index(self._name)
-        sums = [MaskingParty(session, number, self._identity.key) for session in sessions]
+        sums = [MaskingParty(session, self._number, self._identity.key) for session in sessions]
         self._purse.reserve()
         self._run, self._sessions, self._sums = run, sessions, sums
         self._witness = Witness(self._plan, run, self._name, self._identity)
@@ -157,13 +234,14 @@ class PartyRun:
             raise ProtocolError("the question and its round do not belong together")
         question = self._question(number, letter.body)
         self._sums[place.session].check_open(place.round)
-        self._next_question = number + 1
-        self._purse.spend(number)  # from here on something may leave
+        self._next_question, self._begun = number + 1, number
+        self._remember()
         try:
+            self._purse.spend(number)  # from here on something may leave
             masked = self._sums[place.session].mask(place.round, self._noisy(question))
         except Exception as error:
             self.stopped = f"question {number} could not be answered: {_in_words(error)}"
-            self._tell(f"The run ends here for this party, and its cost stands: {self.stopped}")
+            self._tell(f"The run ends here for this party: {self.stopped}")
             raise ProtocolError(STAYS_HERE) from None
         self._tell(self._progress(number))
         return [masked]

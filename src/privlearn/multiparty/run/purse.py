@@ -11,8 +11,10 @@ does not have the epsilon and delta of that many answers (docs/theory/multiparty
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from privlearn.errors import LedgerError
 from privlearn.guarantee import Guarantee
@@ -57,11 +59,45 @@ class Purse:
             self._give_back()
             raise
 
+    def to_dict(self) -> dict[str, Any]:
+        """What `resume` needs."""
+        return {"reserved": [reservation.id for reservation in self._reserved], "asked": sorted(self.asked)}
+
+    def resume(self, content: Mapping[str, Any], begun: int | None) -> None:
+        """Go on with another process's reservations; the ledger says which questions were paid for.
+
+        ``begun`` is a question that was being answered: paid for, if the ledger says so.
+        """
+        if self._ledger is None:
+            raise LedgerError("the run was begun with a ledger: name the same one")
+        store, dataset = self._ledger.store, self._ledger.dataset
+        self._reserved = [Reservation(store, dataset, id) for id in content["reserved"]]
+        paid = [reservation.state() == "committed" for reservation in self._reserved]
+        if self._by_question:
+            self.asked = {question for question, final in enumerate(paid) if final}
+        else:
+            self.asked = {*content["asked"], *(() if begun is None or not paid[0] else (begun,))}
+        if self.asked - {begun} != set(content["asked"]) - {begun}:
+            raise LedgerError(
+                "the ledger has answers of this run that the file of the run does not know: it is an old copy, and "
+                "must not go on. End the run with `privlearn party MINE.toml --give-back`"
+            )
+
     def spend(self, question: int) -> None:
-        """Make the question's cost final; only afterwards may its answer leave."""
-        self.asked.add(question)
+        """Make the question's cost final; only afterwards may its answer leave.
+
+        What is final already paid for an answer of another process, with a copy of this one's memory: a second answer,
+        with fresh noise, is not covered by it.
+        """
         if self._reserved:
-            self._reserved[question if self._by_question else 0].commit()
+            reservation = self._reserved[question if self._by_question else 0]
+            if (self._by_question or not self.asked) and reservation.state() == "committed":
+                raise LedgerError(
+                    f"the ledger says that question {question + 1} was answered by another process"
+                )
+            self.asked.add(question)
+            reservation.commit()
+        self.asked.add(question)
 
     def close(self) -> str:
         """Give back what was not asked; says what was asked, what it costs and what was given back."""

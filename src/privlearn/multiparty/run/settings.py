@@ -40,8 +40,10 @@ class PartySettings(PublicModel):
         SHA-256 of the one schema that this party's table may be read with.
     model : path, optional
         Where to write the release that the coordinator sends at the end.
-    wait_seconds, patience_seconds : float, default=600
-        How long to try to connect, and how long the coordinator may be silent.
+    wait_seconds : float, default=600
+        How long to try to connect.
+    patience_seconds : float, default=1800
+        How long the coordinator may be silent: it may wait for another party, or be started again after a crash.
     """
 
     name: StrictStr
@@ -57,7 +59,7 @@ class PartySettings(PublicModel):
     schema_digest: StrictStr | None = None
     model: Path | None = None
     wait_seconds: Annotated[float, Field(gt=0)] = 600.0
-    patience_seconds: Annotated[float, Field(gt=0)] = 600.0
+    patience_seconds: Annotated[float, Field(gt=0)] = 1800.0
 
     @classmethod
     def load(cls, path: str | Path) -> PartySettings:

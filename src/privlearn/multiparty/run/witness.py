@@ -7,6 +7,9 @@ no release.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from privlearn.errors import ProtocolError
 from privlearn.multiparty.run import conversation
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
@@ -33,6 +36,15 @@ class Witness:
         self._identity = identity
         self._seen: dict[int, tuple[str, ...]] = {}
         self._signed = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `resume` needs."""
+        return {"seen": self._seen, "signed": self._signed}
+
+    def resume(self, content: Mapping[str, Any]) -> None:
+        """Go on with another process's memory."""
+        self._seen = {int(question): tuple(names) for question, names in content["seen"].items()}
+        self._signed = content["signed"]
 
     def saw(self, question: int, arrived: list[int]) -> None:
         """Remember whose vectors the coordinator says are in the sum."""

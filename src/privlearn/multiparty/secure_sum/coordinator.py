@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import islice
-
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from privlearn.errors import InvalidParameter, ProtocolError, TooFewParties
-from privlearn.multiparty.secure_sum.masks import SHARE_BYTES, WORD_BYTES, pair_masks, recover, self_mask
+from privlearn.multiparty.secure_sum.masks import SHARE_BYTES, WORD_BYTES, pair_masks, self_mask
 from privlearn.multiparty.secure_sum.noise_share import Words
+from privlearn.multiparty.secure_sum.opening import Blame, blame, open_secrets
 from privlearn.multiparty.secure_sum.party import NUMBER, box_size
 from privlearn.multiparty.secure_sum.session import (
     COORDINATOR,
@@ -19,46 +17,8 @@ from privlearn.multiparty.secure_sum.session import (
     Step,
     SumSession,
     from_party,
-    public_half,
     seal,
 )
-
-
-def open_secrets(
-    answers: Mapping[int, bytes], publics: Mapping[int, bytes], threshold: int
-) -> dict[int, bytes]:
-    """The private keys of ``publics``, each from ``threshold`` of the answers; one party's garbage is worked around.
-
-    Parameters
-    ----------
-    answers : mapping of party to bytes
-        A share for each key of ``publics``, in that order.
-    publics : mapping of party to bytes
-        Which of each party's two keys is to be opened, by its public half.
-    threshold : int
-        How many shares open a secret.
-    """
-    for suspect in (None, *answers):
-        others = (number for number in answers if number != suspect)
-        chosen = {number: answers[number] for number in islice(others, threshold)}
-        if len(chosen) == threshold and (secrets := _try_to_open(chosen, publics)):
-            return secrets
-    raise ProtocolError(
-        "the shares do not open the advertised keys: some party sent garbage, the round is lost"
-    )
-
-
-def _try_to_open(chosen: Mapping[int, bytes], publics: Mapping[int, bytes]) -> dict[int, bytes] | None:
-    secrets: dict[int, bytes] = {}
-    for place, (owner, public) in enumerate(publics.items()):
-        part = slice(place * SHARE_BYTES, (place + 1) * SHARE_BYTES)
-        try:
-            secrets[owner] = recover({number + 1: answer[part] for number, answer in chosen.items()})
-        except ProtocolError:
-            return None
-        if public_half(secrets[owner]) != public:
-            return None
-    return secrets
 
 
 class MaskingCoordinator:
@@ -69,6 +29,11 @@ class MaskingCoordinator:
     session : SumSession
     identity : Ed25519PrivateKey
         Its long-lived key, whose public half is in the session.
+
+    Attributes
+    ----------
+    blame : Blame
+        For false shares in the sum that was opened last.
     """
 
     def __init__(self, session: SumSession, identity: Ed25519PrivateKey) -> None:
@@ -78,6 +43,7 @@ class MaskingCoordinator:
         self._identity = identity
         self._keys: dict[int, KeyBook] = {}
         self._masked: dict[int, Words] = {}
+        self.blame = Blame(frozenset(), frozenset())
         self._begin(Step.KEYS, 0)
 
     @property
@@ -132,7 +98,8 @@ class MaskingCoordinator:
         session, round = self._session, self._round
         keys = {number: book.rounds[round] for number, book in self._keys.items()}
         publics = {number: key.own if number in self._masked else key.pair for number, key in keys.items()}
-        secrets = open_secrets(answers, publics, session.cohort.threshold)
+        opened = open_secrets(answers, publics, session.cohort.threshold)
+        secrets, self.blame = opened.secrets, blame(opened.false, session.cohort.colluding)
         total = np.zeros(session.dimension, dtype=np.uint64)
         for number, masked in self._masked.items():
             total += masked - self_mask(secrets[number], session, round, number)

@@ -37,11 +37,20 @@ def split(secret: bytes, threshold: int, points: Iterable[int]) -> dict[int, byt
 
 def recover(shares: Mapping[int, bytes]) -> bytes:
     """The secret of exactly ``threshold`` shares, by point. From wrong shares: refused, or some other bytes."""
-    weights = _weights_at_zero(tuple(shares))
-    secret = sum(weights[point] * _number(share) for point, share in shares.items()) % PRIME
+    secret = _value_at(shares, 0)
     if secret >= 2 ** (8 * SECRET_BYTES):
         raise ProtocolError("shares do not belong together")
     return secret.to_bytes(SECRET_BYTES)
+
+
+def share_at(shares: Mapping[int, bytes], point: int) -> bytes:
+    """The share at another point that belongs to exactly ``threshold`` shares."""
+    return _value_at(shares, point).to_bytes(SHARE_BYTES)
+
+
+def _value_at(shares: Mapping[int, bytes], point: int) -> int:
+    weights = _weights_at(point, tuple(shares))
+    return sum(weights[other] * _number(share) for other, share in shares.items()) % PRIME
 
 
 def _value(coefficients: list[int], constant: int, point: int) -> bytes:
@@ -59,14 +68,14 @@ def _number(share: bytes) -> int:
 
 
 @lru_cache(maxsize=64)
-def _weights_at_zero(points: tuple[int, ...]) -> dict[int, int]:
-    """Lagrange: the value at zero is the sum of these times the values at the points."""
+def _weights_at(place: int, points: tuple[int, ...]) -> dict[int, int]:
+    """Lagrange: the polynomial's value at the place is the sum of these times its values at the points."""
     weights = {}
     for point in points:
         numerator = denominator = 1
         for other in points:
             if other != point:
-                numerator = numerator * other % PRIME
+                numerator = numerator * (other - place) % PRIME
                 denominator = denominator * (other - point) % PRIME
         weights[point] = numerator * pow(denominator, -1, PRIME) % PRIME
     return weights

@@ -4,13 +4,16 @@
     mask -> reveal                         once a round
 
 A call out of order, or for a round that is over, is refused. Rounds may be missed but not repeated: keys and shares are
-forgotten as they are used. Everybody of the plan takes part in the set-up: a party that was shown fewer others than
-they were would share masks with those few only, and they might be opened (docs/theory/secure-sum.md).
+forgotten as they are used, and `to_dict` holds no forgotten one. Everybody of the plan takes part in the set-up: a
+party that was shown fewer others than they were would share masks with those few only, and they might be opened
+(docs/theory/secure-sum.md).
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -71,6 +74,40 @@ class MaskingParty:
         self._roster: dict[int, KeyBook] = {}
         self._own_shares: bytes = b""
         self._shares: dict[int, dict[int, RoundKeys]] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """SECRET: all that the party needs to go on in another process, as JSON; what it has used is not in it."""
+        return {
+            "public": self._public.to_bytes().hex(),
+            "box": self._box_key.private_bytes_raw().hex(),
+            "unused": {round: _hex(keys) for round, keys in self._unused.items()},
+            "roster": {number: book.to_bytes().hex() for number, book in self._roster.items()},
+            "own_shares": self._own_shares.hex(),
+            "shares": {
+                round: {number: _hex(keys) for number, keys in held.items()}
+                for round, held in self._shares.items()
+            },
+        }
+
+    @classmethod
+    def from_dict(
+        cls, session: SumSession, number: int, identity: Ed25519PrivateKey, content: Mapping[str, Any]
+    ) -> MaskingParty:
+        """The party as it was when `to_dict` was called, in a new process."""
+        party = cls(session, number, identity)
+        party._public = KeyBook.from_bytes(bytes.fromhex(content["public"]), session.rounds)
+        party._box_key = X25519PrivateKey.from_private_bytes(bytes.fromhex(content["box"]))
+        party._unused = {int(round): _round_keys(keys) for round, keys in content["unused"].items()}
+        party._roster = {
+            int(other): KeyBook.from_bytes(bytes.fromhex(book), session.rounds)
+            for other, book in content["roster"].items()
+        }
+        party._own_shares = bytes.fromhex(content["own_shares"])
+        party._shares = {
+            int(round): {int(other): _round_keys(keys) for other, keys in held.items()}
+            for round, held in content["shares"].items()
+        }
+        return party
 
     def advertise(self) -> bytes:
         """The party's public keys, signed."""
@@ -176,6 +213,14 @@ class MaskingParty:
 
     def _seal(self, step: Step, body: bytes, round: int = 0) -> bytes:
         return seal(self._identity, self._session, step, self._number, body, round)
+
+
+def _hex(keys: RoundKeys) -> list[str]:
+    return [key.hex() for key in keys]
+
+
+def _round_keys(texts: list[str]) -> RoundKeys:
+    return RoundKeys(*map(bytes.fromhex, texts))
 
 
 def arrived_in(survivors: bytes, session: SumSession) -> list[int]:

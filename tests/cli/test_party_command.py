@@ -1,0 +1,37 @@
+"""`privlearn party --give-back`: after a kill, what nothing was sent for; and never while the run's process lives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from privlearn.cli import app
+from privlearn.errors import InvalidParameter
+from privlearn.ledger import Ledger
+from privlearn.multiparty.run.memory import PartyMemory
+from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.purse import Purse
+from tests.support.process_cases import Site
+from tests.support.run_cases import SCHEMA
+
+pytest.importorskip("flwr", reason="the extra `multiparty` is not installed")
+
+
+def test_what_a_killed_process_left_is_given_back_and_its_file_forgotten(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    plan = MultipartyPlan.load(tmp_path / "plan.toml")
+    Purse(plan, "north", Ledger.open(tmp_path / "north.ledger", SCHEMA.name)).reserve()
+    path = tmp_path / f"north.{plan.digest[:16]}.run"
+    memory = PartyMemory(path)
+    memory.keep({})
+    command = ["party", str(tmp_path / "north.toml"), "--give-back"]
+    with pytest.raises(InvalidParameter, match="another process works on the run"):
+        CliRunner().invoke(app, command, catch_exceptions=False)
+    assert [entry.state for entry in site.statement("north").entries] == ["reserved"]
+    memory.close()
+    shown = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert "Gave back 1 reservations" in shown.output
+    assert [entry.state for entry in site.statement("north").entries] == ["cancelled"]
+    assert not path.exists()

@@ -1,0 +1,311 @@
+"""Killed processes of a run go on: the same bytes again, nothing asked or paid twice, nothing answered anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from privlearn.errors import InvalidParameter, LedgerError, ProtocolError
+from privlearn.guarantee import Guarantee
+from privlearn.ledger import Ledger
+from privlearn.ledger.statement import CompositionName
+from privlearn.multiparty.run.conversation import Parts, Stage
+from privlearn.multiparty.run.coordinator_run import CoordinatorRun
+from privlearn.multiparty.run.identity import COORDINATOR_NAME
+from privlearn.multiparty.run.journal import Journal
+from privlearn.multiparty.run.memory import PartyMemory
+from privlearn.multiparty.run.party_run import PartyRun
+from privlearn.multiparty.run.purse import Purse
+from privlearn.multiparty.run.training import Party
+from privlearn.release import Release
+from tests.support.run_cases import IDENTITIES, SIZES, TABLES, plan_of
+
+PLAN = plan_of()
+QUESTIONS = len(PLAN.mechanism.kinds)
+EXCHANGES = 4 + 2 * QUESTIONS + 2
+ROWS = {name: Party.from_table(PLAN, name, TABLES[name]) for name in SIZES}
+
+
+class Killed(BaseException):
+    """A process ends."""
+
+
+class Site:
+    """A plan's parties and coordinator with their files; each can be killed and started again."""
+
+    def __init__(self, folder: Path, composition: CompositionName = "renyi") -> None:
+        self.folder, self.composition = folder, composition
+        self.heard: dict[str, list[str]] = {name: [] for name in SIZES}
+        self.told: list[str] = []
+        self.answers: dict[tuple[str, bytes], set[bytes]] = {}
+        self.sent: list[str] = []
+        self.memories: dict[str, PartyMemory] = {}
+        self.ledgers = {
+            name: Ledger.create(
+                folder / f"{name}.db", "census", Guarantee(20.0, 1e-4), composition=composition
+            )
+            for name in SIZES
+        }
+        self.parties = {name: self.party(name) for name in SIZES}
+
+    def party(self, name: str) -> PartyRun:
+        """A new process of a party, which goes on with what an earlier one kept."""
+        if name in self.memories:
+            self.memories[name].close()  # as the system does when a process ends
+        self.memories[name] = PartyMemory(self.folder / f"{name}.run")
+        return PartyRun(
+            PLAN,
+            name,
+            IDENTITIES[name],
+            ROWS[name],
+            Purse(PLAN, name, self.ledgers[name]),
+            self.heard[name].append,
+            self.memories[name],
+        )
+
+    def exchange(self, stage: Stage, parts: Mapping[int, Parts]) -> dict[int, Parts | str]:
+        replies = {}
+        for number, own in parts.items():
+            name = list(SIZES)[number]
+            replies[number] = reply = self.parties[name].reply(stage, own)
+            if stage is Stage.QUESTION and isinstance(reply, list):
+                self.answers.setdefault((name, own[0]), set()).add(reply[0])
+        return replies
+
+    def lead(self, kill_at: int = -1, replies_lost: bool = False) -> Release:
+        """The coordinator's process; killed at this exchange, before it sends or before it has the replies."""
+        journal = Journal(self.folder / "plan.run", PLAN)
+        place = journal.found - 1
+
+        def exchange(stage: Stage, parts: Mapping[int, Parts]) -> Mapping[int, Parts | str]:
+            nonlocal place
+            place += 1
+            if place == kill_at:
+                journal._path = self.folder / "nowhere"  # a killed process writes and ends nothing any more
+            if place >= kill_at >= 0 and not (replies_lost and place == kill_at):
+                raise Killed
+            replies = self.exchange(stage, parts)
+            if place == kill_at:
+                raise Killed
+            return replies
+
+        try:
+            return CoordinatorRun(
+                PLAN, IDENTITIES[COORDINATOR_NAME], exchange, self.told.append, journal
+            ).train()
+        finally:
+            journal.close()
+
+    def check_paid_once(self) -> None:
+        """Every question has one answer, and the ledgers hold what was answered."""
+        assert len(self.answers) == QUESTIONS * len(SIZES)
+        assert all(len(different) == 1 for different in self.answers.values())
+        for ledger in self.ledgers.values():
+            assert {entry.state for entry in ledger.statement().entries} == {"committed"}
+            assert len(ledger.statement().entries) == (1 if self.composition == "basic" else QUESTIONS)
+
+
+@pytest.mark.parametrize("composition", ["basic", "renyi"])
+def test_a_coordinator_killed_at_every_exchange_comes_to_the_same_end(
+    tmp_path: Path, composition: CompositionName
+) -> None:
+    """Twice at each exchange: before its messages leave, and when all have been answered."""
+    site = Site(tmp_path, composition)
+    for place in range(EXCHANGES):
+        for replies_lost in (False, True):
+            if place == EXCHANGES - 1 and replies_lost:
+                continue  # the parties have their release
+            with pytest.raises(Killed):
+                site.lead(place, replies_lost)
+    release = site.lead()
+    site.check_paid_once()
+    assert release.run is not None
+    assert release.run.sums == (tuple(SIZES),) * QUESTIONS
+    assert all(party.release is not None for party in site.parties.values())
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("composition", ["basic", "renyi"])
+def test_parties_killed_after_every_stage_go_on(tmp_path: Path, composition: CompositionName) -> None:
+    """Their replies are lost with them; the message comes again, and so does the reply, byte for byte."""
+    site = Site(tmp_path, composition)
+    delivered = site.exchange
+
+    def killing(stage: Stage, parts: Mapping[int, Parts]) -> dict[int, Parts | str]:
+        if stage in (Stage.RELEASE, Stage.STOP):
+            return delivered(stage, parts)
+        first = delivered(stage, parts)
+        site.parties = {name: site.party(name) for name in SIZES}
+        assert delivered(stage, parts) == first
+        site.parties = {name: site.party(name) for name in SIZES}
+        return first
+
+    site.exchange = killing  # type: ignore[method-assign]
+    release = site.lead()
+    site.check_paid_once()
+    assert release.certificate.guarantee == PLAN.guarantee
+    assert any("Goes on with the run" in line for line in site.heard["north"])
+    for party in site.parties.values():
+        party.settle()
+    assert not any((tmp_path / f"{name}.run").exists() for name in SIZES)  # secrets of a run that is over
+
+
+def killed_while_computing(site: Site, question: int) -> None:
+    """The party north ends in the middle of its answer."""
+    answer = ROWS["north"].answer
+
+    def dying(asked: Any) -> Any:
+        if asked.number == question:
+            raise Killed
+        return answer(asked)
+
+    site.parties["north"]._party = SimpleNamespace(answer=dying)  # type: ignore[assignment]
+    with pytest.raises(Killed):
+        site.lead()
+
+
+@pytest.mark.parametrize("composition", ["basic", "renyi"])
+def test_a_crash_while_an_answer_is_computed_is_an_answer_that_failed(
+    tmp_path: Path, composition: CompositionName
+) -> None:
+    """Else a coordinator could ask until nothing crashes, and learn from each crash."""
+    site = Site(tmp_path, composition)
+    killed_while_computing(site, question=1)
+    north = site.party("north")
+    assert north.finished
+    assert "ended while it computed the answer to question 2" in str(north.stopped)
+    north.settle()
+    states = [entry.state for entry in site.ledgers["north"].statement().entries]
+    assert states == (["committed"] if composition == "basic" else ["committed", "committed", "cancelled"])
+    assert "Answered 2 of 3 questions" in site.heard["north"][-1]
+
+
+def test_a_copy_of_a_party_that_has_answered_does_not_answer_again(tmp_path: Path) -> None:
+    """A file of the run brought back from a backup, or used twice: the ledger knows what was paid for."""
+    site = Site(tmp_path)
+    with pytest.raises(Killed):
+        site.lead(kill_at=6)
+    old = (tmp_path / "north.run").read_bytes()
+    (tmp_path / "twin.run").write_bytes(old)
+    twin = PartyRun(
+        PLAN,
+        "north",
+        IDENTITIES["north"],
+        ROWS["north"],
+        Purse(PLAN, "north", site.ledgers["north"]),
+        site.told.append,
+        PartyMemory(tmp_path / "twin.run"),
+    )
+    asked: list[Parts] = []
+    exchange = site.exchange
+
+    def watch(stage: Stage, parts: Mapping[int, Parts]) -> dict[int, Parts | str]:
+        asked.append(parts[0])
+        return exchange(stage, parts)
+
+    site.exchange = watch  # type: ignore[method-assign]
+    with pytest.raises(Killed):
+        site.lead(kill_at=7)
+    assert twin.reply(Stage.QUESTION, asked[0]) == "for a reason that stays with this party"
+    assert "answered by another process" in str(twin.stopped)
+    (tmp_path / "north.run").write_bytes(old)
+    with pytest.raises(LedgerError, match="it is an old copy"):
+        site.party("north")
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with pytest.raises(InvalidParameter, match="another process works on the run"):
+        PartyMemory(tmp_path / "north.run")
+    journal = Journal(tmp_path / "plan.run", PLAN)
+    with pytest.raises(InvalidParameter, match="another process works on the run"):
+        Journal(tmp_path / "plan.run", PLAN)
+    journal.close()
+    Journal(tmp_path / "plan.run", PLAN).close()
+    assert site.memories
+
+
+def test_a_journal_of_another_plan_or_version_is_not_taken_up(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with pytest.raises(Killed):
+        site.lead(kill_at=6)
+    with pytest.raises(InvalidParameter, match="another plan"):
+        Journal(tmp_path / "plan.run", plan_of(epsilon=1.9))
+    path = tmp_path / "plan.run"
+    lines = path.read_text().splitlines()
+    changed = json.loads(lines[2]) | {"sent": {}}
+    path.write_text("\n".join([*lines[:2], json.dumps(changed), *lines[3:]]) + "\n")
+    with pytest.raises(ProtocolError, match="another version"):
+        site.lead()
+    assert not site.parties["north"].finished  # nobody was told to stop: the version that wrote it can go on
+    path.write_text("no journal\n")
+    with pytest.raises(InvalidParameter, match="not a coordinator's checkpoint"):
+        Journal(path, PLAN)
+
+
+def test_a_record_that_a_crash_cut_off_had_no_consequence(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with pytest.raises(Killed):
+        site.lead(kill_at=5)
+    path = tmp_path / "plan.run"
+    path.write_bytes(path.read_bytes()[:-20])
+    assert site.lead().run is not None
+    site.check_paid_once()
+
+
+def test_a_run_that_was_stopped_is_not_taken_up_again(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    exchange = site.exchange
+
+    def fewer(stage: Stage, parts: Mapping[int, Parts]) -> dict[int, Parts | str]:
+        replies = exchange(stage, parts)
+        return {0: replies[0]} if stage is Stage.SURVIVORS else replies
+
+    site.exchange = fewer  # type: ignore[method-assign]
+    with pytest.raises(ProtocolError, match="the sum stays closed"):
+        site.lead()
+    assert not (tmp_path / "plan.run").exists()
+    assert all(party.stopped for party in site.parties.values())
+
+
+def test_the_file_of_a_party_is_for_its_owner_only(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with pytest.raises(Killed):
+        site.lead(kill_at=6)
+    assert (tmp_path / "north.run").stat().st_mode & 0o077 == 0
+    (tmp_path / "south.run").write_text("{}")
+    with pytest.raises(InvalidParameter, match="is not a party's run of this version"):
+        site.party("south")
+
+
+def test_a_used_key_is_not_kept(tmp_path: Path) -> None:
+    """What was opened must not be on disk: with it and old messages another vector would open."""
+    site = Site(tmp_path)
+    with pytest.raises(Killed):
+        site.lead(kill_at=8)  # two questions are over
+    kept = json.loads((tmp_path / "north.run").read_text())["sums"]
+    assert [list(session["unused"]) for session in kept] == [[], ["1"]]
+    assert [list(session["shares"]) for session in kept] == [[], ["1"]]
+
+
+def test_a_party_of_another_run_is_told_what_to_do(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with pytest.raises(Killed):
+        site.lead(kill_at=6)
+    (tmp_path / "plan.run").unlink()
+    with pytest.raises(ProtocolError, match="no sign-off"):
+        site.lead()
+    assert any("in another run of the plan: end that one first" in line for line in site.told)
+
+
+def test_a_run_begun_with_a_ledger_goes_on_with_it(tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    with pytest.raises(Killed):
+        site.lead(kill_at=6)
+    with pytest.raises(LedgerError, match="begun with a ledger"):
+        Purse(PLAN, "north", None).resume({"reserved": ["1"], "asked": []}, None)

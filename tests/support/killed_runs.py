@@ -1,0 +1,164 @@
+"""Real runs whose processes are killed at random moments and started again, and what must hold at their end."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import re
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from privlearn.guarantee import Guarantee
+from privlearn.ledger.statement import CompositionName
+from privlearn.release import Release
+from privlearn.release.verification import verify
+from tests.support.process_cases import Site
+from tests.support.run_cases import SIZES, plan_of
+
+ROUNDS = 6
+PROCESSES = ("coordinator", *SIZES)
+RENYI_BUDGET = Guarantee(20.0, 1e-4)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended: ``release``, or the coordinator's last words; and who was killed after which line of its."""
+
+    release: bool
+    words: str
+    kills: tuple[str, ...]
+
+
+class ForkedSite(Site):
+    """Processes that a fork server starts: no less real, and there at once, so that many runs can be tried."""
+
+    def _process(self, arguments: list[str], log: Path) -> Any:
+        return _Forked(self.folder, arguments, log)
+
+
+class _Forked:
+    """A process with the methods of `subprocess.Popen` that a `Site` needs."""
+
+    def __init__(self, folder: Path, arguments: list[str], log: Path) -> None:
+        log.touch()
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["privlearn.cli", "privlearn.multiparty.flower.apps"])
+        self._process = context.Process(target=_command, args=(str(folder), arguments, str(log)))
+        self._process.start()
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        assert self._process.exitcode is not None, "a process does not end"
+        return self._process.exitcode
+
+
+def _command(folder: str, arguments: list[str], log: str) -> None:
+    from privlearn.cli import main
+
+    screen = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(screen, 1)
+    os.dup2(screen, 2)
+    os.chdir(folder)
+    code = 0
+    try:
+        main(arguments)
+    except SystemExit as exit_:
+        code = int(exit_.code or 0)
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def killed_run(folder: Path, seed: int, kind: type[Site] = Site) -> Ending:
+    """One run with one or two kills, each followed by a new start; whatever must hold is checked."""
+    draw = random.Random(seed)
+    composition: CompositionName = "renyi" if draw.random() < 0.75 else "basic"
+    dropouts = draw.choice((0, 1))
+    plan = {"dropouts": dropouts, "colluding": 0 if dropouts else 1, "rounds": ROUNDS}
+    budget = RENYI_BUDGET if composition == "renyi" else Guarantee(2.0, 1e-5)
+    site = kind(folder, composition, budget, **plan)
+    try:
+        site.start()
+        kills = tuple(_kill_somebody(site, draw) for _ in range(draw.choice((1, 1, 2))))
+        for name in PROCESSES:
+            site.exit_code(name)
+        _check(site, composition, len(plan_of(**plan).mechanism.kinds))
+    finally:
+        site.end()
+    log = site.log("coordinator")
+    return Ending((folder / "plan.privlearn").exists(), log.splitlines()[-1], kills)
+
+
+def _kill_somebody(site: Site, draw: random.Random) -> str:
+    """At a random moment of the run: a random while after a random line of the coordinator's screen."""
+    lines = draw.randrange(2, ROUNDS + 4)
+    deadline = time.monotonic() + 120.0
+    while _lines(site) < lines and time.monotonic() < deadline and _running(site, "coordinator"):
+        time.sleep(0.01)
+    time.sleep(draw.random() * 0.5)
+    victim = draw.choice(PROCESSES)
+    if _running(site, victim):
+        site.kill(victim)
+        time.sleep(draw.random() * 2.0)
+        site.start_one(victim)
+    return f"{victim} after {_lines(site)} lines"
+
+
+def _lines(site: Site) -> int:
+    return site.log("coordinator").count("\n")
+
+
+def _running(site: Site, name: str) -> bool:
+    return site.processes[name].poll() is None
+
+
+def _check(site: Site, composition: CompositionName, questions: int) -> None:
+    """A release that verifies or an error in words, on every screen; and ledgers that hold what was asked."""
+    screens = {name: site.log(name) for name in PROCESSES}
+    released = site.folder / "plan.privlearn"
+    if released.exists():
+        verify(released)
+    else:
+        assert "error: " in screens["coordinator"], screens
+    assert "Traceback" not in "".join(screens.values()), screens
+    said = set(map(int, re.findall(r"Question (\d+) of", screens["coordinator"])))
+    asked = min(questions, len(said) + 1)  # the last may have been asked and not opened
+    for name in SIZES:
+        told = re.findall(r"Answered (\d+) of|No question was answered", screens[name])
+        assert told, screens
+        _check_ledger(site, name, composition, asked, questions)
+
+
+def _check_ledger(site: Site, name: str, composition: CompositionName, asked: int, questions: int) -> None:
+    entries = site.statement(name).entries
+    states = [entry.state for entry in entries]
+    assert "reserved" not in states, (name, states)
+    paid = states.count("committed")
+    answered = set(re.findall(r"Answered question (\d+) of", site.log(name)))
+    in_sums = _sums_with(site, name)
+    if composition == "basic":
+        assert paid == (1 if answered or in_sums else paid) <= 1, (name, states)
+        return
+    # a process that is killed may have paid for one answer and not have said so
+    kills = site.log(name).count("Goes on with the run")
+    assert len(answered | in_sums) <= paid <= min(asked, len(answered) + kills), (name, states, answered)
+    assert len(states) % questions == 0
+
+
+def _sums_with(site: Site, name: str) -> set[str]:
+    """The questions whose opened sum the release says that this party is in."""
+    released = site.folder / "plan.privlearn"
+    if not released.exists():
+        return set()
+    run = Release.load(released).run
+    assert run is not None
+    return {str(number + 1) for number, names in enumerate(run.sums) if name in names}
