@@ -235,7 +235,7 @@ def test_a_large_file_is_divided_and_every_row_is_in_one_part(
 def test_codes_for_gaps_are_gaps_on_workers_too(tmp_path: Path) -> None:
     parquet.write_table(table(0), tmp_path / "0.parquet")
     code = str(table(0).column("a")[0].as_py())
-    coded = SCHEMA.model_copy(update={"file": FileFormat(missing_in={"a": [code]})})
+    coded = SCHEMA.model_copy(update={"file": FileFormat(missing_in={"a": (code,)})})
     (part,) = _parts_of(str(tmp_path), coded)
     found = pa.concat_tables(part.rows(coded).blocks()).column("a")
     assert found[0].as_py() is None
