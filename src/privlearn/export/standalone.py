@@ -231,7 +231,7 @@ def read_rows(path: str, model: dict[str, Any]) -> Iterator[tuple[int, dict[str,
     encoding = (
         "utf-8-sig" if form["encoding"].lower().replace("_", "-") in ("utf-8", "utf8") else form["encoding"]
     )
-    opened = gzip.open if path.lower().endswith(".gz") else open
+    opened = gzip.open if str(path).lower().endswith(".gz") else open
     with opened(path, "rt", newline="", encoding=encoding) as file:
         lines = csv.reader(file, delimiter=form["delimiter"], skipinitialspace=form["trim"])
         names = form["names"] or [name.strip() if form["trim"] else name for name in next(lines, [])]
