@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 
+from privlearn.accounting.compose import renyi_divergence
+from privlearn.accounting.conversions import gaussian_epsilon
+from privlearn.accounting.curves import GaussianCurve
 from privlearn.accounting.functions import (
     binomial_chances,
     erfcx,
@@ -100,3 +104,29 @@ def test_integrals_of_peaks_and_of_corners() -> None:
     assert error < 1e-9
     value, error = integral(lambda t: np.where(t < math.sqrt(2.0), 1.0, 0.0), 0.0, 2.0, 1e-8)
     assert abs(value - math.sqrt(2.0)) <= error + 1e-8
+
+
+def test_an_integral_ends_where_rounding_keeps_it_from_its_precision() -> None:
+    def noisy(x: Any) -> Any:  # a narrow peak, known to nine digits
+        return np.exp(-((x - 0.5) ** 2) * 1e8) * (1.0 + 1e-9 * np.sin(1e14 * x))
+
+    value, error = integral(noisy, 0.0, 1.0, 1e-14)
+    assert abs(value - math.sqrt(math.pi) * 1e-4) <= max(error, 1e-12)
+    assert error < 1e-10
+    assert integral(lambda x: np.where(x > 0.5, np.inf, 1.0), 0.0, 1.0, 1e-8) == (math.inf, 0.0)
+
+
+def test_a_high_order_is_bounded_from_above_in_bounded_time() -> None:
+    for ratio, order in ((5.0, 1024.0), (30.0, 256.0)):
+        assert (
+            order * ratio**2 / 2.0
+            <= renyi_divergence(GaussianCurve(ratio), order)
+            <= 1.0001 * order * ratio**2
+        )
+
+
+@pytest.mark.parametrize("delta", [1e-40, 1e-200, 1e-300])
+def test_the_epsilon_of_a_tiny_delta(delta: float) -> None:
+    for ratio in (0.01, 1.0, 30.0):
+        found = gaussian_epsilon(ratio, delta)
+        assert GaussianCurve(ratio).delta(found) <= delta < GaussianCurve(ratio).delta(0.999 * found)

@@ -80,6 +80,8 @@ def gaussian_epsilon(ratio: float, delta: float) -> float:
     if curve.delta(0.0) <= delta:
         return 0.0
     reach = curve.reach()
+    while float(curve.delta(reach)) > delta:  # a delta below 1e-33
+        reach *= 2.0
     precision = 2.0**-40 * reach
     found = root(
         lambda epsilon: float(curve.delta(epsilon)) - delta, 0.0, reach, xtol=precision, rtol=2.0**-40

@@ -166,14 +166,14 @@ def integral(
     """
     widths: Array = np.full(_PIECES, (high - low) / _PIECES)
     starts = low + widths * np.arange(_PIECES)
-    whole = _by_pieces(function, starts, widths)
+    whole = np.nan_to_num(_by_pieces(function, starts, widths))
     value = error = 0.0
     while True:
         widths = widths / 2.0
         halves = np.array([_by_pieces(function, begin, widths) for begin in (starts, starts + widths)])
-        errors = np.abs(np.sum(halves, axis=0) - whole)
-        if not np.all(np.isfinite(errors)):
+        if not np.all(np.isfinite(halves)):
             return math.inf, 0.0
+        errors = np.abs(np.sum(halves, axis=0) - whole)
         done = errors <= precision * (value + np.sum(halves)) * widths / (high - low)
         if len(widths) > _MOST_PIECES:
             done[:] = True
