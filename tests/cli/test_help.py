@@ -17,6 +17,7 @@ COMMANDS = [
     ("schema",),
     ("check",),
     ("plan",),
+    ("plan", "check"),
     ("train",),
     ("predict",),
     ("evaluate",),
