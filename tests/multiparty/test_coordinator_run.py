@@ -84,7 +84,7 @@ def test_the_set_up_needs_everybody_and_costs_nothing_if_it_fails(stage: Stage) 
     wire.tamper = west(lambda reply: None, stage)
     with pytest.raises(TooFewParties, match="2 parties answered, the plan asks for 3"):
         wire.coordinator.train()
-    assert not any(party._spent for party in wire.parties.values())
+    assert not any(party._purse.asked for party in wire.parties.values())
 
 
 def test_a_party_that_was_late_takes_part_again() -> None:

@@ -45,6 +45,15 @@ def test_the_largest_sum_fits_and_one_bit_more_is_refused() -> None:
         FixedPoint(bound=2.0**42 - 1, step=2.0**-20, parties=3)
 
 
+def test_a_bound_of_the_sum_makes_room_for_many_parties() -> None:
+    """What is known of the sum can only help; everybody's rounding has room beside it."""
+    FixedPoint(bound=2.0**42, step=2.0**-20, parties=1000, sum_bound=2.0**42)
+    FixedPoint(bound=1.0, step=1.0, parties=2, sum_bound=1e300)
+    FixedPoint(bound=1.0, step=1.0, parties=2**62, sum_bound=1.0)
+    with pytest.raises(InvalidParameter, match="bits"):
+        FixedPoint(bound=1.0, step=1.0, parties=2**63, sum_bound=1.0)
+
+
 def test_the_noise_has_room_too() -> None:
     room = 2.0**63 - 4 * (2.0**40 + 1)
     largest_noise = room / (TAIL * math.sqrt(4))

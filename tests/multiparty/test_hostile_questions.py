@@ -21,6 +21,7 @@ from privlearn.mechanisms.summed.summed import LARGEST_COEFFICIENT
 from privlearn.multiparty.run.conversation import QUESTION_NUMBER, Parts, Stage
 from privlearn.multiparty.run.party_run import PartyRun
 from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.purse import Purse
 from privlearn.multiparty.run.training import Party
 from privlearn.multiparty.secure_sum.session import COORDINATOR, Step, seal
 from tests.support.run_cases import IDENTITIES, TABLES, Wire, plan_of
@@ -57,7 +58,7 @@ class Victim:
     def __init__(self, plan: MultipartyPlan, party: Party) -> None:
         wire = Wire(plan)
         wire.parties["north"] = PartyRun(
-            plan, "north", IDENTITIES["north"], party, lambda: None, lambda line: None
+            plan, "north", IDENTITIES["north"], party, Purse(plan, "north", None), lambda line: None
         )
         wire.coordinator._open()
         self.run = wire.parties["north"]
@@ -120,7 +121,7 @@ def test_what_is_not_finite_is_refused_by_its_message_alone(value: float) -> Non
         coefficients[round % coefficients.size] = value
         replies = {str(victim.ask(round, coefficients.tobytes())) for victim in victims}
         assert replies == {"the coefficients asked about are not finite"}
-    assert not any(victim.run._spent for victim in victims)
+    assert not any(victim.run._purse.asked for victim in victims)
 
 
 def test_no_row_overflows_where_another_does_not() -> None:

@@ -287,5 +287,5 @@ def test_a_party_that_is_shown_a_smaller_inbox_takes_no_part() -> None:
     assert "Refused to answer (inbox): only 2 parties gave out shares, the plan asks for 3" in (
         "\n".join(wire.heard["north"])
     )
-    assert not north._spent
+    assert not north._purse.asked
     assert not any("Answered" in line for line in wire.heard["north"])

@@ -12,11 +12,12 @@ import pytest
 
 from privlearn.errors import InvalidParameter, ProtocolError, SolverError
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Cost, Ledger
+from privlearn.ledger import Ledger
 from privlearn.mechanisms.summed.summed import Question
 from privlearn.multiparty.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Stage
 from privlearn.multiparty.run.identity import Identity
 from privlearn.multiparty.run.party_run import PartyRun
+from privlearn.multiparty.run.purse import Purse
 from privlearn.multiparty.run.training import Party
 from privlearn.multiparty.secure_sum.session import COORDINATOR, Step, seal
 from privlearn.release import Release
@@ -59,7 +60,7 @@ def test_only_the_agreed_plan_is_signed() -> None:
     assert party.handle("plan", [bytes.fromhex(PLAN.digest), RUN])
 
 
-@pytest.mark.parametrize("stage", ["keys", "roster", "inbox", "question", "survivors", "release"])
+@pytest.mark.parametrize("stage", ["keys", "roster", "inbox", "question", "survivors", "result", "release"])
 def test_nothing_is_answered_before_the_plan(stage: str) -> None:
     with pytest.raises(ProtocolError, match="has not shown its plan"):
         Wire(PLAN).parties["north"].handle(stage, [b""])
@@ -143,7 +144,7 @@ def test_an_answer_that_fails_ends_the_run_in_the_same_words(failure: str) -> No
     north._party.answer = FAILURES[failure]  # type: ignore[assignment]
     assert north.reply("question", parts) == "for a reason that stays with this party"
     assert north.finished
-    assert north._spent
+    assert north._purse.asked == {0, 1}
     assert "The run ends here for this party, and its cost stands: question 1" in heard[-2]
     later = {north.reply(stage, parts) for stage in ("question", "survivors", "plan")}
     assert later == {"the coordinator asks for what the plan does not have"}
@@ -157,13 +158,13 @@ def test_a_question_counts_and_is_paid_for_before_a_row_is_read() -> None:
     seen: list[tuple[int, bool]] = []
 
     def watched(question: Question) -> np.ndarray:
-        seen.append((north._next_question, north._spent))
+        seen.append((north._next_question, 1 in north._purse.asked))
         return exact(question)
 
     north._party.answer = watched  # type: ignore[method-assign]
     body = np.zeros(PLAN.mechanism.task.dimension).tobytes()
     message = seal(IDENTITIES["coordinator"].key, north._sessions[1], Step.QUESTION, COORDINATOR, body, 0)
-    assert not north._spent
+    assert not north._purse.asked
     assert north.handle("question", [QUESTION_NUMBER.pack(1), message])
     assert seen == [(2, True)]
 
@@ -174,7 +175,7 @@ def test_a_question_before_the_session_has_started_is_refused_and_costs_nothing(
     message = seal(IDENTITIES["coordinator"].key, north._sessions[0], Step.QUESTION, COORDINATOR, b"", 0)
     with pytest.raises(ProtocolError, match="the session has not started"):
         north.handle("question", [QUESTION_NUMBER.pack(0), message])
-    assert not north._spent
+    assert not north._purse.asked
     assert not north.finished
 
 
@@ -190,17 +191,17 @@ def test_what_needs_no_coefficients_is_computed_before_the_sign_off(monkeypatch:
     """A solver that fails on these rows fails on this screen: the coordinator never meets the party."""
     plan = plan_of(algorithm="aggregation", rounds=None)
     rows = Party.from_table(plan, "north", TABLES["north"])
-    party = PartyRun(plan, "north", IDENTITIES["north"], rows, lambda: None, print)
+    party = PartyRun(plan, "north", IDENTITIES["north"], rows, Purse(plan, "north", None), print)
     monkeypatch.setattr(rows, "answer", lambda question: _raise(SolverError("not certified")))
     assert party._noisy(plan.mechanism.question(0)).size == plan.mechanism.task.dimension
     with pytest.raises(SolverError, match="not certified"):
-        PartyRun(plan, "north", IDENTITIES["north"], rows, lambda: None, print)
+        PartyRun(plan, "north", IDENTITIES["north"], rows, Purse(plan, "north", None), print)
 
 
 def test_a_key_that_is_not_the_plans_is_refused() -> None:
     rows = Party.from_table(PLAN, "north", TABLES["north"])
     with pytest.raises(ProtocolError, match="another key for 'north'"):
-        PartyRun(PLAN, "north", Identity.generate(), rows, lambda: None, print)
+        PartyRun(PLAN, "north", Identity.generate(), rows, Purse(PLAN, "north", None), print)
 
 
 @pytest.mark.parametrize(
@@ -210,14 +211,10 @@ def test_noise_that_cannot_be_dealt_out_is_refused(changes: dict[str, object]) -
     plan = plan_of(**changes)
     rows = Party.from_table(plan, "north", TABLES["north"])
     with pytest.raises(InvalidParameter, match="cannot be dealt out"):
-        PartyRun(plan, "north", IDENTITIES["north"], rows, lambda: None, print)
+        PartyRun(plan, "north", IDENTITIES["north"], rows, Purse(plan, "north", None), print)
 
 
-def test_a_release_must_state_the_plans_guarantee() -> None:
-    release = Wire(plan_of(epsilon=1.0)).coordinator.train()
-    wire, _ = asked_until(Stage.RELEASE)
-    with pytest.raises(ProtocolError, match="does not state the plan's guarantee"):
-        wire.parties["north"].handle("release", [release.to_bytes()])
+def test_a_release_must_be_signed_by_the_coordinator() -> None:
     wire, (right,) = asked_until(Stage.RELEASE)
     unsigned = replace(Release.from_bytes(right), signature=None)
     for other in (unsigned, unsigned.signed(IDENTITIES["south"].key)):
@@ -231,8 +228,7 @@ class Budget:
 
     def __init__(self, folder: Path, epsilon: float) -> None:
         self.ledger = Ledger.create(folder / "ledger", "census", Guarantee(epsilon, 1e-4))
-        cost = Cost(PLAN.guarantee, PLAN.mechanism.renyi)
-        self.wire = Wire(PLAN, lambda: self.ledger.reserve(cost, "test"))
+        self.wire = Wire(PLAN, self.ledger)
 
     @property
     def left(self) -> float:
@@ -252,7 +248,7 @@ def test_the_budget_is_reserved_before_the_sign_off_and_returned_if_nothing_was_
     north.handle("plan", [bytes.fromhex(PLAN.digest), RUN])
     assert (budget.left, budget.spent) == (0.0, 0.0)
     north.handle("stop", [b"not today"])
-    north.give_up()
+    north.settle()
     assert budget.left == 2.0
     assert north.stopped == "not today"
 
@@ -263,7 +259,7 @@ def test_an_answer_makes_the_cost_final(tmp_path: Path) -> None:
     with pytest.raises(ProtocolError):
         budget.wire.coordinator.train()
     for party in budget.wire.parties.values():
-        party.give_up()
+        party.settle()
     assert budget.spent == 6.0
 
 

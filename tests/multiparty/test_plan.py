@@ -12,6 +12,7 @@ from privlearn import InvalidParameter, SchemaError
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import LocalAggregation, NoisyDescent, PrivateSGD
+from privlearn.multiparty.run.conversation import check_can_be_summed
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.training import Party
 
@@ -145,3 +146,13 @@ def test_a_party_brings_what_the_plan_declares() -> None:
     with pytest.raises(ValueError, match="declares 50 records") as refusal:
         Party.from_table(plan, "north", simulated_census(57, seed=1))
     assert "57" not in str(refusal.value)
+
+
+def test_two_hundred_parties_of_a_hundred_thousand_rows_have_room_in_a_sum() -> None:
+    sizes = {f"party_{number}": 100_000 for number in range(200)}
+    check_can_be_summed(MultipartyPlan(schema=census_schema(), parties=sizes, epsilon=1.0, delta=1e-9))
+
+
+def test_people_compare_128_bits_of_a_plan() -> None:
+    plan = plan_with()
+    assert plan.fingerprint.replace(" ", "") == plan.digest[:32]

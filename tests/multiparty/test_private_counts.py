@@ -67,8 +67,10 @@ def test_public_counts_are_still_those_of_the_plan(neighbours: str) -> None:
         Party.from_table(plan_of(neighbours), "north", CENSUS.slice(0, 499))
 
 
-def test_a_sum_beyond_its_bound_is_cut_off_and_not_refused() -> None:
-    """Cutting off brings no two sums further apart: one record still moves it by one gradient at most."""
+@pytest.mark.parametrize("weight", [1.0, 0.25])
+def test_a_sum_beyond_its_bound_is_cut_off_and_not_refused(weight: float) -> None:
+    """At the party's own part of it, so that all together keep the bound. That brings no two sums further apart: one
+    record still moves it by one gradient at most."""
     mechanism = descent(task_of(total=2, neighbours="add_remove"))
     count = 3 * 2 * LARGEST_TABLE
     rows = np.tile([0.999, 0.0, 0.0], (count, 1))
@@ -76,7 +78,7 @@ def test_a_sum_beyond_its_bound_is_cut_off_and_not_refused() -> None:
     answers = []
     for n in (count, count - 1, 1, 0):
         held = dataclasses.replace(training_rows(rows[:n], np.ones(n)), total=2)
-        answers.append(Party(mechanism.task, MemoryOracle(held, mechanism.task), 1.0).answer(question))
-    assert np.abs(answers[0]).max() == question.bound
+        answers.append(Party(mechanism.task, MemoryOracle(held, mechanism.task), weight).answer(question))
+    assert np.abs(answers[0]).max() == question.bound * weight
     assert np.linalg.norm(answers[0] - answers[1]) <= 1.0
     assert np.linalg.norm(answers[2] - answers[3]) == pytest.approx(0.999)

@@ -56,13 +56,18 @@ def test_a_killed_party_changes_nothing_but_the_noise_if_the_plan_allows_it(site
 def test_killed_beyond_the_plan_the_run_stops_cleanly(site: Site) -> None:
     site.start()
     site.await_line("west", "Answered question 2")
-    site.processes["west"].kill()
+    site.processes["west"].terminate()
     assert site.exit_code("coordinator") == 1
+    assert site.exit_code("west") == 128 + signal.SIGTERM
     assert "error: 2 parties answered, the plan asks for 3: the sum stays closed" in site.log("coordinator")
     for name in ("north", "south"):
         assert site.exit_code(name) == 1
         assert "error: the run was stopped: 2 parties answered" in site.log(name)
         assert not (site.folder / f"{name}.privlearn").exists()
+    for name in SIZES:  # however it ended, the party's screen says what it cost
+        assert "of 5 questions: epsilon" in site.log(name)
+        assert "The ledger charges the whole plan" in site.log(name)
+        assert "Budget of" in site.log(name)
     assert not (site.folder / "plan.privlearn").exists()
     check_logs_hold_no_cell(site)
 

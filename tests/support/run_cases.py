@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.ledger import Reservation
+from privlearn.ledger import Ledger
 from privlearn.multiparty.run.conversation import Parts, Stage
 from privlearn.multiparty.run.coordinator_run import CoordinatorRun
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
 from privlearn.multiparty.run.party_run import PartyRun
 from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.purse import Purse
 from privlearn.multiparty.run.training import Party
 
 SIZES = {"north": 600, "south": 800, "west": 1000}
@@ -35,9 +36,7 @@ class Wire:
     returns what arrives, or None if nothing does.
     """
 
-    def __init__(
-        self, plan: MultipartyPlan, reserve: Callable[[], Reservation | None] = lambda: None
-    ) -> None:
+    def __init__(self, plan: MultipartyPlan, ledger: Ledger | None = None) -> None:
         self.plan = plan
         self.told: list[str] = []
         self.heard: dict[str, list[str]] = {name: [] for name in SIZES}
@@ -51,7 +50,7 @@ class Wire:
                 name,
                 IDENTITIES[name],
                 Party.from_table(plan, name, TABLES[name]),
-                reserve,
+                Purse(plan, name, ledger),
                 self.heard[name].append,
             )
             for name in SIZES

@@ -64,6 +64,8 @@ LABELS = ("estimators/test_labels.py",)
 PERSONS = ("data/test_persons.py", "data/test_template.py")
 RUNS = ("multiparty/test_party_run.py", "multiparty/test_coordinator_run.py")
 HOSTILE = ("multiparty/test_hostile_questions.py",)
+WITNESS = ("multiparty/test_witness.py",)
+COSTS = ("multiparty/test_purse.py",)
 LIARS = ("multiparty/test_lying_coordinator.py",)
 
 

@@ -3,7 +3,19 @@
 
 from __future__ import annotations
 
-from tools.planted.mutant import HOSTILE, LIARS, MASKS, PARTIES, RUNS, SHARES, WEAK, WHOLE_RUNS, Mutant
+from tools.planted.mutant import (
+    COSTS,
+    HOSTILE,
+    LIARS,
+    MASKS,
+    PARTIES,
+    RUNS,
+    SHARES,
+    WEAK,
+    WHOLE_RUNS,
+    WITNESS,
+    Mutant,
+)
 
 TRUSTED = "multiparty/run/training.py"
 PARTY_RUN = "multiparty/run/party_run.py"
@@ -11,6 +23,9 @@ SHARE = "multiparty/secure_sum/noise_share.py"
 FIXED_POINT = "multiparty/secure_sum/noise_share.py"
 MASKING_PARTY = "multiparty/secure_sum/party.py"
 MASK = "multiparty/secure_sum/masks.py"
+WITNESSED = "multiparty/run/witness.py"
+RECORD = "release/run_record.py"
+PURSE = "multiparty/run/purse.py"
 
 MUTANTS = [
     Mutant("half the noise of a share drawn, seen by the audit", SHARE, "randomness.discrete_gaussian(self.share_scale / self.step, dimension)", "randomness.discrete_gaussian(0.5 * self.share_scale / self.step, dimension)", WHOLE_RUNS),
@@ -18,7 +33,9 @@ MUTANTS = [
     Mutant("gap of the summed law forgotten", SHARE, "+ 10.0 * math.fsum(gaps)", "+ 0.0 * math.fsum(gaps)", SHARES),
     Mutant("rounding of the summands for free", SHARE, "sensitivity / self.step + math.sqrt(dimension)", "sensitivity / self.step", SHARES),
     Mutant("overflow of the noise forgotten", FIXED_POINT, "return values + TAIL", "return values + 0.0 * TAIL", SHARES),
-    Mutant("overflow of the parties forgotten", FIXED_POINT, "self.parties * (self.bound / self.step + 1.0)", "(self.bound / self.step + 1.0)", SHARES),
+    Mutant("overflow of the parties forgotten", FIXED_POINT, "min(self.parties * self.bound, together)", "min(self.bound, together)", SHARES),
+    Mutant("rounding of the parties forgotten", FIXED_POINT, "largest / self.step + self.parties", "largest / self.step", SHARES),
+    Mutant("each party bounded by all records", TRUSTED, "bound = question.bound * self._weight", "bound = question.bound", (*RUNS, "multiparty/test_private_counts.py")),
     Mutant("no mask of one's own", MASKING_PARTY, "words + self_mask(keys.own, self._session, round, self._number)", "words + np.uint64(0)", MASKS),
     Mutant("pair masks all added", MASK, "total + mask if party == low else total - mask", "total + mask", MASKS),
     Mutant("one mask for all rounds", "multiparty/secure_sum/session.py", "tuple(RoundKeys(_fresh(), _fresh()) for _ in range(rounds))", "(RoundKeys(_fresh(), _fresh()),) * rounds", MASKS),
@@ -30,14 +47,14 @@ MUTANTS = [
     Mutant("party with half the noise", "multiparty/run/conversation.py", "NoiseShare(noise[0].scale,", "NoiseShare(noise[0].scale / 2,", RUNS),
     Mutant("any plan is signed", PARTY_RUN, "if digest != bytes.fromhex(self._plan.digest):", "if False:", RUNS),
     Mutant("others' sign-offs not checked", PARTY_RUN, "if not conversation.identity_of(self._plan, name).has_signed(", "if False and (", RUNS),
-    Mutant("cost not final", PARTY_RUN, "self._reservation.commit()", "pass", RUNS),
-    Mutant("signs before paying", PARTY_RUN, "self._reservation = self._reserve()", "pass", RUNS),
+    Mutant("cost not final", PURSE, "self._reserved[question if self._by_question else 0].commit()", "pass", RUNS),
+    Mutant("signs before paying", PARTY_RUN, "self._purse.reserve()", "pass", RUNS),
     Mutant("an old question answered", PARTY_RUN, "if number < self._next_question:", "if False:", RUNS),
     Mutant("a refusal about the rows leaves", PARTY_RUN, "return str(error) if isinstance(error, ProtocolError) else STAYS_HERE", "return str(error)", RUNS),
     Mutant("coefficients that are not finite answered", PARTY_RUN, "if not np.isfinite(coefficients).all():", "if False:", HOSTILE),
     Mutant("warnings depend on the rows asked about", "multiparty/run/training.py", 'with np.errstate(all="ignore"):', "with np.errstate():", HOSTILE),
-    Mutant("a question counted after computing", PARTY_RUN, "        self._next_question = number + 1\n        self._spend()\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n", "        self._spend()\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n            self._next_question = number + 1\n", RUNS),
-    Mutant("a question paid for after computing", PARTY_RUN, "        self._spend()\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n", "        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n            self._spend()\n", RUNS),
+    Mutant("a question counted after computing", PARTY_RUN, "        self._next_question = number + 1\n        self._purse.spend(number)  # from here on something may leave\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n", "        self._purse.spend(number)  # from here on something may leave\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n            self._next_question = number + 1\n", RUNS),
+    Mutant("a question paid for after computing", PARTY_RUN, "        self._purse.spend(number)  # from here on something may leave\n        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n", "        try:\n            masked = self._sums[place.session].mask(place.round, self._noisy(question))\n            self._purse.spend(number)\n", RUNS),
     Mutant("a question before the session costs", PARTY_RUN, "        self._sums[place.session].check_open(place.round)\n", "", RUNS),
     Mutant("a failed answer tells why", PARTY_RUN, "raise ProtocolError(STAYS_HERE) from None", "raise ProtocolError(_in_words(error)) from None", RUNS),
     Mutant("a failed answer does not end the run", PARTY_RUN, 'self.stopped = f"question {number} could', 'self.failed = f"question {number} could', RUNS),
@@ -54,5 +71,19 @@ MUTANTS = [
     Mutant("psgd draws its kept noise anew", TRUSTED, "if noise not in self._kept:", "if True:", PARTIES),
     Mutant("one party draws for all", TRUSTED, "range(len(self._parties) if noise.by_each else 1)", "range(1)", PARTIES),
     Mutant("survivors not counted", MASKING_PARTY, '        self._require(len(arrived), self._session.cohort.threshold, "sent a vector")\n', "", MASKS),
+    Mutant("another run's release taken", WITNESSED, "if run.plan.encode() != self._plan.canonical() or run.run != self._run.hex():", "if run.plan.encode() != self._plan.canonical():", WITNESS),
+    Mutant("another plan's release taken", WITNESSED, "if run.plan.encode() != self._plan.canonical() or", "if", WITNESS),
+    Mutant("sums signed that were not seen", WITNESSED, "if dict(enumerate(run.sums)) != dict(enumerate(run.sums)) | self._seen:", "if False:", WITNESS),
+    Mutant("two results signed", WITNESSED, 'if self._signed not in ("", release.model_digest):', "if False:", WITNESS),
+    Mutant("parties' signatures not checked", RECORD, "self._check(name, signature, self.statement(name, model_digest))", "pass", WITNESS),
+    Mutant("sign-offs not checked by verify", RECORD, "        for name, signature in self.sign_offs.items():", "        for name, signature in ():", WITNESS),
+    Mutant("sums not in what is signed", RECORD, "self.run, self.sums, model_digest, name]", "self.run, model_digest, name]", WITNESS),
+    Mutant("model not in what is signed", RECORD, "self.sums, model_digest, name]", "self.sums, name]", WITNESS),
+    Mutant("a sum of too few verified", RECORD, "any(not needed <= len(set(names)", "any(not 1 <= len(set(names)", WITNESS),
+    Mutant("too few sign the result", "multiparty/run/coordinator_run.py", "if len(signatures) < needed:", "if False:", WITNESS),
+    Mutant("what was answered given back", PURSE, "if place not in kept:", "if True:", COSTS),
+    Mutant("a begun run given back in part", PURSE, "isinstance(ledger.rule(), RenyiComposition)", "True", COSTS),
+    Mutant("unasked questions charged", PURSE, "        self._give_back()\n        return f\"{told}", "        return f\"{told}", COSTS),
+    Mutant("others' reservations given back", PURSE, "if entry.purpose == self._purpose and entry.state", "if entry.state", COSTS),
     Mutant("weak: a plan of parties", "multiparty/run/plan.py", "check_strength(self._with_schema, self.total, self.accept_weak_privacy)", "self.mechanism  # noqa: B018", WEAK),
 ]  # fmt: skip

@@ -28,6 +28,6 @@ MUTANTS = [
     Mutant("add_remove: rounding of n records at most", "mechanisms/task.py", "self.weight_bound * self.relation.largest_table", "self.weight_bound", COUNTS),
     Mutant("add_remove: a party counts its records", TRAINING, "features=features, total=declared)", "features=features)", PARTIES),
     Mutant("add_remove: a party with other records is refused", TRAINING, "if relation.count_is_public and rows.total != declared:", "if rows.total != declared:", PARTIES),
-    Mutant("add_remove: a sum beyond its bound stops a run", TRAINING, "np.clip(self._exact(question), -question.bound, question.bound)", "self._exact(question)", PARTIES),
+    Mutant("add_remove: a sum beyond its bound stops a run", TRAINING, "np.clip(self._exact(question), -bound, bound)", "self._exact(question)", PARTIES),
     Mutant("add_remove: a server counts its records", "service/holder/datasets.py", "return self.settings.guarantee.relation.total(counted, self.settings.expected_records)", "return counted", REQUESTS),
 ]

@@ -114,11 +114,14 @@ def inspect(
 
     if out is not None:
         check_writable(out, force)
-    certificate = verify(model).certificate
+    proven = verify(model)
+    certificate = proven.certificate
     if as_json:
         typer.echo(json.dumps(certificate.to_dict(), indent=2))
         return
     typer.echo(certificate)
+    for name, fact in proven.run.facts.items() if proven.run else ():
+        typer.echo(f"  {f'run: {name}':<26}{fact}")
     typer.echo(certificate.guarantee.in_words())
     if certificate.weakness:
         warn(f"This promise is {certificate.weakness}.")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from privlearn.cli.options import Force, PlanFile, check_room, check_writable, open_ledger, say_what_is_left
-from privlearn.cli.terminal import say, warn
+from privlearn.cli.terminal import end_on_sigterm, say, warn
 from privlearn.errors import InvalidParameter, ProtocolError
 
 
@@ -51,26 +51,36 @@ def party(
         Path, typer.Argument(metavar="MINE.toml", help="This party's settings.", show_default=False)
     ],
     data: Annotated[
-        Path, typer.Option(metavar="FILE", help="The table: .csv, .csv.gz or .parquet.", show_default=False)
-    ],
+        Path | None,
+        typer.Option(metavar="FILE", help="The table: .csv, .csv.gz or .parquet.", show_default=False),
+    ] = None,
+    give_back: Annotated[
+        bool,
+        typer.Option(
+            "--give-back",
+            help="Take no part: give back what a killed run of the plan reserved and did not use.",
+        ),
+    ] = False,
 ) -> None:
     """Take part in a plan with your own rows, within your own limits.
 
     Checks the plan against the limits in MINE.toml and takes its cost out of your
     ledger before signing it. What leaves are vectors under masks, each with your
-    share of the noise in it; only their sum over all parties can be opened.
+    share of the noise in it; only their sum over all parties can be opened. However
+    it ends, the last lines say what was asked, what it costs and what was given back.
 
     \b
     Example, with MINE.toml as in the tutorial on several parties:
       privlearn budget create census --ledger north.ledger --epsilon 2 --delta 1e-5
       privlearn party north.toml --data north.csv
+      privlearn party north.toml --give-back
     """
     from privlearn.data.sources.files import read_records
-    from privlearn.ledger.composition import Cost
     from privlearn.multiparty.flower.run import take_part
     from privlearn.multiparty.run.identity import Identity
     from privlearn.multiparty.run.party_run import PartyRun
     from privlearn.multiparty.run.plan import MultipartyPlan
+    from privlearn.multiparty.run.purse import Purse
     from privlearn.multiparty.run.settings import PartySettings
     from privlearn.multiparty.run.training import Party
 
@@ -80,20 +90,21 @@ def party(
     identity = Identity.read(mine.identity)
     ledger = open_ledger(mine.ledger, mine.dataset, plan.table_schema.name)
     assert ledger is not None
+    purse = Purse(plan, mine.name, ledger)
+    if give_back:
+        given = purse.give_back_stranded()
+        typer.echo(f"Gave back {given} reservations of this plan that no answer was paid from.")
+        say_what_is_left(ledger)
+        return
+    if data is None:
+        raise InvalidParameter("bring this party's table: --data FILE")
     check_room(ledger, plan.guarantee)
     rows = Party.from_table(plan, mine.name, read_records(data, plan.table_schema))
-    purpose = f"party {mine.name} of the plan {plan.digest[:16]}"
-    run = PartyRun(
-        plan,
-        mine.name,
-        identity,
-        rows,
-        lambda: ledger.reserve(Cost(plan.guarantee, plan.mechanism.renyi), purpose, plan.table_schema.digest),
-        say,
-    )
-    say(f"{mine.name}: plan {plan.digest[:16]}, {plan.guarantee}, within the limits.")
+    run = PartyRun(plan, mine.name, identity, rows, purse, say)
+    say(f"{mine.name}: plan {plan.fingerprint}, {plan.guarantee}, within the limits.")
     if plan.weakness:
         warn(f"This promise is {plan.weakness}.")
+    end_on_sigterm()
     try:
         take_part(
             run,
@@ -104,13 +115,13 @@ def party(
             patience=mine.patience_seconds,
         )
     finally:
-        run.give_up()
+        run.settle()
+        say_what_is_left(ledger)
     if run.release is None:
         raise ProtocolError(f"the run was stopped: {run.stopped}")
     if mine.model is not None:
         run.release.save(mine.model, overwrite=True)
         typer.echo(f"Wrote {mine.model}.")
-    say_what_is_left(ledger)
 
 
 def coordinate(
@@ -155,6 +166,7 @@ def coordinate(
     target = plan.with_suffix(".privlearn") if out is None else out
     check_writable(target, force)
     agreed = MultipartyPlan.load(plan)
+    end_on_sigterm()
     release = lead(
         agreed,
         Identity.read(identity),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -19,6 +20,15 @@ _PATIENCE_SECONDS = 2.0
 
 output = Console()
 messages = Console(stderr=True)
+
+
+def end_on_sigterm() -> None:
+    """Let SIGTERM end the process as Ctrl-C does, so that what must be said or settled at the end is."""
+    signal.signal(signal.SIGTERM, _end)
+
+
+def _end(number: int, *_: object) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 @contextmanager

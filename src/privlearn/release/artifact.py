@@ -9,6 +9,7 @@
     refinement.json     what was done to the coefficients afterwards, and to which release, if anything was
     origin.npy          the coefficients before that
     evaluation.privlearn  archive of the noisy counts that a threshold or calibration was chosen from, if one was
+    run.json            of a model of several holders: plan, sums and every party's signature (`RunRecord`)
     signature.json      optional: Ed25519 signature of the manifest by the data's holder
 
 The archive is canonical (fixed order, times and flags; the SHA-256 of the manifest as its comment), so that reading it
@@ -46,11 +47,13 @@ from privlearn.release.model import (
 )
 from privlearn.release.notebook import as_html
 from privlearn.release.refinement import Refinement, Step, refinement_from_dict
+from privlearn.release.run_record import RunRecord
 
 _ARRAYS = ("coefficients", "mean", "public_points", "log_odds")
 _RELEASED = {"coefficients", "mean", "log_odds"}
 _EVALUATION = "evaluation.privlearn"
 _REFINEMENT, _ORIGIN = "refinement.json", "origin.npy"
+_RUN = "run.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,8 @@ class Release(SignedArchive):
         Noisy counts that the model's threshold or calibration was chosen from, with their own certificate.
     refinement : Refinement, optional
         What was done to the coefficients afterwards, and what they were before.
+    run : RunRecord, optional
+        Of a model of several holders: what they agreed to, whose records are in which sum, and their signatures.
     """
 
     model: Model
@@ -70,6 +75,7 @@ class Release(SignedArchive):
     signature: dict[str, str] | None = None
     evaluation: CountsFile | None = None
     refinement: Refinement | None = None
+    run: RunRecord | None = None
 
     format: ClassVar[str] = "privlearn release 1"
     what: ClassVar[str] = "release"
@@ -157,7 +163,7 @@ class Release(SignedArchive):
         earlier = () if self.refinement is None else self.refinement.steps
         refinement = Refinement((*earlier, *steps), self.origin.model.coefficients)
         model = dataclasses.replace(self.model, coefficients=refinement.apply(self.model.encoder))
-        return Release(model, self.certificate, refinement=refinement)
+        return Release(model, self.certificate, refinement=refinement, run=self.run)
 
     @property
     def origin(self) -> Release:
@@ -166,7 +172,12 @@ class Release(SignedArchive):
             return self
         plain = self.undecided
         model = dataclasses.replace(plain.model, coefficients=self.refinement.origin)
-        return Release(model, self.certificate)
+        return Release(model, self.certificate, run=self.run)
+
+    @property
+    def model_digest(self) -> str:
+        """SHA-256 of the model as it was trained and its certificate, as the parties of a run sign them."""
+        return dataclasses.replace(self.origin.undecided, run=None).digest
 
     @classmethod
     def _parse(cls, members: dict[str, bytes], signature: dict[str, str] | None, **settings: Any) -> Release:
@@ -180,9 +191,13 @@ class Release(SignedArchive):
         refinement = None
         if _REFINEMENT in members:
             refinement = refinement_from_dict(json.loads(members[_REFINEMENT]), read_array(members[_ORIGIN]))
-        release = cls(model, certificate, signature, evaluation, refinement)
+        run = RunRecord.from_bytes(members[_RUN]) if _RUN in members else None
+        release = cls(model, certificate, signature, evaluation, refinement, run)
         _check_refinement(release, members)
         _check_decision(release)
+        if run is not None:
+            schema = getattr(base_of(model.encoder), "schema", None)
+            run.check(certificate.mechanism, schema, release.model_digest)
         return release
 
     def members(self) -> dict[str, bytes]:
@@ -192,7 +207,8 @@ class Release(SignedArchive):
         if self.refinement is not None:
             content[_REFINEMENT] = json_bytes(self.refinement.to_dict(self.origin.digest))
             content[_ORIGIN] = array_bytes(self.refinement.origin)
-        return content if self.evaluation is None else content | {_EVALUATION: self.evaluation.to_bytes()}
+        beside = {_EVALUATION: self.evaluation, _RUN: self.run}
+        return content | {name: part.to_bytes() for name, part in beside.items() if part is not None}
 
 
 def _check_refinement(release: Release, members: Mapping[str, bytes]) -> None:

@@ -54,6 +54,13 @@ class Certificate(Certified):
     def task(self) -> Task:
         return self.mechanism.task
 
+    def _counted(self) -> dict[str, str]:
+        counted = super()._counted()
+        if not isinstance(self.mechanism, SummedMechanism):
+            return counted
+        # parties may be missing from a sum: what was in each, the release's record of its run says
+        return {f"{whom} in the plan": number for whom, number in counted.items()}
+
     @property
     def encoding(self) -> Mapping[str, Any]:
         """How rows become features: schema by name and digest or the norm bound, and the kernel's map."""

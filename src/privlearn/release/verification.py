@@ -20,6 +20,7 @@ from privlearn.release.counts_file import CountsCertificate, CountsFile
 from privlearn.release.curvature_file import Curvature
 from privlearn.release.files import read_whole
 from privlearn.release.notebook import as_html
+from privlearn.release.run_record import RunRecord
 from privlearn.release.session_certificate import SessionCertificate
 
 
@@ -44,6 +45,8 @@ class Verification:
         people of the records that were counted.
     origin, steps : str or None
         Digest of the release that this one was refined from, and how: repeated from the file, and found to agree.
+    run : RunRecord or None
+        Of a model of several holders: whose records are in which sum, signed by the parties.
     """
 
     claimed: Guarantee
@@ -54,6 +57,7 @@ class Verification:
     evaluation: CountsCertificate | None = field(default=None, repr=False)
     origin: str | None = None
     steps: str | None = None
+    run: RunRecord | None = field(default=None, repr=False)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -75,6 +79,8 @@ class Verification:
             )
         if self.origin is not None:
             found["refined"] = f"from {self.origin[:12]}, at no cost, and found again: {self.steps}"
+        if self.run is not None:
+            found |= self.run.facts
         return {name: fact for name, fact in found.items() if fact}
 
     @property
@@ -135,19 +141,27 @@ def verify_bytes(raw: bytes) -> Verification:
         return _proven(SessionCertificate.from_bytes(raw), signer=None)
     kind: type[Release | CountsFile] = CountsFile if format_of(raw) == CountsFile.format else Release
     file = kind.from_bytes(raw)
-    evaluation = file.evaluation.certificate if isinstance(file, Release) and file.evaluation else None
-    proven = _proven(file.certificate, file.signature["public_key"] if file.signature else None, evaluation)
-    if not isinstance(file, Release) or file.refinement is None:
+    signer = file.signature["public_key"] if file.signature else None
+    if isinstance(file, CountsFile):
+        return _proven(file.certificate, signer)
+    evaluation = file.evaluation.certificate if file.evaluation else None
+    proven = _proven(file.certificate, signer, evaluation, file.run)
+    if file.refinement is None:
         return proven
     return dataclasses.replace(proven, origin=file.origin.digest, steps=file.refinement.told)
 
 
 def _proven(
-    certificate: Certified, signer: str | None, evaluation: CountsCertificate | None = None
+    certificate: Certified,
+    signer: str | None,
+    evaluation: CountsCertificate | None = None,
+    run: RunRecord | None = None,
 ) -> Verification:
     recomputed = certificate.mechanism.spends()
     is_private = certificate.is_private and (evaluation is None or evaluation.is_private)
-    return Verification(certificate.guarantee, recomputed, is_private, signer, certificate, evaluation)
+    return Verification(
+        certificate.guarantee, recomputed, is_private, signer, certificate, evaluation, run=run
+    )
 
 
 def read_private_key(path: str | Path) -> Ed25519PrivateKey:

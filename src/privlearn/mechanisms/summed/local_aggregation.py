@@ -111,8 +111,9 @@ class LocalAggregation(SummedMechanism):
         """Of the Gaussian mechanism that it is; of other noise, what (epsilon, 0) gives."""
         return super().curve() if self.noise == "norm_gamma" else GaussianCurve(self.ratio)
 
-    def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that this release may cost."""
+    def renyi_of(self, kinds: tuple[str, ...], order: float) -> float:
+        if not kinds:
+            return 0.0
         if self.noise == "norm_gamma":
             return pure_renyi(self.spends().epsilon, order)
         return order * self.ratio**2 / 2.0
@@ -125,8 +126,8 @@ class LocalAggregation(SummedMechanism):
         noise = (Noise(self.noise, self.noise_scale),) if self.guarantee.is_private else ()
         return self._length, self.task.ball_radius + self.task.solver_distance, noise
 
-    def epsilon_after(self, questions: int) -> float:
-        return self.guarantee.epsilon if questions else 0.0
+    def epsilon_of(self, kinds: tuple[str, ...]) -> float:
+        return self.guarantee.epsilon if kinds else 0.0
 
     def run(self, sums: NoisySums) -> Array:
         answer = sums.ask(self.question(0))

@@ -138,19 +138,16 @@ class NoisyDescent(SummedMechanism):
         """Of the one Gaussian mechanism that the whole run amounts to."""
         return GaussianCurve(self.ratio)
 
-    def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that the whole run may cost."""
-        return order * self.ratio**2 / 2.0
+    def renyi_of(self, kinds: tuple[str, ...], order: float) -> float:
+        return order * self._ratio_of(kinds) ** 2 / 2.0
 
     @property
     def ratio(self) -> float:
         """Sensitivity / noise scale of the one Gaussian mechanism that the whole run amounts to."""
         return self._ratio_of(self.kinds)
 
-    def epsilon_after(self, questions: int) -> float:
-        if not questions:
-            return 0.0
-        return gaussian_epsilon(self._ratio_of(self.kinds[:questions]), self.guarantee.delta)
+    def epsilon_of(self, kinds: tuple[str, ...]) -> float:
+        return gaussian_epsilon(self._ratio_of(kinds), self.guarantee.delta) if kinds else 0.0
 
     def _ratio_of(self, kinds: tuple[str, ...]) -> float:
         gradient = self.rounded_sensitivity / self.noise_scale + grid_ratio(self._length)

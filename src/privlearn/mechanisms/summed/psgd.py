@@ -127,9 +127,8 @@ class PrivateSGD(SummedMechanism):
         """Of all rounds, each of which is pure."""
         return composed(PureCurve(self.round_epsilon), self.rounds)
 
-    def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that the whole run may cost."""
-        return self.rounds * pure_renyi(self.round_epsilon, order)
+    def renyi_of(self, kinds: tuple[str, ...], order: float) -> float:
+        return len(kinds) * pure_renyi(self.round_epsilon, order)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -140,10 +139,8 @@ class PrivateSGD(SummedMechanism):
         anew = Noise("norm_gamma", self.round_scale, by_each=True)
         return self.task.dimension, self._gradient_bound, (once, anew)
 
-    def epsilon_after(self, questions: int) -> float:
-        return (
-            composed_pure_epsilon(self.round_epsilon, questions, self.guarantee.delta) if questions else 0.0
-        )
+    def epsilon_of(self, kinds: tuple[str, ...]) -> float:
+        return composed_pure_epsilon(self.round_epsilon, len(kinds), self.guarantee.delta) if kinds else 0.0
 
     def run(self, sums: NoisySums) -> Array:
         task, regularization, offset = self.task, self.effective_regularization, self._condition

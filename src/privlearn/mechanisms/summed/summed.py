@@ -190,12 +190,20 @@ class SummedMechanism(CoefficientMechanism):
         return Question(number, kind, *self._asked(kind), coefficients)
 
     @abstractmethod
-    def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order that the whole run may cost."""
+    def renyi_of(self, kinds: tuple[str, ...], order: float) -> float:
+        """Renyi divergence of the given order that answers to such questions may cost; each adds its own."""
 
     @abstractmethod
+    def epsilon_of(self, kinds: tuple[str, ...]) -> float:
+        """What answers to such questions cost, at the guarantee's delta."""
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of the given order that the whole run may cost."""
+        return self.renyi_of(self.kinds, order)
+
     def epsilon_after(self, questions: int) -> float:
         """What has been spent once so many were answered, at the guarantee's delta."""
+        return self.epsilon_of(self.kinds[:questions])
 
     @abstractmethod
     def run(self, sums: NoisySums) -> Array:

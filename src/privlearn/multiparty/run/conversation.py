@@ -2,11 +2,11 @@
 
     PLAN -> KEYS -> ROSTER -> INBOX        once
     QUESTION -> SURVIVORS                  for each of the plan's questions
-    RELEASE, or STOP                       at the end
+    RESULT -> RELEASE, or STOP             at the end
 
 At each stage the coordinator sends every party a few byte strings, and a party answers with a few. Questions of one
 kind have answers of one length: each kind has its own session of the secure sum, and the stages of setting up carry
-one string for each session.
+one string for each session. RESULT shows the model and the record of the run, which a party signs if it saw the same.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from enum import StrEnum
 from itertools import groupby
 
 from privlearn.errors import InvalidParameter
+from privlearn.mechanisms.summed.summed import Question
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, PublicIdentity
 from privlearn.multiparty.run.plan import MultipartyPlan
-from privlearn.multiparty.secure_sum.noise_share import NoiseShare
+from privlearn.multiparty.secure_sum.noise_share import FixedPoint, NoiseShare
 from privlearn.multiparty.secure_sum.session import SumSession
+from privlearn.release import run_record
 
 Parts = list[bytes]
 Tell = Callable[[str], None]
@@ -38,6 +40,7 @@ class Stage(StrEnum):
     INBOX = "inbox"
     QUESTION = "question"
     SURVIVORS = "survivors"
+    RESULT = "result"
     RELEASE = "release"
     STOP = "stop"
 
@@ -61,7 +64,7 @@ def identity_of(plan: MultipartyPlan, name: str) -> PublicIdentity:
 
 def sign_off(plan: MultipartyPlan, run: bytes, name: str) -> bytes:
     """What a party signs: this plan, this run of it, and its own name."""
-    return b"privlearn sign-off 1\0" + bytes.fromhex(plan.digest) + run + name.encode()
+    return run_record.sign_off(plan.digest, run, name)
 
 
 def sum_sessions(plan: MultipartyPlan, run: bytes) -> list[SumSession]:
@@ -93,10 +96,18 @@ def noise_share(plan: MultipartyPlan, number: int) -> NoiseShare:
     return NoiseShare(noise[0].scale, plan.cohort)
 
 
+def encoding(plan: MultipartyPlan, question: Question) -> FixedPoint:
+    """The integers of a question's answers.
+
+    A party keeps to its own part of the bound (`Party.answer`), so it holds for the sum too, however many they are.
+    """
+    return noise_share(plan, question.number).encoding(question.bound, sum_bound=question.bound)
+
+
 def check_can_be_summed(plan: MultipartyPlan) -> None:
     """Refuse before anything is paid for a plan whose noise or sums the secure sum cannot carry."""
     for number, _ in _consecutive(plan):
-        noise_share(plan, number).encoding(plan.mechanism.question(number).bound)
+        encoding(plan, plan.mechanism.question(number))
 
 
 def _consecutive(plan: MultipartyPlan) -> list[tuple[int, int]]:

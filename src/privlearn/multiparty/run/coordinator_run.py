@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from privlearn.multiparty.secure_sum.coordinator import MaskingCoordinator
 from privlearn.multiparty.secure_sum.session import COORDINATOR, Step, seal
 from privlearn.randomness import SecureRandomness
 from privlearn.release.artifact import Release
+from privlearn.release.run_record import RunRecord
 
 Exchange = Callable[[Stage, Mapping[int, Parts]], Mapping[int, Parts | str]]
 """Sends each party its parts, by number; returns what came back in time: parts, or a refusal's reason."""
@@ -46,6 +48,8 @@ class CoordinatorRun(NoisySums):
         self._tell = tell
         self._run = secrets.token_bytes(RUN_BYTES)
         self._places = conversation.places(plan)
+        self._sign_offs: dict[str, bytes] = {}
+        self._in_sums: list[tuple[str, ...]] = []
         self._sessions = conversation.sum_sessions(plan, self._run)
         self._sums = [MaskingCoordinator(session, identity.key) for session in self._sessions]
 
@@ -53,7 +57,8 @@ class CoordinatorRun(NoisySums):
         """The whole run. Whatever stops it, the parties are told."""
         try:
             self._open()
-            release = coordinate(self._plan, self, SecureRandomness()).signed(self._identity.key)
+            result = coordinate(self._plan, self, SecureRandomness())
+            release = self._attested(result).signed(self._identity.key)
             self._send_all(Stage.RELEASE, [release.to_bytes()])
         except BaseException as error:
             reason = str(error) if isinstance(error, ProtocolError) else "the coordinator was interrupted"
@@ -71,15 +76,16 @@ class CoordinatorRun(NoisySums):
         survivors = total.survivors()
         self._accept([total], self._send_all(Stage.SURVIVORS, [number, survivors]))
         words = total.total()
-        encoding = conversation.noise_share(self._plan, question.number).encoding(question.bound)
+        encoding = conversation.encoding(self._plan, question)
         arrived = [self._names[party] for party in total.arrived]
+        self._in_sums.append(tuple(arrived))
         self._tell(self._progress(question, arrived))
         records = sum(self._plan.parties[name] for name in arrived)
         return NoisySum(encoding.decode(words), records, len(arrived))
 
     def _open(self) -> None:
-        signatures = self._collect_sign_offs()
-        self._accept(self._sums, self._send_all(Stage.KEYS, signatures))
+        self._sign_offs = self._collect_sign_offs()
+        self._accept(self._sums, self._send_all(Stage.KEYS, list(self._sign_offs.values())))
         rosters = [total.roster() for total in self._sums]
         self._accept(self._sums, self._send_all(Stage.ROSTER, rosters))
         inboxes = [total.inboxes() for total in self._sums]
@@ -88,7 +94,7 @@ class CoordinatorRun(NoisySums):
             {party: [inbox[party] for inbox in inboxes] for party in range(len(self._names))},
         )
 
-    def _collect_sign_offs(self) -> Parts:
+    def _collect_sign_offs(self) -> dict[str, bytes]:
         """Everybody's; no dropout is allowed before the start."""
         replies = self._send_all(Stage.PLAN, [bytes.fromhex(self._plan.digest), self._run])
         signed = {}
@@ -100,8 +106,24 @@ class CoordinatorRun(NoisySums):
         missing = [name for name in self._names if name not in signed]
         if missing:
             raise TooFewParties(f"no sign-off from {', '.join(missing)}: the run does not start without it")
-        self._tell(f"All {len(signed)} parties signed the plan {self._plan.digest[:16]}.")
-        return [signed[name] for name in self._names]
+        self._tell(f"All {len(signed)} parties signed the plan {self._plan.fingerprint}.")
+        return {name: signed[name] for name in self._names}
+
+    def _attested(self, result: Release) -> Release:
+        """With the record of this run, signed by every party that answers; fewer than a sum needs are not enough."""
+        sign_offs = {name: signature.hex() for name, signature in self._sign_offs.items()}
+        record = RunRecord(self._plan.canonical().decode(), self._run.hex(), sign_offs, tuple(self._in_sums))
+        replies = self._send_all(Stage.RESULT, [result.to_bytes(), record.to_bytes()])
+        signatures = {}
+        for party in sorted(replies):
+            name, parts = self._names[party], replies[party]
+            statement = record.statement(name, result.model_digest)
+            if len(parts) == 1 and conversation.identity_of(self._plan, name).has_signed(parts[0], statement):
+                signatures[name] = parts[0].hex()
+        needed = self._plan.cohort.threshold
+        if len(signatures) < needed:
+            raise TooFewParties(f"{len(signatures)} parties signed the result, the plan asks for {needed}")
+        return replace(result, run=replace(record, signatures=signatures))
 
     def _accept(self, sums: list[MaskingCoordinator], replies: Mapping[int, Parts]) -> None:
         """Hand each party's parts to the sums; a bad one makes its sender missing from this step, and nothing else."""

@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from privlearn.errors import InvalidParameter
+from privlearn.release.run_record import has_signed
 from privlearn.release.verification import read_private_key
 
 COORDINATOR_NAME = "coordinator"
@@ -59,11 +59,7 @@ class PublicIdentity:
         return ec.EllipticCurvePublicKey.from_encoded_point(_CURVE, self.node)
 
     def has_signed(self, signature: bytes, content: bytes) -> bool:
-        try:
-            Ed25519PublicKey.from_public_bytes(self.signing).verify(signature, content)
-        except InvalidSignature:
-            return False
-        return True
+        return has_signed(self.signing, signature, content)
 
 
 class Identity:

@@ -1,7 +1,7 @@
 """A party's side of one run, whatever carries the messages: it signs the plan, answers each question once, and stops.
 
 Nothing of the party's rows leaves but masked vectors with the party's noise in them. The budget is reserved before the
-sign-off leaves, and final before the first masked vector does.
+sign-off leaves, and final before a masked vector does (`Purse`).
 
 A refusal is an output too, and the coordinator chooses the questions. So what is refused depends on the messages
 alone, and a question counts as asked before a row is read for it: should an answer fail after that, the run ends for
@@ -10,28 +10,26 @@ this party, in the same words whatever failed (docs/theory/multiparty.md, "Refus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from privlearn.errors import PrivlearnError, ProtocolError
-from privlearn.ledger.charge import Reservation
 from privlearn.mechanisms.summed.summed import Question
 from privlearn.multiparty.run import conversation
 from privlearn.multiparty.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Place, Stage, Tell
-from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
+from privlearn.multiparty.run.identity import Identity
 from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.purse import Purse
 from privlearn.multiparty.run.training import Party
+from privlearn.multiparty.run.witness import Witness
 from privlearn.multiparty.secure_sum.noise_share import Words
-from privlearn.multiparty.secure_sum.party import MaskingParty
+from privlearn.multiparty.secure_sum.party import MaskingParty, arrived_in
 from privlearn.multiparty.secure_sum.session import Step, SumSession, from_coordinator
 from privlearn.randomness import SecureRandomness
 from privlearn.release.artifact import Release
 
 STAYS_HERE = "for a reason that stays with this party"
-
-Reserve = Callable[[], Reservation | None]
-"""Takes the plan's cost out of the party's budget; None if the party keeps no ledger."""
 
 
 class PartyRun:
@@ -45,12 +43,13 @@ class PartyRun:
     identity : Identity
     party : Party
         The rows.
-    reserve : callable
+    purse : Purse
+        Its budget.
     tell : callable
     """
 
     def __init__(
-        self, plan: MultipartyPlan, name: str, identity: Identity, party: Party, reserve: Reserve, tell: Tell
+        self, plan: MultipartyPlan, name: str, identity: Identity, party: Party, purse: Purse, tell: Tell
     ) -> None:
         conversation.check_can_be_summed(plan)
         if conversation.identity_of(plan, name) != identity.public:
@@ -61,10 +60,8 @@ class PartyRun:
         self._name = name
         self._identity = identity
         self._party = party
-        self._reserve = reserve
+        self._purse = purse
         self._tell = tell
-        self._reservation: Reservation | None = None
-        self._spent = False
         self._run = b""
         self._next_question = 0
         self._places: list[Place] = conversation.places(plan)
@@ -83,6 +80,7 @@ class PartyRun:
             Stage.INBOX: self._receive,
             Stage.QUESTION: self._answer,
             Stage.SURVIVORS: self._reveal,
+            Stage.RESULT: self._attest,
             Stage.RELEASE: self._take,
             Stage.STOP: self._stop,
         }
@@ -110,12 +108,9 @@ class PartyRun:
                 self.stopped = _in_words(error)
             return str(error) if isinstance(error, ProtocolError) else STAYS_HERE
 
-    def give_up(self) -> None:
-        """Return the budget if nothing was computed for the coordinator; else the cost stands."""
-        if self._reservation is not None and not self._spent:
-            self._reservation.cancel()
-            self._reservation = None
-            self._tell("Nothing was sent about the rows: the budget is as it was.")
+    def settle(self) -> None:
+        """At the end, however it came: give back what was not asked, and say what the run cost."""
+        self._tell(self._purse.close())
 
     def _sign(self, parts: Parts) -> Parts:
         digest, run = _expect(parts, 2)
@@ -128,9 +123,10 @@ class PartyRun:
         sessions = conversation.sum_sessions(self._plan, run)
         number = list(self._plan.parties).index(self._name)
         sums = [MaskingParty(session, number, self._identity.key) for session in sessions]
-        self._reservation = self._reserve()
+        self._purse.reserve()
         self._run, self._sessions, self._sums = run, sessions, sums
-        self._tell(f"Signed the plan {self._plan.digest[:16]}: {self._plan.guarantee}.")
+        self._witness = Witness(self._plan, run, self._name, self._identity)
+        self._tell(f"Signed the plan {self._plan.fingerprint}: {self._plan.guarantee}.")
         return [self._identity.key.sign(conversation.sign_off(self._plan, run, self._name))]
 
     def _advertise(self, parts: Parts) -> Parts:
@@ -162,7 +158,7 @@ class PartyRun:
         question = self._question(number, letter.body)
         self._sums[place.session].check_open(place.round)
         self._next_question = number + 1
-        self._spend()
+        self._purse.spend(number)  # from here on something may leave
         try:
             masked = self._sums[place.session].mask(place.round, self._noisy(question))
         except Exception as error:
@@ -180,22 +176,22 @@ class PartyRun:
         return (self._encoded(question) if words is None else words) + noise
 
     def _encoded(self, question: Question) -> Words:
-        encoding = conversation.noise_share(self._plan, question.number).encoding(question.bound)
-        return encoding.encode(self._party.answer(question))
+        return conversation.encoding(self._plan, question).encode(self._party.answer(question))
 
     def _reveal(self, parts: Parts) -> Parts:
         number, message = self._read(parts)
-        return [self._sums[self._places[number].session].reveal(message)]
+        place = self._places[number]
+        revealed = self._sums[place.session].reveal(message)
+        self._witness.saw(number, arrived_in(message, self._sessions[place.session]))
+        return [revealed]
+
+    def _attest(self, parts: Parts) -> Parts:
+        result, record = _expect(parts, 2)
+        return [self._witness.attest(result, record)]
 
     def _take(self, parts: Parts) -> Parts:
         (content,) = _expect(parts, 1)
-        release = Release.from_bytes(content)
-        if release.certificate.guarantee != self._plan.guarantee:
-            raise ProtocolError("the release does not state the plan's guarantee")
-        signer = conversation.identity_of(self._plan, COORDINATOR_NAME).signing.hex()
-        if release.signature is None or release.signature["public_key"] != signer:
-            raise ProtocolError("the release is not signed by the coordinator")
-        self.release = release
+        self.release = self._witness.take(content)
         return []
 
     def _stop(self, parts: Parts) -> Parts:
@@ -222,12 +218,6 @@ class PartyRun:
         if not np.isfinite(coefficients).all():
             raise ProtocolError("the coefficients asked about are not finite")
         return self._plan.mechanism.question(number, coefficients)
-
-    def _spend(self) -> None:
-        """From here on something may leave: the cost is final."""
-        if not self._spent and self._reservation is not None:
-            self._reservation.commit()
-        self._spent = True
 
     def _progress(self, number: int) -> str:
         spent = self._plan.mechanism.epsilon_after(number + 1)

@@ -193,6 +193,11 @@ class MultipartyPlan(PublicModel):
         return hashlib.sha256(self.canonical()).hexdigest()
 
     @property
+    def fingerprint(self) -> str:
+        """Half of the digest, 128 bits, in groups that people can read to each other."""
+        return " ".join(self.digest[start : start + 4] for start in range(0, 32, 4))
+
+    @property
     def total(self) -> int:
         """N, the records of all parties, declared or expected."""
         return sum(self.parties.values())

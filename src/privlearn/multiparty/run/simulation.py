@@ -11,6 +11,7 @@ from privlearn.multiparty.run.coordinator_run import CoordinatorRun
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
 from privlearn.multiparty.run.party_run import PartyRun
 from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.purse import Purse
 from privlearn.multiparty.run.training import Party
 from privlearn.release.artifact import Release
 
@@ -42,7 +43,14 @@ def simulate(plan: MultipartyPlan, tables: Mapping[str, Any], tell: Tell = lambd
     keys = {name: str(identity.public) for name, identity in identities.items()}
     plan = MultipartyPlan.from_dict(plan.to_dict() | {"keys": keys})
     parties = [
-        PartyRun(plan, name, identities[name], Party.from_table(plan, name, tables[name]), _no_ledger, _quiet)
+        PartyRun(
+            plan,
+            name,
+            identities[name],
+            Party.from_table(plan, name, tables[name]),
+            Purse(plan, name, ledger=None),
+            _quiet,
+        )
         for name in plan.parties
     ]
 
@@ -50,10 +58,6 @@ def simulate(plan: MultipartyPlan, tables: Mapping[str, Any], tell: Tell = lambd
         return {number: parties[number].reply(stage, own) for number, own in parts.items()}
 
     return CoordinatorRun(plan, identities[COORDINATOR_NAME], exchange, tell).train()
-
-
-def _no_ledger() -> None:
-    return None
 
 
 def _quiet(line: str) -> None:

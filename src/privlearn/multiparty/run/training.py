@@ -42,7 +42,7 @@ class Party:
     oracle : DataOracle
         This party's rows under that task.
     weight : float
-        What this party's own minimiser counts in an aggregation.
+        Its part of all records, or what its own minimiser counts in an aggregation; those of all parties add up to 1.
     """
 
     def __init__(self, task: Task, oracle: DataOracle, weight: float) -> None:
@@ -79,10 +79,13 @@ class Party:
     def answer(self, question: Question) -> Array:
         """This party's exact part of the sum; no warning on the way, since a warning would depend on the rows.
 
+        It is bounded by the party's part of the question's bound, so that the sum of all keeps to that bound.
+
         Where the number of records is private, more of them than the bound allows for must not stop the run: their
         sum is cut off, which brings no two sums further apart.
         """
-        return np.clip(self._exact(question), -question.bound, question.bound)
+        bound = question.bound * self._weight
+        return np.clip(self._exact(question), -bound, bound)
 
     def _exact(self, question: Question) -> Array:
         with np.errstate(all="ignore"):

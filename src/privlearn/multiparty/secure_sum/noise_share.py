@@ -25,11 +25,11 @@ TAIL = 40.0
 class FixedPoint:
     """Multiples of a public step, modulo 2**64; what could overflow is refused when this object is made.
 
-    The sum of ``parties`` vectors lies within parties (bound / step + 1) of zero. Its noise, a sum of discrete
-    Gaussians, is subgaussian with their variances added (Canonne, Kamath and Steinke 2020): beyond ``TAIL`` = 40
-    standard deviations with probability at most 2 exp(-800) a coordinate. Both together must stay below 2**63. Should
-    the improbable happen, the sum wraps around: it is wrong then, and no less private, since wrapping is a function
-    of the noisy sum.
+    The sum of ``parties`` vectors lies within min(parties bound, sum_bound) / step + parties of zero. Its noise, a sum
+    of discrete Gaussians, is subgaussian with their variances added (Canonne, Kamath and Steinke 2020): beyond
+    ``TAIL`` = 40 standard deviations with probability at most 2 exp(-800) a coordinate. Both together must stay below
+    2**63. Should the improbable happen, the sum wraps around: it is wrong then, and no less private, since wrapping is
+    a function of the noisy sum.
 
     Parameters
     ----------
@@ -41,6 +41,8 @@ class FixedPoint:
         How many vectors are summed at most.
     noise_scale : float, default=0.0
         Standard deviation of the noise that each party adds.
+    sum_bound : float, optional
+        No coordinate of the sum of all vectors is larger in modulus, where more is known than parties times bound.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class FixedPoint:
     step: float
     parties: int
     noise_scale: float = 0.0
+    sum_bound: float = math.inf
 
     def __post_init__(self) -> None:
         if not 0 < self.bound < math.inf:
@@ -72,7 +75,9 @@ class FixedPoint:
             )
 
     def _largest_sum(self) -> float:
-        values = self.parties * (self.bound / self.step + 1.0)
+        together = self.sum_bound * (1.0 + 2.0**-40)  # parties' parts of it are rounded
+        largest = min(self.parties * self.bound, together)
+        values = largest / self.step + self.parties
         return values + TAIL * math.sqrt(self.parties) * self.noise_scale / self.step
 
     def encode(self, values: Array) -> Words:
@@ -166,9 +171,9 @@ class NoiseShare:
         """The grid's width: the power of two at most 2^-32 of the share's scale."""
         return grid_step(self.share_scale, SHARE_GRID_BITS)
 
-    def encoding(self, bound: float) -> FixedPoint:
+    def encoding(self, bound: float, sum_bound: float = math.inf) -> FixedPoint:
         """The integers for vectors whose coordinates are at most ``bound``, with room for everyone's noise."""
-        return FixedPoint(bound, self.step, self.cohort.parties, self.share_scale)
+        return FixedPoint(bound, self.step, self.cohort.parties, self.share_scale, sum_bound)
 
     def draw(self, dimension: int, randomness: Randomness) -> Words:
         """This party's noise, to be added to its encoded vector."""

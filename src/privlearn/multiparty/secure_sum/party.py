@@ -178,6 +178,11 @@ class MaskingParty:
         return seal(self._identity, self._session, step, self._number, body, round)
 
 
+def arrived_in(survivors: bytes, session: SumSession) -> list[int]:
+    """The parties whose vectors are in the sum, by the coordinator's signed list."""
+    return _read_numbers(from_coordinator(survivors, session, Step.SURVIVORS).body)
+
+
 def _read_numbers(body: bytes) -> list[int]:
     if len(body) % NUMBER.size == 0:
         numbers = [number for (number,) in NUMBER.iter_unpack(body)]

@@ -1,0 +1,75 @@
+"""What a party attests to: the sums of its run as it was told of them, and one result.
+
+A coordinator that told the parties different lists of who arrived is found out here: the record of the run agrees with
+one list per sum only, and whoever saw another does not sign. More such parties than the plan's dropouts, and there is
+no release.
+"""
+
+from __future__ import annotations
+
+from privlearn.errors import ProtocolError
+from privlearn.multiparty.run import conversation
+from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
+from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.release.artifact import Release
+from privlearn.release.run_record import RunRecord
+
+
+class Witness:
+    """One party's memory of one run.
+
+    Parameters
+    ----------
+    plan : MultipartyPlan
+    run : bytes
+    name : str
+    identity : Identity
+    """
+
+    def __init__(self, plan: MultipartyPlan, run: bytes, name: str, identity: Identity) -> None:
+        self._plan = plan
+        self._run = run
+        self._name = name
+        self._identity = identity
+        self._seen: dict[int, tuple[str, ...]] = {}
+        self._signed = ""
+
+    def saw(self, question: int, arrived: list[int]) -> None:
+        """Remember whose vectors the coordinator says are in the sum."""
+        names = list(self._plan.parties)
+        self._seen[question] = tuple(names[party] for party in arrived)
+
+    def attest(self, result: bytes, record: bytes) -> bytes:
+        """The party's signature under the one result of this run, if its record says what the party saw."""
+        release, run = Release.from_bytes(result), _read_record(record)
+        self._check(release, run)
+        self._signed = release.model_digest
+        return self._identity.key.sign(run.statement(self._name, release.model_digest))
+
+    def take(self, content: bytes) -> Release:
+        """The release of this run; any other is refused."""
+        release = Release.from_bytes(content)
+        if release.run is None:
+            raise ProtocolError("the release has no record of its run")
+        self._check(release, release.run)
+        signer = conversation.identity_of(self._plan, COORDINATOR_NAME).signing.hex()
+        if release.signature is None or release.signature["public_key"] != signer:
+            raise ProtocolError("the release is not signed by the coordinator")
+        return release
+
+    def _check(self, release: Release, run: RunRecord) -> None:
+        if run.plan.encode() != self._plan.canonical() or run.run != self._run.hex():
+            raise ProtocolError("the release is of another plan or run")
+        if release.certificate.guarantee != self._plan.guarantee:
+            raise ProtocolError("the release does not state the plan's guarantee")
+        if dict(enumerate(run.sums)) != dict(enumerate(run.sums)) | self._seen:
+            raise ProtocolError("the release says of a sum that others are in it than this party was told")
+        if self._signed not in ("", release.model_digest):
+            raise ProtocolError("this party signed another result of the run")
+
+
+def _read_record(content: bytes) -> RunRecord:
+    try:
+        return RunRecord.from_bytes(content)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        raise ProtocolError("the record of the run is not in order") from None

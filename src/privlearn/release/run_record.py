@@ -1,0 +1,147 @@
+"""What a release of several holders says of its run: the plan, who agreed to it, whose records are in which sum.
+
+Every party signs the record together with the model, so a release belongs to one run of one plan, and a stranger can
+check that with the keys in the plan. A party attests to what it saw: it compares the sums with the lists of arrived
+vectors that it was given round by round, and refuses a record that says otherwise.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from privlearn.data.schema.schema import Schema
+from privlearn.errors import VerificationError
+from privlearn.mechanisms.summed.summed import SummedMechanism
+from privlearn.release.archive import json_bytes
+
+_SIGNING_BYTES = 32
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run of a plan.
+
+    Attributes
+    ----------
+    plan : str
+        As all parties signed it: canonical JSON, with their names, numbers of records and public keys.
+    run : str
+        The run's name, hexadecimal.
+    sign_offs : mapping of str to str
+        Every party's signature under plan and run, hexadecimal.
+    sums : tuple of tuple of str
+        Per question, the parties whose vectors are in the sum that was opened.
+    signatures : mapping of str to str
+        Under all of this and the model, by every party that was there at the end: at least as many as a sum needs.
+    """
+
+    plan: str
+    run: str
+    sign_offs: Mapping[str, str]
+    sums: tuple[tuple[str, ...], ...]
+    signatures: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> RunRecord:
+        record = json.loads(content)
+        sums = tuple(tuple(map(str, names)) for names in record.pop("sums"))
+        return cls(sums=sums, **record)
+
+    def to_bytes(self) -> bytes:
+        return json_bytes(
+            {
+                "plan": self.plan,
+                "run": self.run,
+                "sign_offs": dict(self.sign_offs),
+                "sums": [list(names) for names in self.sums],
+                "signatures": dict(self.signatures),
+            }
+        )
+
+    @property
+    def plan_digest(self) -> str:
+        return hashlib.sha256(self.plan.encode("ascii")).hexdigest()
+
+    @property
+    def records(self) -> list[int]:
+        """Per question, how many records the plan declares of the parties in its sum."""
+        return [sum(self._parties[name] for name in names) for names in self.sums]
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """In words, one line per fact."""
+        answers = Counter(name for names in self.sums for name in names)
+        asked, absent = len(self.sums), [name for name in self._parties if name not in self.signatures]
+        alike = Counter(self.records)
+        return {
+            "plan": self.plan_digest,
+            "run": self.run,
+            "records": ", ".join(f"{records} in {sums} of {asked} sums" for records, sums in alike.items()),
+            "parties": ", ".join(f"{name} in {answers[name]}" for name in self._parties),
+            "attested": ", ".join(self.signatures) + (f"; not by {', '.join(absent)}" if absent else ""),
+        }
+
+    def statement(self, name: str, model_digest: str) -> bytes:
+        """What the party of that name signs at the end."""
+        agreed = [self.plan_digest, self.run, self.sums, model_digest, name]
+        return b"privlearn run 1\0" + hashlib.sha256(json_bytes(agreed)).digest()
+
+    def check(self, mechanism: Any, schema: Schema | None, model_digest: str) -> None:
+        """Refuse a record that its signatures do not bear out, or that is of another plan than the release."""
+        plan, parties = self._content, self._parties
+        needed = len(parties) - plan["dropouts"]
+        of_this_plan = (
+            isinstance(mechanism, SummedMechanism)
+            and schema is not None
+            and schema.digest == Schema.from_dict(plan["schema"]).digest
+            and mechanism.task.total == sum(parties.values())
+            and (mechanism.parties, mechanism.shares) == (len(parties), needed - plan["colluding"])
+            and len(self.sums) == len(mechanism.kinds)
+        )
+        if not of_this_plan:
+            raise VerificationError("the release and the record of its run are of different plans")
+        if any(not needed <= len(set(names) & set(parties)) == len(names) for names in self.sums):
+            raise VerificationError("the record of the run has a sum that the plan does not allow")
+        if set(self.sign_offs) != set(parties) or not needed <= len(self.signatures):
+            raise VerificationError("signatures of parties are missing from the record of the run")
+        for name, signature in self.sign_offs.items():
+            self._check(name, signature, sign_off(self.plan_digest, bytes.fromhex(self.run), name))
+        for name, signature in self.signatures.items():
+            self._check(name, signature, self.statement(name, model_digest))
+
+    def _check(self, name: str, signature: str, content: bytes) -> None:
+        key = base64.urlsafe_b64decode(self._content["keys"][name])[:_SIGNING_BYTES]
+        if name not in self._parties or not has_signed(key, bytes.fromhex(signature), content):
+            raise VerificationError(f"the record of the run was not signed by {name!r}")
+
+    @cached_property
+    def _content(self) -> dict[str, Any]:
+        return dict(json.loads(self.plan))
+
+    @property
+    def _parties(self) -> dict[str, int]:
+        return dict(self._content["parties"])
+
+
+def sign_off(plan_digest: str, run: bytes, name: str) -> bytes:
+    """What a party signs before a run: the plan, this run of it, and its own name."""
+    return b"privlearn sign-off 1\0" + bytes.fromhex(plan_digest) + run + name.encode()
+
+
+def has_signed(public_key: bytes, signature: bytes, content: bytes) -> bool:
+    """Whether the owner of an Ed25519 key signed exactly this."""
+    try:
+        Ed25519PublicKey.from_public_bytes(public_key).verify(signature, content)
+    except InvalidSignature:
+        return False
+    return True
