@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from typing import Any
 
 import numpy as np
 from parties import DATA, DELTA
@@ -32,15 +33,13 @@ def measured(data: str, epsilons: list[float], seeds: int) -> None:
         order = np.random.default_rng(seed).permutation(len(labels))
         train, test = np.split(order, [int(0.8 * len(order))])
         cuts = np.cumsum([int(share * len(train)) for share in list(FRACTIONS.values())[:-1]])
-        parts = {
-            name: table.take(rows) for name, rows in zip(FRACTIONS, np.split(train, cuts), strict=True)
-        }
+        parts = {name: table.take(rows) for name, rows in zip(FRACTIONS, np.split(train, cuts), strict=True)}
         held_out, truth = table.take(test), labels[test]
         guess.append(1.0 - max(np.mean(truth == each) for each in schema.target.classes))
         best = PrivateLogisticRegression(epsilon=math.inf, schema=schema).fit(table.take(train))
         plain.append(1.0 - best.score(held_out, truth))
         for epsilon in epsilons:
-            settings = {"epsilon": epsilon, "delta": DELTA, "schema": schema}
+            settings: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "schema": schema}
             for name, part in parts.items():
                 own = PrivateLogisticRegression(**settings, random_state=seed).fit(part)
                 errors.setdefault((epsilon, name), []).append(1.0 - own.score(held_out, truth))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,12 @@ from privlearn.multiparty.run.checked_plan import checked
 from privlearn.multiparty.run.fingerprint import in_words
 from privlearn.multiparty.run.identity import Identity
 
-PLAN = {"schema": census_schema(), "parties": {"a": 500, "b": 700, "c": 900}, "epsilon": 2.0, "delta": 1e-5}
+PLAN: dict[str, Any] = {
+    "schema": census_schema(),
+    "parties": {"a": 500, "b": 700, "c": 900},
+    "epsilon": 2.0,
+    "delta": 1e-5,
+}
 
 
 def test_cost_questions_and_who_may_be_missing() -> None:

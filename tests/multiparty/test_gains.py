@@ -19,9 +19,8 @@ SIZES = {"east": 1000, "north": 5000, "west": 14000}
 
 
 def plan(**changes: Any) -> MultipartyPlan:
-    return MultipartyPlan(
-        **{"schema": census_schema(), "parties": SIZES, "epsilon": 1.0, "delta": 1e-5} | changes
-    )
+    usual: dict[str, Any] = {"schema": census_schema(), "parties": SIZES, "epsilon": 1.0, "delta": 1e-5}
+    return MultipartyPlan(**usual | changes)
 
 
 def test_the_small_gain_and_the_large_do_not() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -33,7 +35,7 @@ def test_without_noise_and_regularization_nothing_is_lost() -> None:
         loss = loss_from_name(name)
         told = expected_error(loss, 10**12, 0.0, 1e-12, ISOTROPIC, reference_problem(loss))
         assert told.lost == pytest.approx(0.0, abs=0.02)
-        assert 0.0 <= told.excess
+        assert told.excess >= 0.0
 
 
 @pytest.mark.parametrize("name", ["logistic", "huber_hinge", "huber", "multinomial"])
@@ -65,7 +67,7 @@ def test_what_another_draw_of_records_changes() -> None:
 
 
 def test_a_number_is_told_in_its_units() -> None:
-    settings = {"epsilon": 1.0, "delta": 1e-6, "norm_bound": 1.0}
+    settings: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "norm_bound": 1.0}
     narrow = plan(PrivateRegressor(target_bounds=(0.0, 1.0), **settings), 5000, 5).expected_error
     wide = plan(PrivateRegressor(target_bounds=(0.0, 1000.0), **settings), 5000, 5).expected_error
     assert wide.best == pytest.approx(500 * TARGET_SPREAD)

@@ -38,9 +38,7 @@ def forecast(
     rows: Annotated[
         int | None, typer.Option(help="Records to train on, or persons.", show_default=False)
     ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(**NUMBER, help="Privacy loss.", show_default=False)
-    ] = None,
+    epsilon: Annotated[float | None, typer.Option(**NUMBER, help="Privacy loss.", show_default=False)] = None,
     schema: Annotated[
         Path | None,
         typer.Option(help="What is public about the table: .yaml or .json.", show_default=False),
@@ -124,10 +122,10 @@ def check(plan: PlanFile) -> None:
     Example:
       privlearn plan check plan.toml
     """
+    from privlearn.evaluation.together import load_plan
     from privlearn.multiparty.run.checked_plan import checked
-    from privlearn.multiparty.run.plan import MultipartyPlan
 
-    for name, fact in checked(MultipartyPlan.load(plan)).items():
+    for name, fact in checked(load_plan(plan)).items():
         output.print(Text(f"{name:<12}{fact}", style="bold" if name == "fingerprint" else ""), soft_wrap=True)
 
 

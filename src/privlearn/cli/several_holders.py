@@ -76,16 +76,15 @@ def party(
       privlearn party north.toml --give-back
     """
     from privlearn.data.sources.files import read_records
+    from privlearn.evaluation.together import answers_of, load_plan
     from privlearn.multiparty.flower.run import take_part
     from privlearn.multiparty.run.identity import Identity
     from privlearn.multiparty.run.party_run import PartyRun
-    from privlearn.multiparty.run.plan import MultipartyPlan
     from privlearn.multiparty.run.purse import Purse
     from privlearn.multiparty.run.settings import PartySettings
-    from privlearn.multiparty.run.training import Party
 
     mine = PartySettings.load(settings)
-    plan = MultipartyPlan.load(mine.plan)
+    plan = load_plan(mine.plan)
     mine.check(plan)
     identity = Identity.read(mine.identity)
     ledger = open_ledger(mine.ledger, mine.dataset, plan.table_schema.name)
@@ -99,7 +98,7 @@ def party(
     if data is None:
         raise InvalidParameter("bring this party's table: --data FILE")
     check_room(ledger, plan.guarantee)
-    rows = Party.from_table(plan, mine.name, read_records(data, plan.table_schema))
+    rows = answers_of(plan, mine.name, read_records(data, plan.table_schema))
     run = PartyRun(plan, mine.name, identity, rows, purse, say)
     say(f"{mine.name}: plan {plan.fingerprint}, {plan.guarantee}, within the limits.")
     if plan.weakness:
@@ -146,7 +145,7 @@ def coordinate(
     patience: Annotated[float, typer.Option(min=0, help="Seconds that a party has for an answer.")] = 60.0,
     force: Force = False,
 ) -> None:
-    """Lead the parties of a plan to one model; their rows stay with them.
+    """Lead the parties of a plan to one model, or one evaluation; their rows stay with them.
 
     Waits until every party has signed the plan and given its keys, then asks its
     questions. From then on a party that is late, lost or sends what is not in order
@@ -158,14 +157,14 @@ def coordinate(
       privlearn identity coordinator --host 127.0.0.1
       privlearn coordinate plan.toml --out income.privlearn
     """
+    from privlearn.evaluation.together import load_plan
     from privlearn.multiparty.flower.run import lead
     from privlearn.multiparty.run.identity import Identity
-    from privlearn.multiparty.run.plan import MultipartyPlan
     from privlearn.release.verification import verify
 
     target = plan.with_suffix(".privlearn") if out is None else out
     check_writable(target, force)
-    agreed = MultipartyPlan.load(plan)
+    agreed = load_plan(plan)
     end_on_sigterm()
     release = lead(
         agreed,
@@ -207,19 +206,19 @@ def simulate(
       privlearn simulate plan.toml north.csv south.csv west.csv
     """
     from privlearn.data.sources.files import read_records
-    from privlearn.multiparty.run.plan import MultipartyPlan
-    from privlearn.multiparty.run.simulation import simulate as rehearse
+    from privlearn.evaluation.together import answers_of, load_plan
+    from privlearn.multiparty.run.simulation import rehearsed
 
     target = plan.with_suffix(".privlearn") if out is None else out
     check_writable(target, force)
-    agreed = MultipartyPlan.load(plan)
+    agreed = load_plan(plan)
     if len(tables) != len(agreed.parties):
         raise InvalidParameter(f"bring a table for each of {', '.join(agreed.parties)}, in this order")
     rows = {
-        name: read_records(table, agreed.table_schema)
+        name: answers_of(agreed, name, read_records(table, agreed.table_schema))
         for name, table in zip(agreed.parties, tables, strict=True)
     }
-    release = rehearse(agreed, rows, say)
+    release = rehearsed(agreed, rows, say)
     release.save(target, overwrite=True)
     typer.echo(f"Wrote {target}: {release.certificate.guarantee}.")
     typer.echo(f"Next: privlearn verify {target}")

@@ -101,9 +101,7 @@ def wrong_answers(correlation: float) -> float:
     return float(np.sum(normal_weights() * (likely * (1.0 - positive) + (1.0 - likely) * positive)))
 
 
-def _kept(
-    spectrum: Spectrum, regularization: float, problem: ReferenceProblem
-) -> tuple[Array, Array]:
+def _kept(spectrum: Spectrum, regularization: float, problem: ReferenceProblem) -> tuple[Array, Array]:
     """Each direction's share of the signal, and how much of it the regularization leaves."""
     curvature = problem.curvature * spectrum.moments
     everything = spectrum.variances.sum()

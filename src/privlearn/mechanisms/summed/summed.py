@@ -16,6 +16,7 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, whole_number
+from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import CoefficientMechanism
 from privlearn.mechanisms.task import Task
 
@@ -105,6 +106,30 @@ class NoisySums(Protocol):
 
     def ask(self, question: Question) -> NoisySum:
         """Let every holder answer with its share of the noise, and open the sum."""
+
+
+class Questionnaire(Protocol):
+    """What a run of several holders needs to know of its mechanism, whatever becomes of the sums."""
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+    @property
+    def covers(self) -> str: ...
+    @property
+    def records(self) -> int:
+        """Public: of all holders together, as the plan declares or expects them."""
+
+    @property
+    def holders(self) -> tuple[int, int]:
+        """How many there are, and how many honest, present ones are enough for the promised noise."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]: ...
+    def question(self, number: int, coefficients: Array | None = None) -> Question: ...
+    def renyi(self, order: float) -> float: ...
+    def renyi_of(self, kinds: tuple[str, ...], order: float) -> float: ...
+    def epsilon_of(self, kinds: tuple[str, ...]) -> float: ...
+    def epsilon_after(self, questions: int) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -208,6 +233,14 @@ class SummedMechanism(CoefficientMechanism):
     @abstractmethod
     def run(self, sums: NoisySums) -> Array:
         """From noisy sums to coefficients, one row per problem; sees no record. What is returned may leave."""
+
+    @property
+    def records(self) -> int:
+        return self.task.total
+
+    @property
+    def holders(self) -> tuple[int, int]:
+        return self.parties, self.shares
 
     @property
     def rounded_sensitivity(self) -> float:

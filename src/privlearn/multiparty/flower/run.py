@@ -11,13 +11,13 @@ from privlearn.errors import InvalidParameter
 from privlearn.multiparty.run.conversation import Tell
 from privlearn.multiparty.run.coordinator_run import CoordinatorRun
 from privlearn.multiparty.run.identity import Identity
+from privlearn.multiparty.run.joint_plan import JointPlan
 from privlearn.multiparty.run.party_run import PartyRun
-from privlearn.multiparty.run.plan import MultipartyPlan
-from privlearn.release.artifact import Release
+from privlearn.release.outcome import Outcome
 
 
 def lead(
-    plan: MultipartyPlan,
+    plan: JointPlan,
     identity: Identity,
     *,
     host: str,
@@ -27,7 +27,7 @@ def lead(
     wait: float,
     patience: float,
     tell: Tell,
-) -> Release:
+) -> Outcome:
     """Serve the plan's parties as their coordinator, from sign-off to release."""
     _prepare_flower()
     from privlearn.multiparty.flower.apps import FlowerExchange, server_app
@@ -35,7 +35,7 @@ def lead(
 
     _silence_flower()
     link = FlowerLink(plan)
-    releases: list[Release] = []
+    releases: list[Outcome] = []
 
     def work(grid: Any) -> None:
         exchange = FlowerExchange(grid, link.nodes, list(plan.parties), wait, patience, tell)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from privlearn.multiparty.run.conversation import check_can_be_summed
-from privlearn.multiparty.run.fingerprint import in_words
-from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.joint_plan import JointPlan
 
 
-def checked(plan: MultipartyPlan) -> dict[str, str]:
+def checked(plan: JointPlan) -> dict[str, str]:
     """Public: name and fact, in the order to read them; refused if the plan cannot be run."""
     check_can_be_summed(plan)
     mechanism, cohort = plan.mechanism, plan.cohort
@@ -25,12 +24,12 @@ def checked(plan: MultipartyPlan) -> dict[str, str]:
         "missing": f"{cohort.dropouts} may be, from a round; {cohort.colluding} may pool what they know",
         "covers": mechanism.covers,
         "keys": _keys(plan),
-        "fingerprint": in_words(plan.digest),
+        "fingerprint": plan.fingerprint,
     }
     return {name: fact for name, fact in facts.items() if fact}
 
 
-def _keys(plan: MultipartyPlan) -> str:
+def _keys(plan: JointPlan) -> str:
     if plan.keys is None:
         return "none yet: the fingerprint will change when they are added"
     return "all there. Read the fingerprint to each other by another way than the coordinator's"

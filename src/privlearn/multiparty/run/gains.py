@@ -99,7 +99,8 @@ class Gains:
         idle = [each.party for each in self.parties if each.verdict == "gains nothing"]
         if idle:
             said.append(
-                f"{', '.join(idle)}: alone is as good or better. Taking part helps the others, and costs the same epsilon."
+                f"{', '.join(idle)}: alone is as good or better. Taking part helps the others, and costs the same "
+                "epsilon."
             )
         return said
 
@@ -134,10 +135,7 @@ def expected_gains(plan: MultipartyPlan) -> Gains:
 def _alone(plan: MultipartyPlan, records: int) -> ExpectedError:
     """Of what the product's own estimator would do with a party's records."""
     loss = plan.smooth_loss
-    if loss.sees == "residual":
-        model = "regression"
-    else:
-        model = "svm" if loss.link == "none" else "logistic"
+    model = "regression" if loss.sees == "residual" else "svm" if loss.link == "none" else "logistic"
     settings: dict[str, Any] = {
         "epsilon": plan.epsilon,
         "delta": plan.delta,
@@ -175,10 +173,12 @@ def _noise(mechanism: Any, spectrum: Spectrum, problem: ReferenceProblem) -> flo
     task = mechanism.task
     if isinstance(mechanism, LocalAggregation):
         scale = mechanism.noise_scale * (mechanism.surplus if mechanism.noise == "gaussian" else 1.0)
-        return coordinate_deviation(mechanism.noise, scale, task.dimension) * math.sqrt(spectrum.moments.sum())
+        return coordinate_deviation(mechanism.noise, scale, task.dimension) * math.sqrt(
+            spectrum.moments.sum()
+        )
     if not isinstance(mechanism, NoisyDescent):
         raise InvalidParameter("no forecast for algorithm psgd: take descent or aggregation")
     averaged = mechanism.rounds - mechanism.rounds // 2
     gradient = mechanism.surplus * mechanism.noise_scale / (task.total * math.sqrt(averaged))
     held = problem.curvature * spectrum.moments + task.regularization
-    return gradient * math.sqrt(np.sum(spectrum.moments / held**2))
+    return float(gradient * math.sqrt(np.sum(spectrum.moments / held**2)))
