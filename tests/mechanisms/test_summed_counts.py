@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from privlearn.accounting import gaussian_delta
 from privlearn.arrays import Array
@@ -29,7 +30,7 @@ def planned(neighbours: str = "replace_one", rows: int = 1, **changes: Any) -> S
     return SummedCounts.calibrate(Guarantee(1.0, 1e-5, neighbours), **usual | changes)
 
 
-def counted(plan: SummedCounts, cells: list[Array]) -> Array:
+def counted(plan: SummedCounts, cells: list[NDArray[np.int64]]) -> Array:
     return plan.answer([count(cell, size) for cell, size in zip(cells, plan.cells, strict=True)])
 
 

@@ -102,7 +102,12 @@ class JointEvaluation(JointPlan):
     @cached_property
     def _counts(self) -> tuple[EvaluationPlan, SummedCounts]:
         parties, shares = self.members.values()
-        calibrate = partial(SummedCounts.calibrate, parties=parties, noise_shares=shares)
+        calibrate = partial(
+            SummedCounts.calibrate,
+            parties=parties,
+            noise_shares=shares,
+            parties_per_person=self.parties_per_person,
+        )
         groups = dict(self.groups) | ({PARTY: tuple(self.parties)} if self.by_party else {})
         promise = Guarantee(self.epsilon, self.delta, self.neighbours)
         made = plan_evaluation(

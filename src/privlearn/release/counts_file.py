@@ -59,7 +59,7 @@ class CountsCertificate(Certified):
 
     @property
     def _rows_per_person(self) -> int:
-        return self.mechanism.rows_per_person
+        return self.mechanism.rows_per_person * getattr(self.mechanism, "parties_per_person", 1)
 
     @property
     def _counts_persons(self) -> bool:
@@ -74,7 +74,7 @@ class CountsCertificate(Certified):
         guarantee = read_guarantee(record["claim"])
         names = NoisyCounts.chosen_constants
         chosen = read_chosen(constants, names, guarantee) if guarantee.is_private else {names[0]: 0.0}
-        summed = ("parties", "noise_shares") if kind is SummedCounts else ()
+        summed = [name for name in ("parties", "noise_shares", "parties_per_person") if name in constants]
         return kind(
             guarantee,
             records=whole_number(constants["records"], "records"),

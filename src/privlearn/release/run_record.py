@@ -105,7 +105,7 @@ class RunRecord:
             isinstance(mechanism, SummedMechanism | SummedCounts)
             and schema_digest == Schema.from_dict(plan["schema"]).digest
             and mechanism.records == sum(parties.values())
-            and mechanism.holders == (len(parties), needed - plan["colluding"])
+            and mechanism.holders == (len(parties), needed - plan["colluding"], plan["parties_per_person"])
             and len(self.sums) == len(mechanism.kinds)
         )
         if not of_this_plan:

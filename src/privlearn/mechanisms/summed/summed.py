@@ -120,8 +120,8 @@ class Questionnaire(Protocol):
         """Public: of all holders together, as the plan declares or expects them."""
 
     @property
-    def holders(self) -> tuple[int, int]:
-        """How many there are, and how many honest, present ones are enough for the promised noise."""
+    def holders(self) -> tuple[int, int, int]:
+        """How many there are, how many honest, present ones are enough for the noise, how many have one person."""
 
     @property
     def kinds(self) -> tuple[str, ...]: ...
@@ -139,7 +139,7 @@ class SummedMechanism(CoefficientMechanism):
     Parameters
     ----------
     task : Task
-        ``total`` counts the records of all holders. A person's records lie with one holder.
+        ``total`` counts the records of all holders; how many of these have records of one person, it says too.
     guarantee : Guarantee
         For everything the coordinator sees.
     parties : int
@@ -181,7 +181,8 @@ class SummedMechanism(CoefficientMechanism):
             f"{self.parties} parties each add their share of the noise, whoever else colludes with the coordinator or "
             "drops out, and if only sums over all parties but the missing ones are opened (secure sum). A coordinator "
             "that lies may choose what each party is asked, who counts as missing, and when to stop; it learns one sum "
-            "per question, with that noise in it, and nothing else. Each person's records lie with one party. "
+            "per question, with that noise in it, and nothing else. "
+            f"{whose_records(self.task.parties_per_person)} "
             f"{self._public} are public and enter as such.{self.guarantee.relation.on_count}"
         )
 
@@ -239,8 +240,8 @@ class SummedMechanism(CoefficientMechanism):
         return self.task.total
 
     @property
-    def holders(self) -> tuple[int, int]:
-        return self.parties, self.shares
+    def holders(self) -> tuple[int, int, int]:
+        return self.parties, self.shares, self.task.parties_per_person
 
     @property
     def rounded_sensitivity(self) -> float:
@@ -266,6 +267,13 @@ class SummedMechanism(CoefficientMechanism):
 
     def _common_constants(self) -> dict[str, Any]:
         return {"parties": self.parties, "shares": self.shares, "rounds": self.rounds}
+
+
+def whose_records(parties: int) -> str:
+    """With how many parties the records of one person lie."""
+    if parties == 1:
+        return "Each person's records lie with one party."
+    return f"Each person's records lie with at most {parties} parties."
 
 
 def summation_error(task: Task, bound: float) -> float:

@@ -26,6 +26,7 @@ from privlearn.mechanisms.summed.summed import (
     Question,
     SummedMechanism,
     grid_ratio,
+    whose_records,
 )
 
 ROUNDING = 2.0**-20
@@ -50,10 +51,13 @@ class SummedCounts(NoisyCounts):
         Number of holders.
     noise_shares : int
         How many honest, present holders are enough for the promised noise.
+    parties_per_person : int
+        h: how many holders may have records of one person, m rows each: S2 counts h times.
     """
 
     parties: int
     noise_shares: int
+    parties_per_person: int = 1
 
     name: ClassVar[str] = "summed_counts"
     title: ClassVar[str] = "noisy counts over a secure sum"
@@ -64,6 +68,7 @@ class SummedCounts(NoisyCounts):
         super().__post_init__()
         whole_number(self.parties, "parties")
         whole_number(self.noise_shares, "noise_shares")
+        whole_number(self.parties_per_person, "parties_per_person")
         if self.noise_shares > self.parties:
             raise InvalidParameter(f"noise_shares must be at most the number of parties, {self.parties}")
         largest = MOST_RECORDS // self.guarantee.relation.largest_table
@@ -81,6 +86,7 @@ class SummedCounts(NoisyCounts):
         weights: Sequence[float],
         parties: int,
         noise_shares: int,
+        parties_per_person: int = 1,
     ) -> SummedCounts:
         """The least noise that keeps the promise. Looks at public facts only."""
         if not guarantee.is_private or guarantee.delta == 0:
@@ -102,9 +108,10 @@ class SummedCounts(NoisyCounts):
             tuple(cells),
             tuple(weight / whole for weight in weights),
             "gaussian",
-            _moved(guarantee, rows_per_person) / left,
+            _moved(guarantee, rows_per_person * parties_per_person) / left,
             parties,
             noise_shares,
+            parties_per_person,
         )
 
     @property
@@ -117,7 +124,7 @@ class SummedCounts(NoisyCounts):
             "Everything the coordinator sees: one noisy sum of counts, and so this file. It holds if "
             f"{self.noise_shares} of the {self.parties} parties each add their share of the noise, whoever else "
             "colludes with the coordinator or drops out, and if only the sum over all parties but the missing ones is "
-            "opened (secure sum). Each person's records lie with one party. Number of parties and records, plan, "
+            f"opened (secure sum). {whose_records(self.parties_per_person)} Number of parties and records, plan, "
             f"schema and cells are public and enter as such.{counted}"
         )
 
@@ -127,9 +134,9 @@ class SummedCounts(NoisyCounts):
         return SummedMechanism.floating_point
 
     @property
-    def holders(self) -> tuple[int, int]:
-        """How many there are, and how many honest, present ones are enough for the promised noise."""
-        return self.parties, self.noise_shares
+    def holders(self) -> tuple[int, int, int]:
+        """How many there are, how many honest, present ones are enough for the noise, how many have one person."""
+        return self.parties, self.noise_shares, self.parties_per_person
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -174,11 +181,13 @@ class SummedCounts(NoisyCounts):
 
     def constants(self) -> dict[str, Any]:
         """Every number the theorem speaks of."""
-        return super().constants() | {"parties": self.parties, "noise_shares": self.noise_shares}
+        several = {"parties_per_person": self.parties_per_person} if self.parties_per_person > 1 else {}
+        return super().constants() | {"parties": self.parties, "noise_shares": self.noise_shares} | several
 
     @property
     def _loss(self) -> float:
-        return _moved(self.guarantee, self.rows_per_person) / self.noise_scale + grid_ratio(sum(self.cells))
+        moved = _moved(self.guarantee, self.rows_per_person * self.parties_per_person)
+        return moved / self.noise_scale + grid_ratio(sum(self.cells))
 
     @property
     def _roots(self) -> tuple[float, ...]:

@@ -93,7 +93,7 @@ def noise_share(plan: JointPlan, number: int) -> NoiseShare:
             "the plan's noise cannot be dealt out among parties: take algorithm descent or aggregation with a delta "
             "above 0 (privlearn.multiparty.train_together simulates the others, without a secure sum)"
         )
-    return NoiseShare(noise[0].scale, plan.cohort)
+    return NoiseShare(noise[0].scale, plan.cohort, plan.parties_per_person)
 
 
 def encoding(plan: JointPlan, question: Question) -> FixedPoint:

@@ -40,6 +40,9 @@ class JointPlan(PublicModel):
         this is how many are expected of each.
     epsilon, delta, neighbours
         The promise, for everything the coordinator sees.
+    parties_per_person : int, default=1
+        The most parties that have records of one person, as all declare it: the noise grows with it
+        (docs/theory/several-parties.md).
     dropouts, colluding, accept_weak_privacy, keys
         As in `MultipartyPlan`.
     """
@@ -49,6 +52,7 @@ class JointPlan(PublicModel):
     epsilon: Annotated[float, Field(gt=0)]
     delta: Annotated[float, Field(ge=0, lt=1)]
     neighbours: str = "replace_one"
+    parties_per_person: Annotated[StrictInt, Field(ge=1)] = 1
     dropouts: Annotated[StrictInt, Field(ge=0)] = 0
     colluding: Annotated[StrictInt, Field(ge=0)] = 1
     accept_weak_privacy: StrictBool = False
@@ -127,6 +131,8 @@ class JointPlan(PublicModel):
 
     def check_promise(self) -> None:
         """Refuse keys that do not fit, and a promise too weak; for pydantic, which wants a ValueError."""
+        if self.parties_per_person > len(self.parties):
+            raise ValueError("parties_per_person: a person's records lie with at most all of the parties")
         try:
             if self.keys is not None:
                 check_keys(self.keys, self.parties)

@@ -91,6 +91,8 @@ class MultipartyPlan(JointPlan):
     epsilon, delta, neighbours
         The promise, for everything the coordinator sees. With ``algorithm="psgd"`` it is RA12's claim for the limit
         only; `guarantee` is what the run really costs, often more than epsilon 20.
+    parties_per_person : int, default=1
+        The most parties that have records of one person; see `JointPlan`.
     algorithm : {"descent", "aggregation", "uniform_aggregation", "psgd"}, default="descent"
         `NoisyDescent`; `LocalAggregation`, weighted or as Pathak et al. have it; RA12's `PrivateSGD`.
     loss : str, optional
@@ -204,6 +206,7 @@ class MultipartyPlan(JointPlan):
             neighbours=self.neighbours,
             rows_per_person=self.table_schema.rows_per_person,
             averaged=self.table_schema.person is not None,
+            parties_per_person=self.parties_per_person,
             classes=dimension // self.features.dimension if self.smooth_loss.sees == "classes" else 0,
         )
         if self.regularization is not None:
