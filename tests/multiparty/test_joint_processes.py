@@ -1,4 +1,4 @@
-"""Three party processes and a coordinator, from the shell: a regression, and then its evaluation."""
+"""Three party processes and a coordinator, from the shell: a regression, its evaluation, and a proxy between."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from privlearn.data import Schema
 from privlearn.evaluation import Evaluation
 from privlearn.release.verification import verify
+from tests.support.connect_proxy import ConnectProxy
 from tests.support.process_cases import Site
 from tests.support.run_cases import KEYS, SCHEMA, SIZES
 
@@ -42,3 +43,20 @@ def test_a_regression_and_its_evaluation(tmp_path: Path) -> None:
     assert told.records == sum(SIZES.values())
     assert {group.column for group in told.groups} == {"sex", "party"}
     assert [site.spent(name) for name in SIZES] == [2.0, 2.0, 2.0]
+
+
+def test_parties_behind_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They connect outwards only, each through the proxy that its environment names."""
+    site, proxy = Site(tmp_path, rounds=2), ConnectProxy()
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with proxy.serving():
+        try:
+            site.start()
+            assert site.exit_code("coordinator") == 0, site.log("coordinator")
+            assert [site.exit_code(name) for name in SIZES] == [0, 0, 0]
+        finally:
+            site.end()
+    assert len(proxy.asked_for) >= len(SIZES)
+    assert set(proxy.asked_for) == {f"127.0.0.1:{site.port}"}

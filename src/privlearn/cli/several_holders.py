@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -143,6 +144,16 @@ def coordinate(
         float, typer.Option(min=0, help="Seconds until all parties must have connected.")
     ] = 600.0,
     patience: Annotated[float, typer.Option(min=0, help="Seconds that a party has for an answer.")] = 60.0,
+    page: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            metavar="PORT",
+            help="Also show the state of the run, on http://127.0.0.1:PORT.",
+            show_default=False,
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Lead the parties of a plan to one model, or one evaluation; their rows stay with them.
@@ -160,23 +171,26 @@ def coordinate(
     from privlearn.evaluation.together import load_plan
     from privlearn.multiparty.flower.run import lead
     from privlearn.multiparty.run.identity import Identity
+    from privlearn.multiparty.run.state_page import StatePage
     from privlearn.release.verification import verify
 
     target = plan.with_suffix(".privlearn") if out is None else out
     check_writable(target, force)
     agreed = load_plan(plan)
     end_on_sigterm()
-    release = lead(
-        agreed,
-        Identity.read(identity),
-        host=host,
-        port=port,
-        certificate=certificate,
-        key=tls_key,
-        wait=wait,
-        patience=patience,
-        tell=say,
-    )
+    state = StatePage(agreed, say)
+    with nullcontext() if page is None else state.serving(page):
+        release = lead(
+            agreed,
+            Identity.read(identity),
+            host=host,
+            port=port,
+            certificate=certificate,
+            key=tls_key,
+            wait=wait,
+            patience=patience,
+            tell=state.tell,
+        )
     release.save(target, overwrite=True)
     proven = verify(target)
     typer.echo(f"Wrote {target}, verified: {proven.recomputed}. {proven.recomputed.in_words()}")
