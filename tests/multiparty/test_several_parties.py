@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +53,8 @@ def test_a_person_of_two_parties_moves_a_sum_by_no_more_than_is_paid_for(kind: s
         before = summed(plan, asked, TABLES)
         seen.append(np.linalg.norm(summed(plan, asked, TABLES | here) - before))
         one_party.append(np.linalg.norm(summed(plan, asked, TABLES | {"north": here["north"]}) - before))
-    paid = mechanism.rounded_sensitivity if kind == "gradients" else 2.0 * math.sqrt(2.0)
+    constants = mechanism.constants()
+    paid = constants["rounded_sensitivity" if kind == "gradients" else "second_moment_sensitivity"]
     assert max(seen) <= paid
     assert max(seen) > 1.2 * max(one_party)  # the second party's part is felt
 
@@ -69,6 +69,7 @@ def test_the_worst_person_moves_gradients_by_twice_as_much() -> None:
 def test_twice_the_noise_and_the_promise_stays() -> None:
     usual, careful = descent(plan_of()), descent(plan_of(parties_per_person=2))
     assert careful.noise_scale == pytest.approx(2.0 * usual.noise_scale, rel=1e-6)
+    assert careful.curvature_noise_scale == pytest.approx(2.0 * usual.curvature_noise_scale, rel=1e-6)
     assert careful.spends().delta <= 1e-5
     for_free = dataclasses.replace(careful, noise_scale=usual.noise_scale)
     assert for_free.spends().delta > 1e-3
