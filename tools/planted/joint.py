@@ -25,7 +25,7 @@ MUTANTS = [
     Mutant("joint counts: the model not in the plan", JOINT, 'super().to_dict() | {"release_sha256": self.release.digest}', "super().to_dict()", TOGETHER),
     Mutant("joint counts: another sum than that of the run", FILE, 'if about["in_sum"] != told:', "if False:", TOGETHER),
     Mutant("several parties: the others' records forgotten", "mechanisms/task.py", "return self.rows_per_person * self.parties_per_person", "return self.rows_per_person", SEVERAL),
-    Mutant("several parties: forgotten in the moments", "mechanisms/summed/noisy_descent.py", "task.weight_bound * task.records_of_a_person +", "task.weight_bound * task.rows_per_person +", SEVERAL),
+    Mutant("several parties: forgotten in the moments", "mechanisms/summed/noisy_descent.py", "task.records_of_a_person + summation", "task.rows_per_person + summation", SEVERAL),
     Mutant("several parties: one rounded vector", "multiparty/secure_sum/noise_share.py", "grid_step(self.share_scale / self.parties_per_person,", "grid_step(self.share_scale,", SEVERAL),
     Mutant("several parties: forgotten in a run", "multiparty/run/conversation.py", "plan.cohort, plan.parties_per_person)", "plan.cohort)", SEVERAL),
     Mutant("a fingerprint of 64 bits", "multiparty/run/fingerprint.py", "WORDS = 8\n", "WORDS = 4\n", CHECKED),
