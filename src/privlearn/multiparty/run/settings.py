@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt, StrictStr
 from privlearn.data.schema.public import PublicModel
 from privlearn.data.schema.schema import read_toml
 from privlearn.errors import InvalidParameter
-from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.joint_plan import JointPlan
 
 
 class PartySettings(PublicModel):
@@ -72,7 +72,7 @@ class PartySettings(PublicModel):
                 content[name] = str(path.parent / value)
         return cls(**content)
 
-    def check(self, plan: MultipartyPlan) -> None:
+    def check(self, plan: JointPlan) -> None:
         """Refuse a plan that goes beyond this party's limits."""
         cost, questions = plan.guarantee, len(plan.mechanism.kinds)
         schema = plan.table_schema.digest
