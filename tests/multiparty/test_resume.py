@@ -283,14 +283,21 @@ def test_the_file_of_a_party_is_for_its_owner_only(tmp_path: Path) -> None:
         site.party("south")
 
 
-def test_a_used_key_is_not_kept(tmp_path: Path) -> None:
-    """What was opened must not be on disk: with it and old messages another vector would open."""
+@pytest.mark.parametrize(
+    ("kill_at", "unused", "shares"),
+    [(7, [[], ["1"]], [[], ["0", "1"]]), (8, [[], ["1"]], [[], ["1"]])],
+    ids=["masked", "opened"],
+)
+def test_a_used_key_is_not_kept(
+    tmp_path: Path, kill_at: int, unused: list[list[str]], shares: list[list[str]]
+) -> None:
+    """What was used must not be on disk: with it and old messages a vector would open."""
     site = Site(tmp_path)
     with pytest.raises(Killed):
-        site.lead(kill_at=8)  # two questions are over
+        site.lead(kill_at)  # the second question is answered, and then opened
     kept = json.loads((tmp_path / "north.run").read_text())["sums"]
-    assert [list(session["unused"]) for session in kept] == [[], ["1"]]
-    assert [list(session["shares"]) for session in kept] == [[], ["1"]]
+    assert [list(session["unused"]) for session in kept] == unused
+    assert [list(session["shares"]) for session in kept] == shares
 
 
 def test_a_party_of_another_run_is_told_what_to_do(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ HERE = ("estimators/cluster/test_fit_here.py",)
 THERE = ("estimators/cluster/test_cluster.py",)
 PARTS = ("estimators/cluster/test_partition.py",)
 SUMS = ("erm/test_summed.py",)
+SERVED = ("service/test_training_on_cluster.py",)
 
 SUMMED = "erm/summed.py"
 WORKERS = "estimators/cluster/workers.py"
@@ -18,8 +19,8 @@ ROWS = "estimators/cluster/rows.py"
 
 # fmt: off
 MUTANTS = [
-    Mutant("cluster: rows in the clear", WORKERS, 'if not (address.startswith("tls://") or is_local(address)):', "if False:", THERE),
-    Mutant("cluster: every host is this machine", WORKERS, "ipaddress.ip_address(parts.hostname or \"\").is_loopback", "True", THERE),
+    Mutant("cluster: rows in the clear", WORKERS, 'if not (address.startswith("tls://") or is_local(address)):', "if False:", SERVED),
+    Mutant("cluster: every host is this machine", WORKERS, "ipaddress.ip_address(parts.hostname or \"\").is_loopback", "True", SERVED),
     Mutant("cluster: a worker in the clear reads", PARTITION, "    check_address(address)\n", "", PARTS),
     Mutant("cluster: only the first workers are looked at", HELD, "            self._check_workers()\n", "            pass\n", HERE),
     Mutant("cluster: no certificate of one's own", ROWS, 'if address.startswith("tls://") and None in files.values():', "if False:", THERE),

@@ -93,6 +93,7 @@ def _step(objective: Smooth, point: Point, direction: Array) -> Point:
     if full.value <= point.value + rounding and abs(full.gradient @ direction) <= SUFFICIENT * abs(slope):
         return full
     length = _exact_length(objective, point, direction, full)
+    del full  # its margins are as many as the rows
     after = objective.at(point.coefficients + length * direction)
     if after.value < point.value - rounding:
         return after

@@ -22,6 +22,7 @@ from privlearn import (
     PrivateRegressor,
     Schema,
 )
+from privlearn.data.schema.file_format import FileFormat
 from privlearn.estimators.cluster.held import HeldRows
 from privlearn.estimators.cluster.sources import _parts_of
 from tests.support import dask_recording
@@ -229,3 +230,13 @@ def test_a_large_file_is_divided_and_every_row_is_in_one_part(
     blocks = [block for part in parts for block in part.rows(SCHEMA).blocks()]
     assert len(parts) == 8
     np.testing.assert_array_equal(pa.concat_tables(blocks).column("a"), table(0).column("a"))
+
+
+def test_codes_for_gaps_are_gaps_on_workers_too(tmp_path: Path) -> None:
+    parquet.write_table(table(0), tmp_path / "0.parquet")
+    code = str(table(0).column("a")[0].as_py())
+    coded = SCHEMA.model_copy(update={"file": FileFormat(missing_in={"a": (code,)})})
+    (part,) = _parts_of(str(tmp_path), coded)
+    found = pa.concat_tables(part.rows(coded).blocks()).column("a")
+    assert found[0].as_py() is None
+    assert found.null_count < len(found)
