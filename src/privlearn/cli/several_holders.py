@@ -100,7 +100,7 @@ def party(
     identity = Identity.read(mine.identity)
     ledger = open_ledger(mine.ledger, mine.dataset, plan.table_schema.name)
     assert ledger is not None
-    with closing(PartyMemory(settings.with_suffix(f".{plan.digest[:16]}.run"))) as memory:
+    with closing(PartyMemory(mine.state / f"{settings.stem}.{plan.digest[:16]}.run")) as memory:
         purse = Purse(plan, mine.name, ledger)
         if give_back:
             memory.forget()
@@ -184,7 +184,7 @@ def coordinate(
     questions. From then on a party that is late, lost or sends what is not in order
     is left out, as long as the plan's dropouts allow it; beyond that the run stops,
     and nothing is opened. After a crash the same command goes on with the run, from
-    the file PLAN.run.
+    a file beside the release: PLAN.run.
 
     \b
     Example:
@@ -203,7 +203,7 @@ def coordinate(
     agreed = load_plan(plan)
     state = StatePage(agreed, say)
     with (
-        closing(Journal(plan.with_suffix(".run"), agreed)) as journal,
+        closing(Journal(target.with_suffix(".run"), agreed)) as journal,
         nullcontext() if page is None else state.serving(page),
     ):
         if journal.found:
