@@ -27,6 +27,8 @@ class Site:
     ``budget`` is each party's, with ``composition``; other keywords are the plan's.
     """
 
+    wait_seconds = 300
+
     def __init__(
         self,
         folder: Path,
@@ -63,7 +65,7 @@ class Site:
             "max_epsilon": 2.0,
             "max_delta": 1e-5,
             "model": f"{name}.privlearn",
-            "wait_seconds": 60,
+            "wait_seconds": self.wait_seconds,
             "patience_seconds": 300,
         }
         self._write(f"{name}.toml", settings)
