@@ -183,7 +183,7 @@ def killed_while_computing(site: Site, question: int) -> None:
             raise Killed
         return answer(asked)
 
-    site.parties["north"]._party = SimpleNamespace(answer=dying)  # type: ignore[assignment]
+    site.parties["north"]._party = SimpleNamespace(answer=dying)
     with pytest.raises(Killed):
         site.lead()
 
