@@ -24,6 +24,7 @@ COMMANDS = [
     ("schema",),
     ("check",),
     ("plan",),
+    ("plan", "check"),
     ("train",),
     ("predict",),
     ("evaluate",),

@@ -20,10 +20,14 @@ pytest.importorskip("flwr", reason="the extra `multiparty` is not installed")
 
 
 def test_what_a_killed_process_left_is_given_back_and_its_file_forgotten(tmp_path: Path) -> None:
+    """Its file is in the folder that the settings name: a service may not write where they are."""
     site = Site(tmp_path)
+    (tmp_path / "state").mkdir()
+    with (tmp_path / "north.toml").open("a") as settings:
+        settings.write('state = "state"\n')
     plan = MultipartyPlan.load(tmp_path / "plan.toml")
     Purse(plan, "north", Ledger.open(tmp_path / "north.ledger", SCHEMA.name)).reserve()
-    path = tmp_path / f"north.{plan.digest[:16]}.run"
+    path = tmp_path / "state" / f"north.{plan.digest[:16]}.run"
     memory = PartyMemory(path)
     memory.keep({})
     command = ["party", str(tmp_path / "north.toml"), "--give-back"]

@@ -118,3 +118,33 @@ def test_a_schema_without_a_target_or_with_another_kind(run: Run, tmp_path: Path
     assert "is a number" in run("plan", "--schema", number, *usual, "--model", "logistic").stderr
     told = run("plan", "--schema", number, *usual, "--model", "regression")
     assert (told.code, told.stdout) == (0, run("plan", "--schema", number, *usual).stdout)
+
+
+@pytest.fixture
+def parties(schema_only: Census) -> Path:
+    path = schema_only / "plan.toml"
+    path.write_text(
+        f'schema = "{schema_only.schema}"\nepsilon = 1.0\ndelta = 1e-5\n'
+        "[parties]\neast = 1000\nnorth = 5000\nwest = 14000\n"
+    )
+    return path
+
+
+def test_is_it_worth_it_for_each_party(run: Run, parties: Path) -> None:
+    told = run("plan", "--parties", parties)
+    assert told.code == 0, told.stderr
+    assert "west: alone is as good or better." in told.stdout
+    record = json.loads(run("plan", "--parties", parties, "--json").stdout)
+    assert [party["party"] for party in record["parties"]] == ["east", "north", "west"]
+
+
+def test_the_parties_plan_stands_alone(run: Run, parties: Path) -> None:
+    assert run("plan", "--parties", parties, "--rows", 5).code == 2
+    assert run("plan").code == 2
+
+
+def test_a_plan_is_checked_offline(run: Run, parties: Path) -> None:
+    told = run("plan", "check", parties)
+    assert told.code == 0, told.stderr
+    assert "fingerprint " in told.stdout
+    assert "epsilon = 1" in told.stdout

@@ -62,6 +62,7 @@ def test_paths_are_relative_to_the_file_and_mistakes_are_told(tmp_path: Path) ->
     file.write_text("".join(f"{key} = {value!r}\n" for key, value in LIMITS.items()))
     assert PartySettings.load(file).identity == tmp_path / "north.key"
     assert PartySettings.load(file).ledger == str(tmp_path / "north.ledger")
+    assert PartySettings.load(file).state == tmp_path
     file.write_text(file.read_text() + "epsilon = 3.0\n")
     with pytest.raises(SchemaError, match="unknown setting"):
         PartySettings.load(file)

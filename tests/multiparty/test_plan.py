@@ -13,6 +13,7 @@ from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import LocalAggregation, NoisyDescent, PrivateSGD
 from privlearn.multiparty.run.conversation import check_can_be_summed
+from privlearn.multiparty.run.fingerprint import in_words
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.training import Party
 
@@ -155,4 +156,4 @@ def test_two_hundred_parties_of_a_hundred_thousand_rows_have_room_in_a_sum() -> 
 
 def test_people_compare_128_bits_of_a_plan() -> None:
     plan = plan_with()
-    assert plan.fingerprint.replace(" ", "") == plan.digest[:32]
+    assert plan.fingerprint == in_words(plan.digest)

@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from privlearn import PrivateLogisticRegression
 from privlearn.errors import InvalidParameter, LedgerError, ProtocolError
+from privlearn.evaluation.together import JointEvaluation, answers_of
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
 from privlearn.ledger.statement import CompositionName
 from privlearn.multiparty.run.conversation import Parts, Stage
 from privlearn.multiparty.run.coordinator_run import CoordinatorRun
 from privlearn.multiparty.run.identity import COORDINATOR_NAME
+from privlearn.multiparty.run.joint_plan import JointPlan
 from privlearn.multiparty.run.journal import Journal
 from privlearn.multiparty.run.memory import PartyMemory
 from privlearn.multiparty.run.party_run import PartyRun
 from privlearn.multiparty.run.purse import Purse
 from privlearn.multiparty.run.training import Party
-from privlearn.release import Release
-from tests.support.run_cases import IDENTITIES, SIZES, TABLES, plan_of
+from privlearn.release.outcome import Outcome
+from tests.support.run_cases import IDENTITIES, KEYS, SCHEMA, SIZES, TABLES, plan_of
 
 PLAN = plan_of()
-QUESTIONS = len(PLAN.mechanism.kinds)
-EXCHANGES = 4 + 2 * QUESTIONS + 2
 ROWS = {name: Party.from_table(PLAN, name, TABLES[name]) for name in SIZES}
+
+
+@cache
+def evaluation() -> JointEvaluation:
+    model = PrivateLogisticRegression(epsilon=4.0, delta=1e-5, schema=SCHEMA).fit(TABLES["west"])
+    return JointEvaluation(
+        release=model.release_, schema=SCHEMA, parties=SIZES, epsilon=2.0, delta=1e-5, keys=KEYS
+    )
+
+
+ANY_PLAN = pytest.mark.parametrize("plan", [lambda: PLAN, evaluation], ids=["training", "evaluation"])
 
 
 class Killed(BaseException):
@@ -38,8 +51,9 @@ class Killed(BaseException):
 class Site:
     """A plan's parties and coordinator with their files; each can be killed and started again."""
 
-    def __init__(self, folder: Path, composition: CompositionName = "renyi") -> None:
-        self.folder, self.composition = folder, composition
+    def __init__(self, folder: Path, composition: CompositionName = "renyi", plan: JointPlan = PLAN) -> None:
+        self.folder, self.composition, self.plan = folder, composition, plan
+        self.questions = len(plan.mechanism.kinds)
         self.heard: dict[str, list[str]] = {name: [] for name in SIZES}
         self.told: list[str] = []
         self.answers: dict[tuple[str, bytes], set[bytes]] = {}
@@ -59,11 +73,11 @@ class Site:
             self.memories[name].close()  # as the system does when a process ends
         self.memories[name] = PartyMemory(self.folder / f"{name}.run")
         return PartyRun(
-            PLAN,
+            self.plan,
             name,
             IDENTITIES[name],
-            ROWS[name],
-            Purse(PLAN, name, self.ledgers[name]),
+            answers_of(self.plan, name, TABLES[name]),
+            Purse(self.plan, name, self.ledgers[name]),
             self.heard[name].append,
             self.memories[name],
         )
@@ -77,9 +91,9 @@ class Site:
                 self.answers.setdefault((name, own[0]), set()).add(reply[0])
         return replies
 
-    def lead(self, kill_at: int = -1, replies_lost: bool = False) -> Release:
+    def lead(self, kill_at: int = -1, replies_lost: bool = False) -> Outcome:
         """The coordinator's process; killed at this exchange, before it sends or before it has the replies."""
-        journal = Journal(self.folder / "plan.run", PLAN)
+        journal = Journal(self.folder / "plan.run", self.plan)
         place = journal.found - 1
 
         def exchange(stage: Stage, parts: Mapping[int, Parts]) -> Mapping[int, Parts | str]:
@@ -96,44 +110,49 @@ class Site:
 
         try:
             return CoordinatorRun(
-                PLAN, IDENTITIES[COORDINATOR_NAME], exchange, self.told.append, journal
+                self.plan, IDENTITIES[COORDINATOR_NAME], exchange, self.told.append, journal
             ).train()
         finally:
             journal.close()
 
     def check_paid_once(self) -> None:
         """Every question has one answer, and the ledgers hold what was answered."""
-        assert len(self.answers) == QUESTIONS * len(SIZES)
+        assert len(self.answers) == self.questions * len(SIZES)
         assert all(len(different) == 1 for different in self.answers.values())
         for ledger in self.ledgers.values():
             assert {entry.state for entry in ledger.statement().entries} == {"committed"}
-            assert len(ledger.statement().entries) == (1 if self.composition == "basic" else QUESTIONS)
+            assert len(ledger.statement().entries) == (1 if self.composition == "basic" else self.questions)
 
 
+@ANY_PLAN
 @pytest.mark.parametrize("composition", ["basic", "renyi"])
 def test_a_coordinator_killed_at_every_exchange_comes_to_the_same_end(
-    tmp_path: Path, composition: CompositionName
+    tmp_path: Path, composition: CompositionName, plan: Callable[[], JointPlan]
 ) -> None:
     """Twice at each exchange: before its messages leave, and when all have been answered."""
-    site = Site(tmp_path, composition)
-    for place in range(EXCHANGES):
+    site = Site(tmp_path, composition, plan())
+    exchanges = 4 + 2 * site.questions + 2
+    for place in range(exchanges):
         for replies_lost in (False, True):
-            if place == EXCHANGES - 1 and replies_lost:
+            if place == exchanges - 1 and replies_lost:
                 continue  # the parties have their release
             with pytest.raises(Killed):
                 site.lead(place, replies_lost)
     release = site.lead()
     site.check_paid_once()
     assert release.run is not None
-    assert release.run.sums == (tuple(SIZES),) * QUESTIONS
+    assert release.run.sums == (tuple(SIZES),) * site.questions
     assert all(party.release is not None for party in site.parties.values())
     assert not (tmp_path / "nowhere").exists()
 
 
+@ANY_PLAN
 @pytest.mark.parametrize("composition", ["basic", "renyi"])
-def test_parties_killed_after_every_stage_go_on(tmp_path: Path, composition: CompositionName) -> None:
+def test_parties_killed_after_every_stage_go_on(
+    tmp_path: Path, composition: CompositionName, plan: Callable[[], JointPlan]
+) -> None:
     """Their replies are lost with them; the message comes again, and so does the reply, byte for byte."""
-    site = Site(tmp_path, composition)
+    site = Site(tmp_path, composition, plan())
     delivered = site.exchange
 
     def killing(stage: Stage, parts: Mapping[int, Parts]) -> dict[int, Parts | str]:
@@ -148,7 +167,7 @@ def test_parties_killed_after_every_stage_go_on(tmp_path: Path, composition: Com
     site.exchange = killing  # type: ignore[method-assign]
     release = site.lead()
     site.check_paid_once()
-    assert release.certificate.guarantee == PLAN.guarantee
+    assert release.certificate.guarantee == site.plan.guarantee
     assert any("Goes on with the run" in line for line in site.heard["north"])
     for party in site.parties.values():
         party.settle()
@@ -164,7 +183,7 @@ def killed_while_computing(site: Site, question: int) -> None:
             raise Killed
         return answer(asked)
 
-    site.parties["north"]._party = SimpleNamespace(answer=dying)  # type: ignore[assignment]
+    site.parties["north"]._party = SimpleNamespace(answer=dying)
     with pytest.raises(Killed):
         site.lead()
 
@@ -283,14 +302,21 @@ def test_the_file_of_a_party_is_for_its_owner_only(tmp_path: Path) -> None:
         site.party("south")
 
 
-def test_a_used_key_is_not_kept(tmp_path: Path) -> None:
-    """What was opened must not be on disk: with it and old messages another vector would open."""
+@pytest.mark.parametrize(
+    ("kill_at", "unused", "shares"),
+    [(7, [[], ["1"]], [[], ["0", "1"]]), (8, [[], ["1"]], [[], ["1"]])],
+    ids=["masked", "opened"],
+)
+def test_a_used_key_is_not_kept(
+    tmp_path: Path, kill_at: int, unused: list[list[str]], shares: list[list[str]]
+) -> None:
+    """What was used must not be on disk: with it and old messages a vector would open."""
     site = Site(tmp_path)
     with pytest.raises(Killed):
-        site.lead(kill_at=8)  # two questions are over
+        site.lead(kill_at)  # the second question is answered, and then opened
     kept = json.loads((tmp_path / "north.run").read_text())["sums"]
-    assert [list(session["unused"]) for session in kept] == [[], ["1"]]
-    assert [list(session["shares"]) for session in kept] == [[], ["1"]]
+    assert [list(session["unused"]) for session in kept] == unused
+    assert [list(session["shares"]) for session in kept] == shares
 
 
 def test_a_party_of_another_run_is_told_what_to_do(tmp_path: Path) -> None:

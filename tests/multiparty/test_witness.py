@@ -44,7 +44,9 @@ def lost_west(from_question: int) -> Wire:
 
 @pytest.fixture(scope="module")
 def release() -> Release:
-    return lost_west(1).coordinator.train()
+    made = lost_west(1).coordinator.train()
+    assert isinstance(made, Release)
+    return made
 
 
 def record_of(release: Release) -> RunRecord:
@@ -218,6 +220,8 @@ def test_who_was_told_another_list_does_not_sign(deceived: list[str]) -> None:
             wire.coordinator.train()
         assert not any(party.release for party in wire.parties.values())
     else:
-        run = record_of(wire.coordinator.train())
+        made = wire.coordinator.train()
+        assert isinstance(made, Release)
+        run = record_of(made)
         assert run.facts["attested"] == "south, west; not by north"
         assert wire.parties["north"].release is None

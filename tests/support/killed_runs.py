@@ -36,6 +36,8 @@ class Ending:
 class ForkedSite(Site):
     """Processes that a fork server starts: no less real, and there at once, so that many runs can be tried."""
 
+    wait_seconds = 60
+
     def _process(self, arguments: list[str], log: Path) -> Any:
         return _Forked(self.folder, arguments, log)
 

@@ -17,7 +17,7 @@ from privlearn.multiparty.run.identity import write_certificate
 from tests.support.ports import free_port
 from tests.support.run_cases import IDENTITIES, KEYS, SCHEMA, SIZES, TABLES
 
-DEADLINE_SECONDS = 240.0
+DEADLINE_SECONDS = 400.0
 PATIENCE_SECONDS = 30
 
 
@@ -26,6 +26,8 @@ class Site:
 
     ``budget`` is each party's, with ``composition``; other keywords are the plan's.
     """
+
+    wait_seconds = 300
 
     def __init__(
         self,
@@ -63,8 +65,8 @@ class Site:
             "max_epsilon": 2.0,
             "max_delta": 1e-5,
             "model": f"{name}.privlearn",
-            "wait_seconds": 60,
-            "patience_seconds": 120,
+            "wait_seconds": self.wait_seconds,
+            "patience_seconds": 300,
         }
         self._write(f"{name}.toml", settings)
 
@@ -88,7 +90,7 @@ class Site:
                 "--patience",
                 patience,
                 "--wait",
-                "120",
+                "90",
             ]
         else:
             arguments = ["party", f"{name}.toml", "--data", f"{name}.csv"]

@@ -39,7 +39,7 @@ MUTANTS = [
     Mutant("half the noise of a share drawn, seen by the audit", SHARE, "randomness.discrete_gaussian(self.share_scale / self.step, dimension)", "randomness.discrete_gaussian(0.5 * self.share_scale / self.step, dimension)", WHOLE_RUNS),
     Mutant("noise shared among the missing too", SHARE, "math.sqrt(self.cohort.honest)\n", "math.sqrt(self.cohort.parties)\n", SHARES),
     Mutant("gap of the summed law forgotten", SHARE, "+ 10.0 * math.fsum(gaps)", "+ 0.0 * math.fsum(gaps)", SHARES),
-    Mutant("rounding of the summands for free", SHARE, "sensitivity / self.step + math.sqrt(dimension)", "sensitivity / self.step", SHARES),
+    Mutant("rounding of the summands for free", SHARE, "sensitivity / self.step + self.parties_per_person * math.sqrt(dimension)", "sensitivity / self.step", SHARES),
     Mutant("overflow of the noise forgotten", FIXED_POINT, "return values + TAIL", "return values + 0.0 * TAIL", SHARES),
     Mutant("overflow of the parties forgotten", FIXED_POINT, "min(self.parties * self.bound, together)", "min(self.bound, together)", SHARES),
     Mutant("rounding of the parties forgotten", FIXED_POINT, "largest / self.step + self.parties", "largest / self.step", SHARES),
@@ -115,5 +115,5 @@ MUTANTS = [
     Mutant("the coordinator's clock not followed", NODE, "        self.shift = shift\n", "", RECONNECTED),
     Mutant("a coordinator started again not found", NODE, "                self._connect_anew()\n", "                pass\n", RECONNECTED),
     Mutant("an expired certificate served", LINK, "        check_dates(certificate)\n", "", RECONNECTED),
-    Mutant("weak: a plan of parties", "multiparty/run/plan.py", "check_strength(self._with_schema, self.total, self.accept_weak_privacy)", "self.mechanism  # noqa: B018", WEAK),
+    Mutant("weak: a plan of parties", "multiparty/run/joint_plan.py", "check_strength(self._with_schema, self.total, self.accept_weak_privacy)", "self.mechanism  # noqa: B018", WEAK),
 ]  # fmt: skip

@@ -86,7 +86,6 @@ def introduce(
 for command in (
     schema,
     check,
-    plan,
     discover,
     describe,
     split,
@@ -115,6 +114,7 @@ for command in (
     demo,
 ):
     app.command()(command)
+app.add_typer(plan, name="plan")
 app.add_typer(budget, name="budget")
 app.add_typer(ask, name="ask")
 app.add_typer(keys, name="keys")

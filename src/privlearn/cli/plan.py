@@ -1,4 +1,4 @@
-"""`privlearn plan`: will the signal survive the noise? Asked before any budget is spent."""
+"""`privlearn plan`: will the signal survive the noise, and is it worth it for me? Asked before any budget is spent."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from privlearn.cli.options import (
     LossName,
     ModelName,
     Neighbouring,
+    PlanFile,
     check_writable,
     number_or_word,
 )
@@ -28,10 +29,16 @@ if TYPE_CHECKING:
 
 _STYLES = {"clear": "bold green", "noisy": "bold yellow", "drowned": "bold red", "weak": "bold red"}
 
+plan = typer.Typer(rich_markup_mode="rich")
 
-def plan(
-    rows: Annotated[int, typer.Option(help="Records to train on, or persons.", show_default=False)],
-    epsilon: Annotated[float, typer.Option(**NUMBER, help="Privacy loss.", show_default=False)],
+
+@plan.callback(invoke_without_command=True)
+def forecast(
+    context: typer.Context,
+    rows: Annotated[
+        int | None, typer.Option(help="Records to train on, or persons.", show_default=False)
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(**NUMBER, help="Privacy loss.", show_default=False)] = None,
     schema: Annotated[
         Path | None,
         typer.Option(help="What is public about the table: .yaml or .json.", show_default=False),
@@ -47,6 +54,14 @@ def plan(
     kernel: KernelName = "linear",
     gamma: Gamma = "auto",
     neighbours: Neighbouring = "replace_one",
+    parties: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PLAN",
+            help="Instead of all these: the plan of several holders. Tells what each gains over training alone.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Also draw: .svg, .png or .pdf.", show_default=False)
     ] = None,
@@ -63,7 +78,17 @@ def plan(
     Example:
       privlearn plan --schema census.schema.yaml --rows 30000 --epsilon 1 --delta 1e-6
       privlearn plan --columns 20 --rows 5000 --epsilon 0.5 --delta 1e-6 --out plan.svg
+      privlearn plan --parties plan.toml
     """
+    if context.invoked_subcommand is not None:
+        return
+    if parties is not None:
+        if rows is not None or epsilon is not None or schema is not None or columns is not None:
+            raise InvalidParameter("the parties' plan says it all: give --parties alone")
+        _tell_gains(parties, as_json)
+        return
+    if rows is None or epsilon is None:
+        raise InvalidParameter("say how many records and how much privacy: --rows NUMBER --epsilon NUMBER")
     from privlearn.estimators.by_name import make_estimator, model_for
     from privlearn.planning.planner import plan as make_plan
 
@@ -83,6 +108,35 @@ def plan(
         output.print(Text(line, style=_STYLES.get(line.split(":")[0].lower(), "")), soft_wrap=True)
     if out is not None:
         typer.echo(f"Wrote {out}.")
+
+
+@plan.command()
+def check(plan: PlanFile) -> None:
+    """Check a plan of several holders, offline, and show what to compare by telephone.
+
+    Says what taking part costs, who could learn what, and the plan's fingerprint in
+    eight made-up words of 16 bits each: all parties and the coordinator must read the same
+    ones to each other. Needs neither keys nor rows, and connects to nobody.
+
+    \b
+    Example:
+      privlearn plan check plan.toml
+    """
+    from privlearn.evaluation.together import load_plan
+    from privlearn.multiparty.run.checked_plan import checked
+
+    for name, fact in checked(load_plan(plan)).items():
+        output.print(Text(f"{name:<12}{fact}", style="bold" if name == "fingerprint" else ""), soft_wrap=True)
+
+
+def _tell_gains(parties: Path, as_json: bool) -> None:
+    from privlearn.multiparty.run.gains import expected_gains
+    from privlearn.multiparty.run.plan import MultipartyPlan
+
+    agreed = MultipartyPlan.load(parties)
+    with LateProgress("planning"):
+        gains = expected_gains(agreed)
+    typer.echo(json.dumps(gains.to_dict(), indent=2) if as_json else str(gains))
 
 
 def _described(schema: Path | None, columns: int | None, classes: int, model: str | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -86,22 +86,21 @@ def party(
       privlearn party north.toml --give-back
     """
     from privlearn.data.sources.files import open_records
+    from privlearn.evaluation.together import answers_of, load_plan
     from privlearn.multiparty.flower.run import take_part
     from privlearn.multiparty.run.identity import Identity
     from privlearn.multiparty.run.memory import PartyMemory
     from privlearn.multiparty.run.party_run import PartyRun
-    from privlearn.multiparty.run.plan import MultipartyPlan
     from privlearn.multiparty.run.purse import Purse
     from privlearn.multiparty.run.settings import PartySettings
-    from privlearn.multiparty.run.training import Party
 
     mine = PartySettings.load(settings)
-    plan = MultipartyPlan.load(mine.plan)
+    plan = load_plan(mine.plan)
     mine.check(plan)
     identity = Identity.read(mine.identity)
     ledger = open_ledger(mine.ledger, mine.dataset, plan.table_schema.name)
     assert ledger is not None
-    with closing(PartyMemory(settings.with_suffix(f".{plan.digest[:16]}.run"))) as memory:
+    with closing(PartyMemory(mine.state / f"{settings.stem}.{plan.digest[:16]}.run")) as memory:
         purse = Purse(plan, mine.name, ledger)
         if give_back:
             memory.forget()
@@ -115,7 +114,7 @@ def party(
             if given := purse.give_back_stranded():
                 say(f"Gave back {given} reservations of an earlier run: nothing was sent for them.")
             check_room(ledger, plan.guarantee)
-        rows = Party.from_table(plan, mine.name, open_records(data, plan.table_schema))
+        rows = answers_of(plan, mine.name, open_records(data, plan.table_schema))
         run = PartyRun(plan, mine.name, identity, rows, purse, say, memory)
         say(f"{mine.name}: plan {plan.fingerprint}, {plan.guarantee}, within the limits.")
         if plan.weakness:
@@ -167,33 +166,48 @@ def coordinate(
     patience: Annotated[
         float, typer.Option(**NOT_NEGATIVE, help="Seconds that a party has for an answer.")
     ] = 60.0,
+    page: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            metavar="PORT",
+            help="Also show the state of the run, on http://127.0.0.1:PORT.",
+            show_default=False,
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
-    """Lead the parties of a plan to one model; their rows stay with them.
+    """Lead the parties of a plan to one model, or one evaluation; their rows stay with them.
 
     Waits until every party has signed the plan and given its keys, then asks its
     questions. From then on a party that is late, lost or sends what is not in order
     is left out, as long as the plan's dropouts allow it; beyond that the run stops,
     and nothing is opened. After a crash the same command goes on with the run, from
-    the file PLAN.run.
+    a file beside the release: PLAN.run.
 
     \b
     Example:
       privlearn identity coordinator --host 127.0.0.1
       privlearn coordinate plan.toml --out income.privlearn
     """
+    from privlearn.evaluation.together import load_plan
     from privlearn.multiparty.flower.run import lead
     from privlearn.multiparty.run.identity import Identity
     from privlearn.multiparty.run.journal import Journal
-    from privlearn.multiparty.run.plan import MultipartyPlan
+    from privlearn.multiparty.run.state_page import StatePage
     from privlearn.release.verification import verify
 
     target = plan.with_suffix(".privlearn") if out is None else out
     check_writable(target, force)
-    agreed = MultipartyPlan.load(plan)
-    with closing(Journal(plan.with_suffix(".run"), agreed)) as journal:
+    agreed = load_plan(plan)
+    state = StatePage(agreed, say)
+    with (
+        closing(Journal(target.with_suffix(".run"), agreed)) as journal,
+        nullcontext() if page is None else state.serving(page),
+    ):
         if journal.found:
-            say(f"Goes on with the run {journal.run.hex()[:16]}, which was cut off.")
+            state.tell(f"Goes on with the run {journal.run.hex()[:16]}, which was cut off.")
         end_on_sigterm()
         release = lead(
             agreed,
@@ -204,7 +218,7 @@ def coordinate(
             key=tls_key,
             wait=wait,
             patience=patience,
-            tell=say,
+            tell=state.tell,
             journal=journal,
         )
         release.save(target, overwrite=True)
@@ -237,19 +251,19 @@ def simulate(
       privlearn simulate plan.toml north.csv south.csv west.csv
     """
     from privlearn.data.sources.files import open_records
-    from privlearn.multiparty.run.plan import MultipartyPlan
-    from privlearn.multiparty.run.simulation import simulate as rehearse
+    from privlearn.evaluation.together import answers_of, load_plan
+    from privlearn.multiparty.run.simulation import rehearsed
 
     target = plan.with_suffix(".privlearn") if out is None else out
     check_writable(target, force)
-    agreed = MultipartyPlan.load(plan)
+    agreed = load_plan(plan)
     if len(tables) != len(agreed.parties):
         raise InvalidParameter(f"bring a table for each of {', '.join(agreed.parties)}, in this order")
     rows = {
-        name: open_records(table, agreed.table_schema)
+        name: answers_of(agreed, name, open_records(table, agreed.table_schema))
         for name, table in zip(agreed.parties, tables, strict=True)
     }
-    release = rehearse(agreed, rows, say)
+    release = rehearsed(agreed, rows, say)
     release.save(target, overwrite=True)
     typer.echo(f"Wrote {target}: {release.certificate.guarantee}.")
     typer.echo(f"Next: privlearn verify {target}")

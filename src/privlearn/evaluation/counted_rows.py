@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,24 +56,28 @@ class CountedRows:
             kept[f"{_GROUP} {name}"] = codes(as_table(block, [name]).column(0), values, f"column {name!r}")
         self._kept.add(kept)
 
-    def tables(self, plan: EvaluationPlan, weights: Array | None) -> list[Array]:
-        """How many rows are in each cell of each table: exact, block by block."""
+    def tables(self, plan: EvaluationPlan, weights: Array | None, shared: Sequence[int] = ()) -> list[Array]:
+        """How many rows are in each cell of each table: exact, block by block.
+
+        ``shared`` are groups that every row is in, after those of columns.
+        """
         sizes = plan.mechanism.cells
         exact, start = [np.zeros(size) for size in sizes], 0
         for kept in self._kept.blocks():
             rows = slice(start, start + number_of_rows(kept))
             each = None if weights is None else weights[rows]
-            places = self._counted(kept).cells(plan)
+            places = self._counted(kept, shared).cells(plan)
             for total, cell, size in zip(exact, places, sizes, strict=True):
                 total += count(cell, size, each)
             start = rows.stop
         return exact
 
-    def _counted(self, kept: Any) -> _Counted:
+    def _counted(self, kept: Any, shared: Sequence[int]) -> _Counted:
         scores = [column for name, column in kept.items() if name.startswith(_OUTPUT)]
         outputs = scores[0] if len(scores) == 1 else np.column_stack(scores)
         answers = kept[_ANSWER].astype(np.int64) if self._target.classes else kept[_ANSWER]
         groups = [kept[f"{_GROUP} {name}"].astype(np.int64) for name in self._groups]
+        groups += [np.full(len(answers), group) for group in shared]
         return _Counted(self._target, answers, outputs, groups)
 
 

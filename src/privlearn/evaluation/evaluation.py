@@ -227,7 +227,7 @@ class Evaluation(CountsFile):
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.about['of']}, {self.certificate.records} {self.whom}, {self.guarantee}"]
+        lines = [f"{self.about['of']}, {self.records} {self.whom}, {self.guarantee}"]
         lines += [f"  {name:<28}{found}" for name, found in self.numbers.items()]
         for label, told in self.per_class.items():
             lines += [f"  {f'{label}: {name}':<28}{found}" for name, found in told.items()]
@@ -291,12 +291,22 @@ class Evaluation(CountsFile):
         return NoisyTable(
             self.tables[place],
             mechanism.noise,
-            mechanism.scales[place],
-            mechanism.records if known else None,
+            self._surplus * mechanism.scales[place],
+            self.records if known else None,
         )
 
+    @property
+    def records(self) -> int:
+        """Public: how many were counted; of several holders, those whose records are in the sum."""
+        return int(self.about["in_sum"]["records"]) if "in_sum" in self.about else self.certificate.records
+
+    @property
+    def _surplus(self) -> float:
+        """Noise in the counts, for each promised one: of several holders, all that were there added a share."""
+        return float(self.about["in_sum"]["noise"]) if "in_sum" in self.about else 1.0
+
     def _deviation(self, place: int) -> float:
-        return self.certificate.mechanism.deviations[place]
+        return self._surplus * self.certificate.mechanism.deviations[place]
 
     @property
     def _place(self) -> int:

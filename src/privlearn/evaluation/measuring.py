@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from privlearn.evaluation.subject import Subject, schema_of, subject_of
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Budget, Charge
 from privlearn.ledger.composition import Cost
+from privlearn.mechanisms.statistics.counts import NoisyCounts
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.archive import digest_of, json_bytes
 from privlearn.release.counts_file import CountsCertificate
@@ -159,15 +160,21 @@ def run_plan(
     """Touch the data: count, add the noise that was planned, and write the certificate."""
     exact = counted.tables(plan, weights)
     noisy = plan.mechanism.run(exact, randomness)
+    tables = [table.reshape(shape) for table, shape in zip(noisy, plan.shapes, strict=True)]
+    return Evaluation(tables, plan.about, certified(plan.about, plan.mechanism, schema, randomness))
+
+
+def certified(
+    about: Mapping[str, Any], mechanism: NoisyCounts, schema: Schema, randomness: Randomness
+) -> CountsCertificate:
+    """Of an evaluation's tables."""
     subject = {
-        "evaluated": plan.about["of"],
+        "evaluated": about["of"],
         "dataset": schema.name,
         "schema_sha256": schema.digest,
         **({"bought": schema.to_dict()["bought"]} if schema.bought else {}),
-        "about_sha256": digest_of(json_bytes(plan.about)),
+        "about_sha256": digest_of(json_bytes(about)),
         "persons": schema.person is not None,
         "not_covered": _NOT_COVERED,
     }
-    certificate = CountsCertificate.issue(plan.mechanism, randomness, subject)
-    tables = [table.reshape(shape) for table, shape in zip(noisy, plan.shapes, strict=True)]
-    return Evaluation(tables, plan.about, certificate)
+    return CountsCertificate.issue(mechanism, randomness, subject)

@@ -56,9 +56,7 @@ def _warning(evaluation: Evaluation) -> str:
 
 def _numbers(evaluation: Evaluation) -> str:
     rows = [(name, str(found)) for name, found in evaluation.numbers.items()]
-    return _table(
-        f"{evaluation.certificate.records:,} {evaluation.whom}", ("measure", "value, 95 % interval"), rows
-    )
+    return _table(f"{evaluation.records:,} {evaluation.whom}", ("measure", "value, 95 % interval"), rows)
 
 
 def _per_class(evaluation: Evaluation) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,9 +52,15 @@ class EvaluationPlan:
 
 
 def plan_evaluation(
-    subject: Subject, schema: Schema, groups: Groups, guarantee: Guarantee, records: int
+    subject: Subject,
+    schema: Schema,
+    groups: Groups,
+    guarantee: Guarantee,
+    records: int,
+    *,
+    calibrate: Callable[..., NoisyCounts] = NoisyCounts.calibrate,
 ) -> EvaluationPlan:
-    """The tables for so many records, or persons, and the noise that keeps the promise."""
+    """The tables for so many records, or persons, and the noise that keeps the promise: of ``calibrate``."""
     target = schema.target
     assert target is not None
     tables = _Tables(target, groups)
@@ -63,10 +69,10 @@ def plan_evaluation(
         "rows_per_person": schema.rows_per_person,
         "weights": tables.weights,
     }
-    rough = NoisyCounts.calibrate(guarantee, cells=[1] * len(tables.weights), **facts)
+    rough = calibrate(guarantee, cells=[1] * len(tables.weights), **facts)
     scale = _scale(subject, target, records, rough.deviations[0])
     shapes = tables.shapes(scale)
-    mechanism = NoisyCounts.calibrate(guarantee, cells=[int(np.prod(shape)) for shape in shapes], **facts)
+    mechanism = calibrate(guarantee, cells=[int(np.prod(shape)) for shape in shapes], **facts)
     about = {
         "kind": "evaluation",
         "of": subject.title,

@@ -29,6 +29,7 @@ from privlearn.mechanisms.summed.local_aggregation import LocalAggregation
 from privlearn.mechanisms.summed.noisy_descent import NoisyDescent
 from privlearn.mechanisms.summed.psgd import PrivateSGD
 from privlearn.mechanisms.summed.summed import SummedMechanism
+from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.mechanisms.task import Task
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "ReleaseMechanism",
     "Search",
     "SessionMechanism",
+    "SummedCounts",
     "SummedMechanism",
     "Task",
     "TestDataDependentLearner",

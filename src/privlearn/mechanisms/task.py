@@ -65,6 +65,8 @@ class Task:
         How many records one person may own.
     averaged : bool
         True if each person's rows are averaged into one record of weight 1.
+    parties_per_person : int
+        Of several holders: how many may have records of one person, each as many as ``rows_per_person``.
     gap : float
         The same as ``tolerance`` for the hinge, which has no gradient: its duality gap.
     classes : int
@@ -85,6 +87,7 @@ class Task:
     weight_bound: float = 1.0
     rows_per_person: int = 1
     averaged: bool = False
+    parties_per_person: int = 1
     gap: float = GAP_TOLERANCE
     classes: int = 0
     centring: Centring | None = None
@@ -92,7 +95,7 @@ class Task:
 
     def __post_init__(self) -> None:
         relation_named(self.neighbours)
-        for name in ("total", "dimension", "problems", "rows_per_person"):
+        for name in ("total", "dimension", "problems", "rows_per_person", "parties_per_person"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
                 raise InvalidParameter(
                     f"{name} must be a whole number of at least 1, not {shown(getattr(self, name))}"
@@ -193,9 +196,14 @@ class Task:
         return self.dimension // max(self.classes, 1)
 
     @property
+    def records_of_a_person(self) -> int:
+        """How many one person may own, with all holders together; averaged rows are one per holder."""
+        return self.rows_per_person * self.parties_per_person
+
+    @property
     def gradient_sensitivity(self) -> float:
         """How far one person moves the sum of all gradients of one problem, at any w: 2 L, or L if none is replaced."""
-        return self.relation.gradients * self.loss.lipschitz * self.weight_bound * self.rows_per_person
+        return self.relation.gradients * self.loss.lipschitz * self.weight_bound * self.records_of_a_person
 
     @property
     def minimiser_sensitivity(self) -> float:
@@ -246,7 +254,7 @@ class Task:
         with several rows, or the softmax loss of an unknown number of classes, has more.
         """
         known = self.classes if self.loss.sees == "classes" else 1
-        if self.rows_per_person > 1 or self.averaged or not known:
+        if self.records_of_a_person > 1 or self.averaged or not known:
             return None
         return 0 if self.loss.monotone or self.classes else 1
 

@@ -1,6 +1,7 @@
 """Several holders, one model: nobody sees another's rows, and nobody a single holder's part of a sum."""
 
 from privlearn.multiparty.run.features import KernelSettings
+from privlearn.multiparty.run.gains import Gains, PartyGain, expected_gains
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.simulation import simulate
 from privlearn.multiparty.run.training import Party, TrustedSum, coordinate, train_together
@@ -10,13 +11,16 @@ from privlearn.multiparty.secure_sum.session import Cohort
 __all__ = [
     "Cohort",
     "FixedPoint",
+    "Gains",
     "KernelSettings",
     "MultipartyPlan",
     "NoiseShare",
     "Party",
+    "PartyGain",
     "TrustedSum",
     "coordinate",
     "distributed_zcdp",
+    "expected_gains",
     "simulate",
     "train_together",
 ]

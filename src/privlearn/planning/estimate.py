@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +21,8 @@ LOG_ODDS_SPREAD = 2.0
 TARGET_SPREAD = 0.3
 """Of the predictable and of the unpredictable part of a number scaled to [-1, 1]: the best R^2 there is 1/2."""
 
-_GRID = np.linspace(-6.0, 6.0, 241)
+NORMAL_GRID = np.linspace(-6.0, 6.0, 241)
+"""Where integrals over a normal law look at it."""
 
 
 @dataclass(frozen=True)
@@ -33,26 +35,31 @@ class ReferenceProblem:
         Standard deviation of the scores of the best model without regularization.
     curvature : float
         Of the expected loss along those scores: its slope's change from no model to the best one, divided by the way.
+    slope_square : float
+        Mean square of the loss's slope at those scores: how much records differ in what they ask for.
     """
 
     margin: float
     curvature: float
+    slope_square: float
 
 
 def reference_problem(loss: LossFacts) -> ReferenceProblem:
     """The problem as the loss sees it: scores drawn from a normal law, labels or targets drawn given them."""
     if loss.sees == "residual":
         spread, slope = TARGET_SPREAD, _regression_slope(cast(Loss, loss))
+        squares = partial(_regression_squares, cast(Loss, loss))
     else:
         margin_loss: Any = Logistic() if loss.sees == "classes" else loss
         spread, slope = LOG_ODDS_SPREAD, _classification_slope(margin_loss)
+        squares = partial(_classification_squares, margin_loss)
     best = float(brentq(slope, 0.0, 100.0))
-    return ReferenceProblem(margin=best * spread, curvature=-slope(0.0) / (best * spread**2))
+    return ReferenceProblem(best * spread, -slope(0.0) / (best * spread**2), squares(best))
 
 
 def _classification_slope(loss: Loss) -> Callable[[float], float]:
     """Derivative of the expected loss of the scores ``factor * log_odds`` with respect to the factor."""
-    log_odds, weights = LOG_ODDS_SPREAD * _GRID, _normal_weights()
+    log_odds, weights = LOG_ODDS_SPREAD * NORMAL_GRID, normal_weights()
 
     def slope(factor: float) -> float:
         scores = factor * log_odds
@@ -63,10 +70,18 @@ def _classification_slope(loss: Loss) -> Callable[[float], float]:
     return slope
 
 
+def _classification_squares(loss: Loss, factor: float) -> float:
+    """Mean square of the loss's slope at the scores ``factor * log_odds``."""
+    log_odds = LOG_ODDS_SPREAD * NORMAL_GRID
+    of_positives = expit(log_odds) * loss.derivative(factor * log_odds) ** 2
+    of_negatives = expit(-log_odds) * loss.derivative(-factor * log_odds) ** 2
+    return float(np.sum(normal_weights() * (of_positives + of_negatives)))
+
+
 def _regression_slope(loss: Loss) -> Callable[[float], float]:
     """The same for the scores ``factor * signal`` of a target that is the signal plus as much that is not."""
-    signal, rest = TARGET_SPREAD * _GRID[:, np.newaxis], TARGET_SPREAD * _GRID
-    weights = np.outer(_normal_weights(), _normal_weights())
+    signal, rest = TARGET_SPREAD * NORMAL_GRID[:, np.newaxis], TARGET_SPREAD * NORMAL_GRID
+    weights = np.outer(normal_weights(), normal_weights())
 
     def slope(factor: float) -> float:
         residuals = factor * signal - (signal + rest)
@@ -75,8 +90,16 @@ def _regression_slope(loss: Loss) -> Callable[[float], float]:
     return slope
 
 
-def _normal_weights() -> Array:
-    density = np.exp(-(_GRID**2) / 2.0)
+def _regression_squares(loss: Loss, factor: float) -> float:
+    """The same for the residuals that the scores ``factor * signal`` leave."""
+    signal, rest = TARGET_SPREAD * NORMAL_GRID[:, np.newaxis], TARGET_SPREAD * NORMAL_GRID
+    weights = np.outer(normal_weights(), normal_weights())
+    return float(np.sum(weights * loss.derivative((factor - 1.0) * signal - rest) ** 2))
+
+
+def normal_weights() -> Array:
+    """Of the points of `NORMAL_GRID`."""
+    density = np.exp(-(NORMAL_GRID**2) / 2.0)
     return np.asarray(density / density.sum())
 
 

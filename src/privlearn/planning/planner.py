@@ -22,6 +22,7 @@ from privlearn.planning.estimate import (
     reference_problem,
     worst_case,
 )
+from privlearn.planning.expected_error import ExpectedError, expected_error
 from privlearn.planning.forecast import MOST_ROWS, Forecast, unit_of
 from privlearn.planning.stand_in import check_count, stand_ins
 from privlearn.release.model import RawEncoder
@@ -93,6 +94,19 @@ class Plan(Forecast):
     @cached_property
     def worst_case(self) -> float:
         return self.unit * worst_case(self.mechanism)
+
+    @cached_property
+    def expected_error(self) -> ExpectedError:
+        """Of the model, on the reference problem; it has nothing for bins and pairs to find, and no noise in them."""
+        return expected_error(
+            self.mechanism.task.loss,
+            self.rows,
+            noise_in_prediction(self.mechanism, self.learnt_from, self.problem),
+            self.regularization,
+            self.learnt_from,
+            self.problem,
+            self.unit,
+        )
 
     @property
     def features(self) -> int:

@@ -197,7 +197,8 @@ class Release(SignedArchive):
         _check_decision(release)
         if run is not None:
             schema = getattr(base_of(model.encoder), "schema", None)
-            run.check(certificate.mechanism, schema, release.model_digest)
+            digest = None if schema is None else schema.digest
+            run.check(certificate.mechanism, digest, release.model_digest)
         return release
 
     def members(self) -> dict[str, bytes]:

@@ -43,8 +43,10 @@ class Certificate(Certified):
 
     @property
     def _task_fields(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The number of classes where the theorem asks for it."""
-        return self._fields if not self.task.classes else (*self._fields, "classes")
+        """The number of classes, and of parties that one person's records lie with, where a theorem asks for them."""
+        classes = ("classes",) if self.task.classes else ()
+        parties = ("parties_per_person",) if self.task.parties_per_person > 1 else ()
+        return (*self._fields, *classes, *parties)
 
     @property
     def _covers(self) -> str:  # type: ignore[override]
@@ -76,6 +78,10 @@ class Certificate(Certified):
         reason = kind.explain_refusal(task, theorem["noise"])
         if reason or theorem["noise"] not in kind.combinations[theorem["calibration"]]:
             raise VerificationError(f"no theorem covers this combination{': ' + reason if reason else ''}")
+        if task.parties_per_person > 1 and not issubclass(kind, SummedMechanism):
+            raise VerificationError(
+                "only a sum over several parties speaks of people whom several of them have"
+            )
         alone = task.centring is None and (task.score_counts is None or not guarantee.is_private)
         if not alone and not may_follow_centring(task, kind, theorem["noise"], theorem["calibration"]):
             raise VerificationError("no theorem covers this mechanism beside a centring or counts of scores")

@@ -175,7 +175,7 @@ class Certified(ABC):
     @property
     def _rows_per_person(self) -> int:
         """How many records of a person the promise covers, where they are not averaged."""
-        return self.task.rows_per_person
+        return self.task.records_of_a_person
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, from which `from_dict` recomputes the guarantee."""

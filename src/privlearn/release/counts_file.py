@@ -4,6 +4,7 @@
     certificate.json    what is promised, with every constant
     about.json          public: what was counted, table by table
     counts.npy          this alone depends on the records: all tables, one after the other
+    run.json            of counts of several holders: plan, sum and every party's signature (`RunRecord`)
     signature.json      optional: Ed25519 signature of the manifest by the data's holder
 
 Whatever is shown of it, rates, curves and intervals, is computed from this content by whoever reads it.
@@ -11,6 +12,7 @@ Whatever is shown of it, rates, curves and intervals, is computed from this cont
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import math
@@ -24,10 +26,15 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.errors import VerificationError, whole_number
 from privlearn.mechanisms.statistics.counts import NoisyCounts
+from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.mechanisms.task import Task
 from privlearn.release.archive import SignedArchive, array_bytes, digest_of, json_bytes, read_array
 from privlearn.release.certified import Certified, in_words, read_chosen, read_guarantee
 from privlearn.release.files import read_whole
+from privlearn.release.run_record import RunRecord
+
+_KINDS: dict[str, type[NoisyCounts]] = {kind.name: kind for kind in (NoisyCounts, SummedCounts)}
+_RUN = "run.json"
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class CountsCertificate(Certified):
 
     @property
     def _rows_per_person(self) -> int:
-        return self.mechanism.rows_per_person
+        return self.mechanism.rows_per_person * getattr(self.mechanism, "parties_per_person", 1)
 
     @property
     def _counts_persons(self) -> bool:
@@ -61,18 +68,21 @@ class CountsCertificate(Certified):
     @classmethod
     def _read_mechanism(cls, record: Mapping[str, Any]) -> NoisyCounts:
         constants, theorem = record["constants"], record["theorem"]
-        if theorem["mechanism"] != NoisyCounts.name:
+        kind = _KINDS.get(theorem["mechanism"])
+        if kind is None:
             raise VerificationError("the certificate's mechanism is not one that counts")
         guarantee = read_guarantee(record["claim"])
         names = NoisyCounts.chosen_constants
         chosen = read_chosen(constants, names, guarantee) if guarantee.is_private else {names[0]: 0.0}
-        return NoisyCounts(
+        summed = [name for name in ("parties", "noise_shares", "parties_per_person") if name in constants]
+        return kind(
             guarantee,
             records=whole_number(constants["records"], "records"),
             rows_per_person=whole_number(constants["rows_per_person"], "rows_per_person"),
             cells=tuple(whole_number(cells, "cells") for cells in constants["cells"]),
             shares=tuple(float(share) for share in constants["shares"]),
             noise=theorem["noise"],
+            **{name: whole_number(constants[name], name) for name in summed},
             **chosen,
         )
 
@@ -112,12 +122,15 @@ class CountsFile(SignedArchive):
     about : mapping
         Public: plain JSON values.
     certificate : CountsCertificate
+    run : RunRecord, optional
+        Of counts of several holders: what they agreed to, whose records are in the sum, and their signatures.
     """
 
     tables: Sequence[Array]
     about: Mapping[str, Any]
     certificate: CountsCertificate
     signature: dict[str, str] | None = None
+    run: RunRecord | None = None
 
     format: ClassVar[str] = "privlearn counts 1"
     what: ClassVar[str] = "file of counts"
@@ -150,12 +163,25 @@ class CountsFile(SignedArchive):
             raise VerificationError("the certificate speaks of other tables")
         parts = np.split(counts, list(itertools.accumulate(cells))[:-1])
         tables = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-        return cls(tables, about, certificate, signature)
+        run = RunRecord.from_bytes(members[_RUN]) if _RUN in members else None
+        found = cls(tables, about, certificate, signature, run)
+        if run is not None:
+            run.check(certificate.mechanism, certificate.subject["schema_sha256"], found.model_digest)
+            told = certificate.mechanism.in_sum(len(run.sums[0]), run.records[0])  # type: ignore[attr-defined]
+            if about["in_sum"] != told:
+                raise VerificationError("the file speaks of another sum than the record of its run")
+        return found
 
     def members(self) -> dict[str, bytes]:
         counts = np.concatenate([np.ravel(table) for table in self.tables]).astype("<f8")
-        return {
+        content = {
             "certificate.json": json_bytes(self.certificate.to_dict()),
             "about.json": json_bytes(self.about),
             "counts.npy": array_bytes(counts),
         }
+        return content if self.run is None else content | {_RUN: self.run.to_bytes()}
+
+    @property
+    def model_digest(self) -> str:
+        """SHA-256 of counts and certificate alone, as the parties of a run sign it."""
+        return dataclasses.replace(self, run=None).digest

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import VerificationError
 from privlearn.mechanisms.summed.summed import SummedMechanism
+from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.release.archive import json_bytes
 
 _SIGNING_BYTES = 32
@@ -96,16 +97,15 @@ class RunRecord:
         agreed = [self.plan_digest, self.run, self.sums, model_digest, name]
         return b"privlearn run 1\0" + hashlib.sha256(json_bytes(agreed)).digest()
 
-    def check(self, mechanism: Any, schema: Schema | None, model_digest: str) -> None:
+    def check(self, mechanism: Any, schema_digest: str | None, model_digest: str) -> None:
         """Refuse a record that its signatures do not bear out, or that is of another plan than the release."""
         plan, parties = self._content, self._parties
         needed = len(parties) - plan["dropouts"]
         of_this_plan = (
-            isinstance(mechanism, SummedMechanism)
-            and schema is not None
-            and schema.digest == Schema.from_dict(plan["schema"]).digest
-            and mechanism.task.total == sum(parties.values())
-            and (mechanism.parties, mechanism.shares) == (len(parties), needed - plan["colluding"])
+            isinstance(mechanism, SummedMechanism | SummedCounts)
+            and schema_digest == Schema.from_dict(plan["schema"]).digest
+            and mechanism.records == sum(parties.values())
+            and mechanism.holders == (len(parties), needed - plan["colluding"], plan["parties_per_person"])
             and len(self.sums) == len(mechanism.kinds)
         )
         if not of_this_plan:

@@ -13,13 +13,13 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 
 from privlearn.errors import InvalidParameter, VerificationError
 from privlearn.guarantee import Guarantee
-from privlearn.release.archive import format_of
 from privlearn.release.artifact import Release
 from privlearn.release.certified import Certified
 from privlearn.release.counts_file import CountsCertificate, CountsFile
 from privlearn.release.curvature_file import Curvature
 from privlearn.release.files import read_whole
 from privlearn.release.notebook import as_html
+from privlearn.release.outcome import read_outcome
 from privlearn.release.run_record import RunRecord
 from privlearn.release.session_certificate import SessionCertificate
 
@@ -139,11 +139,10 @@ def verify_bytes(raw: bytes) -> Verification:
         return _proven(Curvature.from_bytes(raw).certificate, signer=None)
     if raw.lstrip()[:1] == b"{":  # JSON; a release is an archive
         return _proven(SessionCertificate.from_bytes(raw), signer=None)
-    kind: type[Release | CountsFile] = CountsFile if format_of(raw) == CountsFile.format else Release
-    file = kind.from_bytes(raw)
+    file = read_outcome(raw)
     signer = file.signature["public_key"] if file.signature else None
     if isinstance(file, CountsFile):
-        return _proven(file.certificate, signer)
+        return _proven(file.certificate, signer, run=file.run)
     evaluation = file.evaluation.certificate if file.evaluation else None
     proven = _proven(file.certificate, signer, evaluation, file.run)
     if file.refinement is None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, whole_number
+from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import CoefficientMechanism
 from privlearn.mechanisms.task import Task
 
@@ -107,6 +108,30 @@ class NoisySums(Protocol):
         """Let every holder answer with its share of the noise, and open the sum."""
 
 
+class Questionnaire(Protocol):
+    """What a run of several holders needs to know of its mechanism, whatever becomes of the sums."""
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+    @property
+    def covers(self) -> str: ...
+    @property
+    def records(self) -> int:
+        """Public: of all holders together, as the plan declares or expects them."""
+
+    @property
+    def holders(self) -> tuple[int, int, int]:
+        """How many there are, how many honest, present ones are enough for the noise, how many have one person."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]: ...
+    def question(self, number: int, coefficients: Array | None = None) -> Question: ...
+    def renyi(self, order: float) -> float: ...
+    def renyi_of(self, kinds: tuple[str, ...], order: float) -> float: ...
+    def epsilon_of(self, kinds: tuple[str, ...]) -> float: ...
+    def epsilon_after(self, questions: int) -> float: ...
+
+
 @dataclass(frozen=True)
 class SummedMechanism(CoefficientMechanism):
     """A mechanism over a secure sum of several holders' answers.
@@ -114,7 +139,7 @@ class SummedMechanism(CoefficientMechanism):
     Parameters
     ----------
     task : Task
-        ``total`` counts the records of all holders. A person's records lie with one holder.
+        ``total`` counts the records of all holders; how many of these have records of one person, it says too.
     guarantee : Guarantee
         For everything the coordinator sees.
     parties : int
@@ -156,7 +181,8 @@ class SummedMechanism(CoefficientMechanism):
             f"{self.parties} parties each add their share of the noise, whoever else colludes with the coordinator or "
             "drops out, and if only sums over all parties but the missing ones are opened (secure sum). A coordinator "
             "that lies may choose what each party is asked, who counts as missing, and when to stop; it learns one sum "
-            "per question, with that noise in it, and nothing else. Each person's records lie with one party. "
+            "per question, with that noise in it, and nothing else. "
+            f"{whose_records(self.task.parties_per_person)} "
             f"{self._public} are public and enter as such.{self.guarantee.relation.on_count}"
         )
 
@@ -210,6 +236,14 @@ class SummedMechanism(CoefficientMechanism):
         """From noisy sums to coefficients, one row per problem; sees no record. What is returned may leave."""
 
     @property
+    def records(self) -> int:
+        return self.task.total
+
+    @property
+    def holders(self) -> tuple[int, int, int]:
+        return self.parties, self.shares, self.task.parties_per_person
+
+    @property
     def rounded_sensitivity(self) -> float:
         """How far one person moves the computed sum of all gradients of all problems."""
         return math.sqrt(self.task.problems) * (
@@ -233,6 +267,13 @@ class SummedMechanism(CoefficientMechanism):
 
     def _common_constants(self) -> dict[str, Any]:
         return {"parties": self.parties, "shares": self.shares, "rounds": self.rounds}
+
+
+def whose_records(parties: int) -> str:
+    """With how many parties the records of one person lie."""
+    if parties == 1:
+        return "Each person's records lie with one party."
+    return f"Each person's records lie with at most {parties} parties."
 
 
 def summation_error(task: Task, bound: float) -> float:

@@ -36,7 +36,7 @@ from privlearn.errors import InvalidParameter
 from privlearn.listening import check_certificate, listen
 from privlearn.multiparty.run.conversation import identity_of
 from privlearn.multiparty.run.identity import check_dates
-from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.joint_plan import JointPlan
 
 _START_SECONDS = 30.0
 
@@ -125,7 +125,7 @@ class FlowerLink:
         The parties' node numbers, in the plan's order.
     """
 
-    def __init__(self, plan: MultipartyPlan) -> None:
+    def __init__(self, plan: JointPlan) -> None:
         self._app = create_app()
         self._app.state.enable_supernode_auth = True  # no node may register itself
         factory = self._app.state.linkstate_factory
@@ -177,7 +177,7 @@ class FlowerLink:
             thread.join(timeout=5.0)
 
 
-def _add_node(state: Any, plan: MultipartyPlan, name: str) -> int:
+def _add_node(state: Any, plan: JointPlan, name: str) -> int:
     key = identity_of(plan, name).node_key()
     public = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     return int(state.create_node(NOOP_FLWR_AID, NOOP_ACCOUNT_NAME, public, 0, name=name))

@@ -11,14 +11,14 @@ from privlearn.errors import InvalidParameter
 from privlearn.multiparty.run.conversation import Tell
 from privlearn.multiparty.run.coordinator_run import CoordinatorRun
 from privlearn.multiparty.run.identity import Identity
+from privlearn.multiparty.run.joint_plan import JointPlan
 from privlearn.multiparty.run.journal import Journal
 from privlearn.multiparty.run.party_run import PartyRun
-from privlearn.multiparty.run.plan import MultipartyPlan
-from privlearn.release.artifact import Release
+from privlearn.release.outcome import Outcome
 
 
 def lead(
-    plan: MultipartyPlan,
+    plan: JointPlan,
     identity: Identity,
     *,
     host: str,
@@ -29,7 +29,7 @@ def lead(
     patience: float,
     tell: Tell,
     journal: Journal | None = None,
-) -> Release:
+) -> Outcome:
     """Serve the plan's parties as their coordinator, from sign-off to release, or from where a journal ends."""
     _prepare_flower()
     from privlearn.multiparty.flower.apps import FlowerExchange, server_app
@@ -37,7 +37,7 @@ def lead(
 
     _silence_flower()
     link = FlowerLink(plan)
-    releases: list[Release] = []
+    releases: list[Outcome] = []
 
     def work(grid: Any) -> None:
         needed = plan.cohort.threshold

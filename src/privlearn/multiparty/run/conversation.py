@@ -21,7 +21,7 @@ from itertools import groupby
 from privlearn.errors import InvalidParameter
 from privlearn.mechanisms.summed.summed import Question
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, PublicIdentity
-from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.joint_plan import JointPlan
 from privlearn.multiparty.secure_sum.noise_share import FixedPoint, NoiseShare
 from privlearn.multiparty.secure_sum.session import SumSession
 from privlearn.release import run_record
@@ -54,7 +54,7 @@ class Place:
     round: int
 
 
-def identity_of(plan: MultipartyPlan, name: str) -> PublicIdentity:
+def identity_of(plan: JointPlan, name: str) -> PublicIdentity:
     if plan.keys is None:
         raise InvalidParameter(
             "the plan has no keys: every party and the coordinator makes one with `privlearn identity`, and the "
@@ -63,12 +63,12 @@ def identity_of(plan: MultipartyPlan, name: str) -> PublicIdentity:
     return PublicIdentity.parse(plan.keys[name])
 
 
-def sign_off(plan: MultipartyPlan, run: bytes, name: str) -> bytes:
+def sign_off(plan: JointPlan, run: bytes, name: str) -> bytes:
     """What a party signs: this plan, this run of it, and its own name."""
     return run_record.sign_off(plan.digest, run, name)
 
 
-def sum_sessions(plan: MultipartyPlan, run: bytes) -> list[SumSession]:
+def sum_sessions(plan: JointPlan, run: bytes) -> list[SumSession]:
     """A session for each kind of question; keys and signatures hold for this plan and this run only."""
     identities = tuple(identity_of(plan, name).signing for name in plan.parties)
     coordinator = identity_of(plan, COORDINATOR_NAME).signing
@@ -88,13 +88,13 @@ def message_digest(stage: str, parts: Parts) -> str:
     return digest.hexdigest()
 
 
-def places(plan: MultipartyPlan) -> list[Place]:
+def places(plan: JointPlan) -> list[Place]:
     """Each question's session and round."""
     kinds = enumerate(_consecutive(plan))
     return [Place(session, round) for session, (_, rounds) in kinds for round in range(rounds)]
 
 
-def noise_share(plan: MultipartyPlan, number: int) -> NoiseShare:
+def noise_share(plan: JointPlan, number: int) -> NoiseShare:
     """One party's share of a question's noise; refused if that noise cannot be dealt out."""
     noise = plan.mechanism.question(number).noise
     if len(noise) != 1 or noise[0].law != "gaussian" or noise[0].kept or noise[0].by_each:
@@ -102,10 +102,10 @@ def noise_share(plan: MultipartyPlan, number: int) -> NoiseShare:
             "the plan's noise cannot be dealt out among parties: take algorithm descent or aggregation with a delta "
             "above 0 (privlearn.multiparty.train_together simulates the others, without a secure sum)"
         )
-    return NoiseShare(noise[0].scale, plan.cohort)
+    return NoiseShare(noise[0].scale, plan.cohort, plan.parties_per_person)
 
 
-def encoding(plan: MultipartyPlan, question: Question) -> FixedPoint:
+def encoding(plan: JointPlan, question: Question) -> FixedPoint:
     """The integers of a question's answers.
 
     A party keeps to its own part of the bound (`Party.answer`), so it holds for the sum too, however many they are.
@@ -113,13 +113,13 @@ def encoding(plan: MultipartyPlan, question: Question) -> FixedPoint:
     return noise_share(plan, question.number).encoding(question.bound, sum_bound=question.bound)
 
 
-def check_can_be_summed(plan: MultipartyPlan) -> None:
+def check_can_be_summed(plan: JointPlan) -> None:
     """Refuse before anything is paid for a plan whose noise or sums the secure sum cannot carry."""
     for number, _ in _consecutive(plan):
         encoding(plan, plan.mechanism.question(number))
 
 
-def _consecutive(plan: MultipartyPlan) -> list[tuple[int, int]]:
+def _consecutive(plan: JointPlan) -> list[tuple[int, int]]:
     """Number of the first question of each kind, and how many there are."""
     runs, first = [], 0
     for _, questions in groupby(plan.mechanism.kinds):

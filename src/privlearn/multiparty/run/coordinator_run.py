@@ -14,23 +14,22 @@ from privlearn.mechanisms.summed.summed import NoisySum, NoisySums, Question
 from privlearn.multiparty.run import conversation
 from privlearn.multiparty.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Stage, Tell
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
+from privlearn.multiparty.run.joint_plan import JointPlan
 from privlearn.multiparty.run.journal import Exchange, Journal
-from privlearn.multiparty.run.plan import MultipartyPlan
-from privlearn.multiparty.run.training import coordinate
 from privlearn.multiparty.secure_sum.coordinator import MaskingCoordinator
 from privlearn.multiparty.secure_sum.opening import Blame
 from privlearn.multiparty.secure_sum.session import COORDINATOR, Step, seal
 from privlearn.randomness import SecureRandomness
-from privlearn.release.artifact import Release
+from privlearn.release.outcome import Outcome
 from privlearn.release.run_record import RunRecord
 
 
 class CoordinatorRun(NoisySums):
-    """One run of a plan; `coordinate` asks it for noisy sums.
+    """One run of a plan; the plan asks it for noisy sums.
 
     Parameters
     ----------
-    plan : MultipartyPlan
+    plan : JointPlan
     identity : Identity
     exchange : callable
     tell : callable
@@ -40,7 +39,7 @@ class CoordinatorRun(NoisySums):
 
     def __init__(
         self,
-        plan: MultipartyPlan,
+        plan: JointPlan,
         identity: Identity,
         exchange: Exchange,
         tell: Tell,
@@ -62,11 +61,11 @@ class CoordinatorRun(NoisySums):
         self._sessions = conversation.sum_sessions(plan, self._run)
         self._sums = [MaskingCoordinator(session, identity.key) for session in self._sessions]
 
-    def train(self) -> Release:
+    def train(self) -> Outcome:
         """The whole run. Whatever stops it, the parties are told."""
         try:
             self._open()
-            result = coordinate(self._plan, self, SecureRandomness())
+            result = self._plan.outcome(self, SecureRandomness())
             release = self._attested(result).signed(self._identity.key)
             self._send_all(Stage.RELEASE, [release.to_bytes()])
         except BaseException as error:
@@ -119,7 +118,7 @@ class CoordinatorRun(NoisySums):
         self._tell(f"All {len(signed)} parties signed the plan {self._plan.fingerprint}.")
         return {name: signed[name] for name in self._names}
 
-    def _attested(self, result: Release) -> Release:
+    def _attested(self, result: Outcome) -> Outcome:
         """With the record of this run, signed by every party that answers; fewer than a sum needs are not enough."""
         sign_offs = {name: signature.hex() for name, signature in self._sign_offs.items()}
         record = RunRecord(self._plan.canonical().decode(), self._run.hex(), sign_offs, tuple(self._in_sums))

@@ -98,3 +98,10 @@ class KernelSettings(PublicModel):
         if self.public_rows is not None:
             return SharedLandmarkFeatures(base, kernel, self.public_rows)
         return SharedFourierFeatures(base, kernel, self.fourier_pairs, self.seed)
+
+    def of_estimator(self) -> dict[str, Any]:
+        """The parameters of a single holder's estimator with this kernel."""
+        shared = {"kernel": self.name, "gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        if self.public_rows is None:
+            return shared | {"fourier_pairs": self.fourier_pairs, "fourier_seed": self.seed}
+        return shared | {"public_points": pa.Table.from_pylist([dict(row) for row in self.public_rows])}

@@ -17,8 +17,8 @@ from typing import Any
 
 from privlearn.errors import InvalidParameter, ProtocolError
 from privlearn.multiparty.run.conversation import RUN_BYTES, Parts, Stage, message_digest
+from privlearn.multiparty.run.joint_plan import JointPlan
 from privlearn.multiparty.run.memory import flush, flush_folder, only_process
-from privlearn.multiparty.run.plan import MultipartyPlan
 
 Exchange = Callable[[Stage, Mapping[int, Parts]], Mapping[int, Parts | str]]
 """Sends each party its parts, by number; returns what came back in time: parts, or a refusal's reason."""
@@ -30,7 +30,7 @@ class Journal:
     Parameters
     ----------
     path : Path
-    plan : MultipartyPlan
+    plan : JointPlan
         Refused if the file is of another.
 
     Attributes
@@ -41,7 +41,7 @@ class Journal:
         How many exchanges were kept before a crash.
     """
 
-    def __init__(self, path: Path, plan: MultipartyPlan) -> None:
+    def __init__(self, path: Path, plan: JointPlan) -> None:
         self._path = path
         self._lock = only_process(path)
         try:
@@ -52,7 +52,7 @@ class Journal:
             raise
         self.found = len(self._past)
 
-    def _found(self, plan: MultipartyPlan) -> bytes:
+    def _found(self, plan: JointPlan) -> bytes:
         head = self._past.pop(0)
         if head.get("plan") != plan.digest:
             raise InvalidParameter(
@@ -60,7 +60,7 @@ class Journal:
             )
         return bytes.fromhex(head["run"])
 
-    def _begun(self, plan: MultipartyPlan) -> bytes:
+    def _begun(self, plan: JointPlan) -> bytes:
         run = secrets.token_bytes(RUN_BYTES)
         self._append({"plan": plan.digest, "run": run.hex()})
         flush_folder(self._path)

@@ -20,20 +20,20 @@ from typing import Any
 import numpy as np
 
 from privlearn.errors import PrivlearnError, ProtocolError
-from privlearn.mechanisms.summed.summed import Question
+from privlearn.mechanisms.summed.summed import Question, SummedMechanism
 from privlearn.multiparty.run import conversation
 from privlearn.multiparty.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Place, Stage, Tell
 from privlearn.multiparty.run.identity import Identity
+from privlearn.multiparty.run.joint_plan import JointPlan
 from privlearn.multiparty.run.memory import PartyMemory
-from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.purse import Purse
-from privlearn.multiparty.run.training import Party
+from privlearn.multiparty.run.training import Answers
 from privlearn.multiparty.run.witness import Witness
 from privlearn.multiparty.secure_sum.noise_share import Words
 from privlearn.multiparty.secure_sum.party import MaskingParty, arrived_in
 from privlearn.multiparty.secure_sum.session import Step, SumSession, from_coordinator
 from privlearn.randomness import SecureRandomness
-from privlearn.release.artifact import Release
+from privlearn.release.outcome import Outcome
 
 STAYS_HERE = "for a reason that stays with this party"
 _UNFINISHED = "The run is over for this party: nobody can tell whether the rows were the cause"
@@ -44,11 +44,11 @@ class PartyRun:
 
     Parameters
     ----------
-    plan : MultipartyPlan
+    plan : JointPlan
         The party's own copy, agreed on with the other parties: no other is signed.
     name : str
     identity : Identity
-    party : Party
+    party : Answers
         The rows.
     purse : Purse
         Its budget.
@@ -59,10 +59,10 @@ class PartyRun:
 
     def __init__(
         self,
-        plan: MultipartyPlan,
+        plan: JointPlan,
         name: str,
         identity: Identity,
-        party: Party,
+        party: Answers,
         purse: Purse,
         tell: Tell,
         memory: PartyMemory | None = None,
@@ -70,7 +70,7 @@ class PartyRun:
         conversation.check_can_be_summed(plan)
         if conversation.identity_of(plan, name) != identity.public:
             raise ProtocolError(f"the plan has another key for {name!r} than the identity file")
-        self.release: Release | None = None
+        self.release: Outcome | None = None
         self.stopped: str | None = None
         self._plan = plan
         self._name = name
@@ -286,16 +286,16 @@ class PartyRun:
         return QUESTION_NUMBER.unpack(packed)[0], message
 
     def _question(self, number: int, body: bytes) -> Question:
-        task = self._plan.mechanism.task
-        kind = self._plan.mechanism.kinds[number]
-        if kind != "gradients":
-            return self._plan.mechanism.question(number)
+        mechanism = self._plan.mechanism
+        if not isinstance(mechanism, SummedMechanism) or mechanism.kinds[number] != "gradients":
+            return mechanism.question(number)
+        task = mechanism.task
         if len(body) != 8 * task.problems * task.dimension:
             raise ProtocolError("the coefficients asked about are not of the plan's shape")
         coefficients = np.frombuffer(body, dtype="<f8").reshape(task.problems, task.dimension)
         if not np.isfinite(coefficients).all():
             raise ProtocolError("the coefficients asked about are not finite")
-        return self._plan.mechanism.question(number, coefficients)
+        return mechanism.question(number, coefficients)
 
     def _progress(self, number: int) -> str:
         spent = self._plan.mechanism.epsilon_after(number + 1)

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import tomllib
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic import (
     AfterValidator,
     Field,
-    StrictBool,
     StrictInt,
     StrictStr,
     ValidationInfo,
@@ -25,24 +19,24 @@ from pydantic import (
 
 from privlearn.data.encode.encoder import Bounds, SchemaEncoder
 from privlearn.data.schema.columns import Target
-from privlearn.data.schema.public import PublicModel
-from privlearn.data.schema.schema import Schema, with_purchases
 from privlearn.erm.losses import LossFacts, loss_from_name, losses_of
-from privlearn.errors import InvalidParameter, SchemaError
+from privlearn.errors import InvalidParameter
 from privlearn.estimators.goal import ClassGoal, Goal, NumberGoal
 from privlearn.estimators.plan import default_regularization
-from privlearn.guarantee import Guarantee, check_strength, weakness
+from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.summed.local_aggregation import LocalAggregation
 from privlearn.mechanisms.summed.noisy_descent import NoisyDescent
 from privlearn.mechanisms.summed.psgd import PrivateSGD
-from privlearn.mechanisms.summed.summed import SummedMechanism, surplus
+from privlearn.mechanisms.summed.summed import NoisySums, SummedMechanism, surplus
 from privlearn.mechanisms.task import Task
 from privlearn.multiparty.run.features import EncodedFeatures, KernelSettings
-from privlearn.multiparty.run.identity import check_keys
-from privlearn.multiparty.secure_sum.session import Cohort
+from privlearn.multiparty.run.joint_plan import JointPlan
+from privlearn.randomness import Randomness
+from privlearn.release.artifact import Release
+from privlearn.release.certificate import Certificate
+from privlearn.release.model import describe_encoding
 
 Algorithm = Literal["descent", "aggregation", "uniform_aggregation", "psgd"]
-Name = Annotated[StrictStr, Field(min_length=1)]
 TOLERANCE = 1e-10
 _KINDS: dict[str, Any] = {
     "descent": NoisyDescent,
@@ -83,7 +77,7 @@ def _losses_for(goal: Goal, algorithm: str) -> tuple[list[str], str]:
     return [*margins, *losses_of("classes")], "multinomial"
 
 
-class MultipartyPlan(PublicModel):
+class MultipartyPlan(JointPlan):
     """Schema, model, guarantee, algorithm and parties of one joint training; nothing in it depends on a record.
 
     Parameters
@@ -97,6 +91,8 @@ class MultipartyPlan(PublicModel):
     epsilon, delta, neighbours
         The promise, for everything the coordinator sees. With ``algorithm="psgd"`` it is RA12's claim for the limit
         only; `guarantee` is what the run really costs, often more than epsilon 20.
+    parties_per_person : int, default=1
+        The most parties that have records of one person; see `JointPlan`.
     algorithm : {"descent", "aggregation", "uniform_aggregation", "psgd"}, default="descent"
         `NoisyDescent`; `LocalAggregation`, weighted or as Pathak et al. have it; RA12's `PrivateSGD`.
     loss : str, optional
@@ -123,21 +119,12 @@ class MultipartyPlan(PublicModel):
         needs them; a simulation makes its own.
     """
 
-    table_schema: Schema = Field(alias="schema")
-    parties: Annotated[dict[Name, Annotated[StrictInt, Field(ge=1)]], Field(min_length=2)]
-    epsilon: Annotated[float, Field(gt=0)]
-    delta: Annotated[float, Field(ge=0, lt=1)]
-    neighbours: str = "replace_one"
     algorithm: Algorithm = "descent"
     loss: Annotated[StrictStr | None, AfterValidator(_fitting_loss), Field(validate_default=True)] = None
     width: Annotated[float, Field(gt=0)] | None = None
     kernel: KernelSettings | None = None
     rounds: Annotated[StrictInt, Field(ge=1)] | None = None
     regularization: Annotated[float, Field(gt=0)] | None = None
-    dropouts: Annotated[StrictInt, Field(ge=0)] = 0
-    colluding: Annotated[StrictInt, Field(ge=0)] = 1
-    accept_weak_privacy: StrictBool = False
-    keys: dict[Name, StrictStr] | None = None
 
     @model_validator(mode="after")
     def _can_be_carried_out(self) -> MultipartyPlan:
@@ -148,73 +135,8 @@ class MultipartyPlan(PublicModel):
             raise ValueError("schema.target.weights: several parties count all classes alike: remove it")
         if self.rounds is not None and "aggregation" in self.algorithm:
             raise ValueError("rounds: aggregation has one round: remove it")
-        try:
-            if self.keys is not None:
-                check_keys(self.keys, self.parties)
-            check_strength(self._with_schema, self.total, self.accept_weak_privacy)
-        except InvalidParameter as error:
-            raise ValueError(str(error)) from None
+        self.check_promise()
         return self
-
-    @classmethod
-    def load(cls, path: str | Path) -> MultipartyPlan:
-        """Read a plan from .toml or .json; ``schema`` may name its file, relative to the plan's."""
-        path = Path(path)
-        if path.suffix not in (".toml", ".json"):
-            raise SchemaError(f"{path}: the name of a plan must end in .toml or .json")
-        try:
-            text = path.read_text(encoding="utf-8")
-            content = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-        except OSError as error:
-            raise SchemaError(f"{path} cannot be read: {error.strerror}") from None
-        except ValueError as error:
-            raise SchemaError(f"{path} is not valid {path.suffix[1:].upper()}: {error}") from None
-        if isinstance(content, dict) and isinstance(content.get("schema"), str):
-            content["schema"] = Schema.load(path.parent / content["schema"])
-        return cls.from_dict(content)
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> MultipartyPlan:
-        if not isinstance(content, Mapping) or not all(isinstance(key, str) for key in content):
-            raise SchemaError("a plan is a mapping with the keys schema, parties, epsilon and delta")
-        return cls(**content)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Every setting, defaults included, as plain JSON values."""
-        return self.model_dump(mode="json", by_alias=True)
-
-    def canonical(self) -> bytes:
-        """The bytes that parties sign: the order of columns and of parties counts."""
-        return json.dumps(self.to_dict(), ensure_ascii=True, separators=(",", ":")).encode("ascii")
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of `canonical`."""
-        return hashlib.sha256(self.canonical()).hexdigest()
-
-    @property
-    def fingerprint(self) -> str:
-        """Half of the digest, 128 bits, in groups that people can read to each other."""
-        return " ".join(self.digest[start : start + 4] for start in range(0, 32, 4))
-
-    @property
-    def total(self) -> int:
-        """N, the records of all parties, declared or expected."""
-        return sum(self.parties.values())
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What the whole run costs each person: the promise, or for PSGD what composition gives."""
-        return self.mechanism.guarantee
-
-    @property
-    def weakness(self) -> str | None:
-        """Why the promise is hardly private; ``None`` if it is not so."""
-        return weakness(self._with_schema, self.total)
-
-    @cached_property
-    def cohort(self) -> Cohort:
-        return Cohort(len(self.parties), self.dropouts, self.colluding)
 
     @cached_property
     def features(self) -> EncodedFeatures:
@@ -250,9 +172,16 @@ class MultipartyPlan(PublicModel):
         else:
             asked = {"rounds": cast(int, self.rounds)}
         calibrated = kind.calibrate(
-            task, promise, noise, self._calibration(task, promise), **self._members, **asked
+            task, promise, noise, self._calibration(task, promise), **self.members, **asked
         )
         return cast(SummedMechanism, calibrated)
+
+    def outcome(self, sums: NoisySums, randomness: Randomness) -> Release:
+        mechanism, features = self.mechanism, self.features
+        coefficients = features.released(mechanism.run(sums))
+        model = self.goal.model(features.encoder, coefficients, mechanism.task.loss)
+        certificate = Certificate.issue(mechanism, randomness, describe_encoding(features.encoder))
+        return Release(model, certificate)
 
     def weight(self, party: str) -> float:
         """What a party's own minimiser counts in an aggregation."""
@@ -260,18 +189,9 @@ class MultipartyPlan(PublicModel):
             return 1.0 / len(self.parties)
         return self.parties[party] / self.total
 
-    @property
-    def _with_schema(self) -> Guarantee:
-        """The promise and the price of what was bought of the schema, as the certificate will state it."""
-        return with_purchases(self.guarantee, self.table_schema.bought)
-
-    @property
-    def _members(self) -> dict[str, int]:
-        return {"parties": self.cohort.parties, "shares": self.cohort.honest}
-
     def _calibration(self, task: Task, promise: Guarantee) -> str:
         if self.algorithm == "descent":
-            return NoisyDescent.better_calibration(task, promise, **self._members)
+            return NoisyDescent.better_calibration(task, promise, **self.members)
         return {"aggregation": "weighted", "uniform_aggregation": "uniform", "psgd": "ra12"}[self.algorithm]
 
     def _task(self) -> Task:
@@ -286,6 +206,7 @@ class MultipartyPlan(PublicModel):
             neighbours=self.neighbours,
             rows_per_person=self.table_schema.rows_per_person,
             averaged=self.table_schema.person is not None,
+            parties_per_person=self.parties_per_person,
             classes=dimension // self.features.dimension if self.smooth_loss.sees == "classes" else 0,
         )
         if self.regularization is not None:
@@ -293,5 +214,5 @@ class MultipartyPlan(PublicModel):
         place = "output" if "aggregation" in self.algorithm else "objective"
         noise = "gaussian" if self.delta else "norm_gamma"
         # nearly the promise that the noise in the sum would keep if all of it counted
-        kept = Guarantee(self.epsilon / surplus(**self._members), self.delta, self.neighbours)
+        kept = Guarantee(self.epsilon / surplus(**self.members), self.delta, self.neighbours)
         return replace(draft, regularization=default_regularization(draft, kept, place, noise))

@@ -21,7 +21,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Reservation
 from privlearn.ledger.composition import Cost, RenyiComposition
 from privlearn.ledger.ledger import Ledger
-from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.joint_plan import JointPlan
 
 
 class Purse:
@@ -29,14 +29,14 @@ class Purse:
 
     Parameters
     ----------
-    plan : MultipartyPlan
+    plan : JointPlan
     name : str
         The party's.
     ledger : Ledger, optional
         Without one nothing is charged.
     """
 
-    def __init__(self, plan: MultipartyPlan, name: str, ledger: Ledger | None) -> None:
+    def __init__(self, plan: JointPlan, name: str, ledger: Ledger | None) -> None:
         self._plan = plan
         self._ledger = ledger
         self._purpose = f"party {name} of the plan {plan.digest[:16]}"

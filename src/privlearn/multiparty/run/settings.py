@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt, StrictStr
 from privlearn.data.schema.public import PublicModel
 from privlearn.data.schema.schema import read_toml
 from privlearn.errors import InvalidParameter
-from privlearn.multiparty.run.plan import MultipartyPlan
+from privlearn.multiparty.run.joint_plan import JointPlan
 
 
 class PartySettings(PublicModel):
@@ -40,6 +40,8 @@ class PartySettings(PublicModel):
         SHA-256 of the one schema that this party's table may be read with.
     model : path, optional
         Where to write the release that the coordinator sends at the end.
+    state : path, optional
+        Folder of what a run keeps until it is over; by default that of this file.
     wait_seconds : float, default=600
         How long to try to connect.
     patience_seconds : float, default=1800
@@ -58,6 +60,7 @@ class PartySettings(PublicModel):
     max_questions: Annotated[StrictInt, Field(ge=1)] | None = None
     schema_digest: StrictStr | None = None
     model: Path | None = None
+    state: Path = Path(".")
     wait_seconds: Annotated[float, Field(gt=0)] = 600.0
     patience_seconds: Annotated[float, Field(gt=0)] = 1800.0
 
@@ -65,14 +68,14 @@ class PartySettings(PublicModel):
     def load(cls, path: str | Path) -> PartySettings:
         """Read a .toml file."""
         path = Path(path)
-        content = read_toml(path)
-        for name in ("plan", "identity", "certificate", "ledger", "model"):
+        content = {"state": "."} | read_toml(path)
+        for name in ("plan", "identity", "certificate", "ledger", "model", "state"):
             value = content.get(name)
             if isinstance(value, str) and "://" not in value:
                 content[name] = str(path.parent / value)
         return cls(**content)
 
-    def check(self, plan: MultipartyPlan) -> None:
+    def check(self, plan: JointPlan) -> None:
         """Refuse a plan that goes beyond this party's limits."""
         cost, questions = plan.guarantee, len(plan.mechanism.kinds)
         schema = plan.table_schema.digest

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from privlearn.errors import InvalidParameter
 from privlearn.multiparty.run.conversation import Parts, Stage, Tell
 from privlearn.multiparty.run.coordinator_run import CoordinatorRun
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
+from privlearn.multiparty.run.joint_plan import JointPlan
 from privlearn.multiparty.run.party_run import PartyRun
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.purse import Purse
-from privlearn.multiparty.run.training import Party
+from privlearn.multiparty.run.training import Answers, Party
 from privlearn.release.artifact import Release
+from privlearn.release.outcome import Outcome
 
 
 def simulate(plan: MultipartyPlan, tables: Mapping[str, Any], tell: Tell = lambda line: None) -> Release:
@@ -39,18 +41,16 @@ def simulate(plan: MultipartyPlan, tables: Mapping[str, Any], tell: Tell = lambd
     """
     if sorted(tables) != sorted(plan.parties):
         raise InvalidParameter(f"bring a table of each party of the plan: {', '.join(plan.parties)}")
+    answers = {name: Party.from_table(plan, name, table) for name, table in tables.items()}
+    return cast(Release, rehearsed(plan, answers, tell))
+
+
+def rehearsed(plan: JointPlan, answers: Mapping[str, Answers], tell: Tell) -> Outcome:
+    """Any plan, with keys made for the occasion and each party's rows as its run asks them."""
     identities = {name: Identity.generate() for name in (COORDINATOR_NAME, *plan.parties)}
-    keys = {name: str(identity.public) for name, identity in identities.items()}
-    plan = MultipartyPlan.from_dict(plan.to_dict() | {"keys": keys})
+    plan = plan.with_keys({name: str(identity.public) for name, identity in identities.items()})
     parties = [
-        PartyRun(
-            plan,
-            name,
-            identities[name],
-            Party.from_table(plan, name, tables[name]),
-            Purse(plan, name, ledger=None),
-            _quiet,
-        )
+        PartyRun(plan, name, identities[name], answers[name], Purse(plan, name, ledger=None), _quiet)
         for name in plan.parties
     ]
 

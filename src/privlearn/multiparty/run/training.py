@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,11 +28,16 @@ from privlearn.mechanisms.task import Task
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.artifact import Release
-from privlearn.release.certificate import Certificate
-from privlearn.release.model import describe_encoding
 
 
-class Party:
+class Answers(Protocol):
+    """One party's rows, as its run asks them."""
+
+    def answer(self, question: Question) -> Array:
+        """PRIVATE: the exact part of the sum, which gets noise and masks before it leaves."""
+
+
+class Party(Answers):
     """Rows under a task. What `answer` returns has no noise yet and must not leave as it is.
 
     Parameters
@@ -197,8 +202,4 @@ def coordinate(plan: MultipartyPlan, sums: NoisySums, randomness: Randomness) ->
 
     ``randomness`` is what the parties draw their noise from, for the certificate; nothing is drawn here.
     """
-    mechanism, features = plan.mechanism, plan.features
-    coefficients = features.released(mechanism.run(sums))
-    model = plan.goal.model(features.encoder, coefficients, mechanism.task.loss)
-    certificate = Certificate.issue(mechanism, randomness, describe_encoding(features.encoder))
-    return Release(model, certificate)
+    return plan.outcome(sums, randomness)

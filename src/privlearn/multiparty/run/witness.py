@@ -13,8 +13,8 @@ from typing import Any
 from privlearn.errors import ProtocolError
 from privlearn.multiparty.run import conversation
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
-from privlearn.multiparty.run.plan import MultipartyPlan
-from privlearn.release.artifact import Release
+from privlearn.multiparty.run.joint_plan import JointPlan
+from privlearn.release.outcome import Outcome, read_outcome
 from privlearn.release.run_record import RunRecord
 
 
@@ -23,13 +23,13 @@ class Witness:
 
     Parameters
     ----------
-    plan : MultipartyPlan
+    plan : JointPlan
     run : bytes
     name : str
     identity : Identity
     """
 
-    def __init__(self, plan: MultipartyPlan, run: bytes, name: str, identity: Identity) -> None:
+    def __init__(self, plan: JointPlan, run: bytes, name: str, identity: Identity) -> None:
         self._plan = plan
         self._run = run
         self._name = name
@@ -53,14 +53,14 @@ class Witness:
 
     def attest(self, result: bytes, record: bytes) -> bytes:
         """The party's signature under the one result of this run, if its record says what the party saw."""
-        release, run = Release.from_bytes(result), _read_record(record)
+        release, run = read_outcome(result), _read_record(record)
         self._check(release, run)
         self._signed = release.model_digest
         return self._identity.key.sign(run.statement(self._name, release.model_digest))
 
-    def take(self, content: bytes) -> Release:
+    def take(self, content: bytes) -> Outcome:
         """The release of this run; any other is refused."""
-        release = Release.from_bytes(content)
+        release = read_outcome(content)
         if release.run is None:
             raise ProtocolError("the release has no record of its run")
         self._check(release, release.run)
@@ -69,7 +69,7 @@ class Witness:
             raise ProtocolError("the release is not signed by the coordinator")
         return release
 
-    def _check(self, release: Release, run: RunRecord) -> None:
+    def _check(self, release: Outcome, run: RunRecord) -> None:
         if run.plan.encode() != self._plan.canonical() or run.run != self._run.hex():
             raise ProtocolError("the release is of another plan or run")
         if release.certificate.guarantee != self._plan.guarantee:

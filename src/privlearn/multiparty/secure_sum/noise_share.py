@@ -130,6 +130,8 @@ class NoiseShare:
     scale : float
         Standard deviation of the promised noise, in the units of the vectors.
     cohort : Cohort
+    parties_per_person : int, default=1
+        How many parties may have records of one person.
 
     Examples
     --------
@@ -142,6 +144,7 @@ class NoiseShare:
 
     scale: float
     cohort: Cohort
+    parties_per_person: int = 1
 
     def __post_init__(self) -> None:
         if not 0 < self.scale < math.inf:
@@ -168,8 +171,11 @@ class NoiseShare:
 
     @property
     def step(self) -> float:
-        """The grid's width: the power of two at most 2^-32 of the share's scale."""
-        return grid_step(self.share_scale, SHARE_GRID_BITS)
+        """The grid's width: the power of two at most 2^-32 of the share's scale, over `parties_per_person`.
+
+        As many vectors may be rounded otherwise on a neighbour's data; together they cost no more than one did.
+        """
+        return grid_step(self.share_scale / self.parties_per_person, SHARE_GRID_BITS)
 
     def encoding(self, bound: float, sum_bound: float = math.inf) -> FixedPoint:
         """The integers for vectors whose coordinates are at most ``bound``, with room for everyone's noise."""
@@ -182,8 +188,8 @@ class NoiseShare:
     def zcdp(self, sensitivity: float, dimension: int) -> float:
         """The rho of one noisy sum that a neighbour moves by at most ``sensitivity`` in L2.
 
-        A neighbour changes one party's vector only. Rounding moves each of its coordinates by at most half a step,
-        on either side: sqrt(d) steps more.
+        A neighbour changes one party's vector only, or those of ``parties_per_person``. Rounding moves each of its
+        coordinates by at most half a step, on either side: sqrt(d) steps more for each such party.
         """
-        distance = sensitivity / self.step + math.sqrt(dimension)
+        distance = sensitivity / self.step + self.parties_per_person * math.sqrt(dimension)
         return distributed_zcdp(distance, self.share_scale / self.step, self.cohort.honest, dimension)

@@ -1,0 +1,32 @@
+"""Defects of joint evaluations, and of people whom several parties know."""
+# ruff: noqa: E501 - one line per mutant reads as a table
+
+from __future__ import annotations
+
+from tools.planted.mutant import Mutant
+
+COUNTS = ("mechanisms/test_summed_counts.py",)
+TOGETHER = ("evaluation/test_together.py",)
+SEVERAL = ("multiparty/test_several_parties.py",)
+CHECKED = ("multiparty/test_checked_plan.py",)
+
+SUMMED = "mechanisms/summed/summed_counts.py"
+JOINT = "evaluation/together.py"
+FILE = "release/counts_file.py"
+
+# fmt: off
+MUTANTS = [
+    Mutant("joint counts: a person moves half as much", SUMMED, "guarantee.relation.counts * rows * (1.0 + ROUNDING)", "0.5 * guarantee.relation.counts * rows * (1.0 + ROUNDING)", COUNTS),
+    Mutant("joint counts: the grid of the shares for free", SUMMED, "return moved / self.noise_scale + grid_ratio(sum(self.cells))", "return moved / self.noise_scale", COUNTS),
+    Mutant("joint counts: tables not weighed", SUMMED, "tuple(math.sqrt(share) for share in self.shares)", "tuple(1.0 for share in self.shares)", COUNTS),
+    Mutant("joint counts: noise of one share in the intervals", SUMMED, "noise = math.sqrt(present / self.noise_shares)", "noise = math.sqrt(1 / self.noise_shares)", TOGETHER),
+    Mutant("joint counts: more records than expected stop a run", JOINT, "np.clip(self._vector, -bound, bound)", "self._vector", TOGETHER),
+    Mutant("joint counts: another number of records counted", JOINT, "if plan.guarantee.relation.count_is_public and persons != declared:", "if False:", TOGETHER),
+    Mutant("joint counts: the model not in the plan", JOINT, 'super().to_dict() | {"release_sha256": self.release.digest}', "super().to_dict()", TOGETHER),
+    Mutant("joint counts: another sum than that of the run", FILE, 'if about["in_sum"] != told:', "if False:", TOGETHER),
+    Mutant("several parties: the others' records forgotten", "mechanisms/task.py", "return self.rows_per_person * self.parties_per_person", "return self.rows_per_person", SEVERAL),
+    Mutant("several parties: forgotten in the moments", "mechanisms/summed/noisy_descent.py", "task.records_of_a_person + summation", "task.rows_per_person + summation", SEVERAL),
+    Mutant("several parties: one rounded vector", "multiparty/secure_sum/noise_share.py", "grid_step(self.share_scale / self.parties_per_person,", "grid_step(self.share_scale,", SEVERAL),
+    Mutant("several parties: forgotten in a run", "multiparty/run/conversation.py", "plan.cohort, plan.parties_per_person)", "plan.cohort)", SEVERAL),
+    Mutant("a fingerprint of 64 bits", "multiparty/run/fingerprint.py", "WORDS = 8\n", "WORDS = 4\n", CHECKED),
+]
