@@ -25,13 +25,15 @@ from privlearn.ledger.composition import (
 from privlearn.ledger.statement import (
     COMPOSITIONS,
     CompositionName,
+    Entry,
+    Standing,
     Statement,
-    balance_of,
     read_composition,
-    read_counted,
     read_entries,
+    read_standing,
     read_statement,
 )
+from privlearn.ledger.sums import WHOLE, Counted, about, add_sums, balance_of, check, history, read_sums
 from privlearn.ledger.tables import budgets, entries, splits
 from privlearn.storage import locate
 
@@ -55,24 +57,23 @@ def check_same(connection: Connection, ledger: Ledger, id: str, requested: Amoun
 def check_room(connection: Connection, ledger: Ledger, requested: Amount) -> None:
     """Refuses what does not fit beside everything counted, in the total and in the account's share."""
     dataset, account, share, part = ledger.dataset, ledger.account, ledger.share, ledger.part_name
-    total = read_composition(connection, ledger.store, dataset)
-    if not _all_admit(total, read_counted(connection, dataset, part=part), requested):
-        balance = balance_of(total, read_entries(connection, dataset), part)
+    total, counted = read_composition(connection, ledger.store, dataset), read_sums(connection, dataset)
+    if not _all_admit(total, about(counted, part), requested):
+        balance = balance_of(total, counted, part)
         raise BudgetExceeded(
             _refusal(f"the budget of data set {dataset!r} ({total.total})", balance, requested)
         )
     if share is None:
         return
-    rule = BasicComposition(share)
-    if not _all_admit(rule, read_counted(connection, dataset, account, part), requested):
-        own = [entry for entry in read_entries(connection, dataset) if entry.account == account]
+    rule, own = BasicComposition(share), read_sums(connection, dataset, account)
+    if not _all_admit(rule, about(own, part), requested):
         which = f"the share of {account!r} in the budget of data set {dataset!r} ({share})"
         raise BudgetExceeded(_refusal(which, balance_of(rule, own, part), requested))
 
 
-def _all_admit(rule: Composition, counted: list[list[Amount]], requested: Amount) -> bool:
+def _all_admit(rule: Composition, counted: list[Counted], requested: Amount) -> bool:
     """Whether the people of every part that the request is about can afford it."""
-    return all(rule.admits(amounts, requested) for amounts in counted)
+    return all(rule.admits(one.reserved + one.committed, requested) for one in counted)
 
 
 def check_split(connection: Connection, dataset: str, split: Split) -> None:
@@ -277,7 +278,7 @@ class Ledger:
             if id is not None and check_same(connection, self, id, requested):
                 return Reservation(self.store, self.dataset, id, resumed=True)
             check_room(connection, self, requested)
-            append(
+            entry = append(
                 connection,
                 dataset=self.dataset,
                 kind="reserved",
@@ -292,14 +293,60 @@ class Ledger:
                 file_name=self.file_name,
                 note=self.note,
             )
+            add_sums(connection, entry, self.dataset, self.account, self.part_name, "reserved", requested)
         return reservation
 
-    def statement(self) -> Statement:
-        """Total, spent, reserved, left and every reservation, as of one moment; with an account also its share."""
+    def standing(self) -> Standing:
+        """Total, spent, reserved and left, as of one moment; with an account also its share. However many entries
+        there are, it takes the same time."""
         with stores.reading(self.store) as connection:
-            return read_statement(
-                connection, self.store, self.dataset, self.account, self.share, self.part_name
-            )
+            return self._standing(connection)
+
+    def statement(self) -> Statement:
+        """The same with every reservation."""
+        with stores.reading(self.store) as connection:
+            return read_statement(connection, self._standing(connection))
+
+    def entries(self, most: int, *, of_account: bool = False, before: str | None = None) -> list[Entry]:
+        """The newest reservations, in their order.
+
+        Parameters
+        ----------
+        most : int
+        of_account : bool, default=False
+            Only those of the ledger's account.
+        before : str, optional
+            Only those older than the reservation of this id.
+        """
+        account = self.account if of_account else None
+        with stores.reading(self.store) as connection:
+            return read_entries(connection, self.dataset, account, most, before)
+
+    def history(self, most: int) -> list[tuple[str, Balance]]:
+        """Where the budget, or the account's share if it has one, stood after each entry, or after so many of them,
+        with its time (UTC); oldest first."""
+        with stores.reading(self.store) as connection:
+            rule = read_composition(connection, self.store, self.dataset)
+            if self.share is not None:
+                rule = BasicComposition(self.share)
+            account = WHOLE if self.share is None else self.account
+            moments = history(connection, self.dataset, account, most)
+        return [(time, balance_of(rule, counted, self.part_name)) for time, counted in moments]
+
+    def check(self) -> int:
+        """Adds up all entries again and compares them with every running sum; gives the number of entries.
+
+        Raises
+        ------
+        LedgerError
+            If they differ: the ledger was changed by other means.
+        """
+        with stores.reading(self.store) as connection:
+            read_composition(connection, self.store, self.dataset)
+            return check(connection, self.dataset)
+
+    def _standing(self, connection: Connection) -> Standing:
+        return read_standing(connection, self.store, self.dataset, self.account, self.share, self.part_name)
 
     def rule(self) -> Composition:
         """The total, and how costs add up to it."""

@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
-from privlearn.ledger.statement import Statement
+from privlearn.ledger.composition import Balance
+from privlearn.ledger.statement import Entry, Standing
 from privlearn.service.access.keys import Caller
-from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room, statement_for
+from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room
 from privlearn.service.holder.settings import Owner
 from privlearn.service.job_kinds.job_kind import Asked, job_kind, load_job_kinds
 from privlearn.service.jobs import queue, results
@@ -27,12 +28,12 @@ from privlearn.service.jobs.requests import Job, JobRequest, Predictions, Result
 from privlearn.service.jobs.workers import Worker
 from privlearn.service.refusals import Conflict, Forbidden, NotFound, TooLarge
 from privlearn.service.store import events
+from privlearn.service.store.paging import Piece
 from privlearn.service.store.store import open_store
 from privlearn.service.timing import TtlCache
 
 Found = TypeVar("Found", Job, ResultInfo)
 
-LEAST_EPSILON = 1e-6
 MOST_FIELD_BYTES = 16 * 1024
 """Of all that a kind is asked with, as JSON: it is stored, logged and listed with every job."""
 
@@ -81,14 +82,23 @@ class Service:
     def dataset(self, caller: Caller, name: str) -> OfferedDataSet:
         return self.catalog.get(caller, name)
 
-    def budget(self, caller: Caller, name: str) -> Statement:
+    def budget(self, caller: Caller, name: str) -> Standing:
         """Where the data set's budget stands, and the caller's share of it."""
-        return statement_for(self.dataset(caller, name), caller)
+        return self.dataset(caller, name).ledger_of(caller.name).standing()
+
+    def entries(self, caller: Caller, name: str, most: int, before: str | None = None) -> list[Entry]:
+        """The caller's newest costs, or everybody's for the holder; the newest is last."""
+        ledger = self.dataset(caller, name).ledger_of(caller.name)
+        return ledger.entries(most, of_account=not caller.is_holder, before=before)
+
+    def spending(self, caller: Caller, name: str, most: int) -> list[tuple[str, Balance]]:
+        """How the caller's share, or the whole budget for the holder, was spent in time."""
+        return self.dataset(caller, name).ledger_of(caller.name).history(most)
 
     def estimate(self, caller: Caller, request: JobRequest) -> dict[str, Any]:
         """What a job would cost and what its kind can tell of it; reads no record and costs nothing."""
         asked = self._asked(caller, request)
-        _check_promise(asked.guarantee)
+        _check_promise(asked)
         return job_kind(request.kind).estimate(asked)
 
     def ask(self, caller: Caller, request: JobRequest, idempotency_key: str = "") -> Job:
@@ -119,15 +129,24 @@ class Service:
     def job(self, caller: Caller, job_id: str) -> Job:
         return self._own(caller, queue.find(self.store, job_id), "job")
 
-    def jobs(self, caller: Caller) -> list[Job]:
-        return [
-            job for job in queue.find_all(self.store, _analyst(caller)) if self._may_see(caller, job.dataset)
-        ]
+    def jobs(
+        self, caller: Caller, most: int, before: str | None = None, dataset: str | None = None
+    ) -> list[Job]:
+        """The newest, or those before the last one seen."""
+        return queue.find_all(self.store, _analyst(caller), self._piece(caller, most, before, dataset))
 
-    def results(self, caller: Caller, kind: str | None = None) -> list[ResultInfo]:
-        """What jobs of one kind, or of all, have made."""
-        found = results.find_all(self.store, _analyst(caller), kind)
-        return [result for result in found if self._may_see(caller, result.dataset)]
+    def results(
+        self,
+        caller: Caller,
+        kind: str | None = None,
+        *,
+        most: int,
+        before: str | None = None,
+        only_open: bool = False,
+    ) -> list[ResultInfo]:
+        """What jobs of one kind, or of all, have made; the newest, or those before the last one seen."""
+        piece = self._piece(caller, most, before)
+        return results.find_all(self.store, _analyst(caller), kind, piece, only_open=only_open)
 
     def result(self, caller: Caller, result_id: str, kind: str | None = None) -> ResultInfo:
         found = results.find(self.store, _analyst(caller), result_id, kind)
@@ -194,7 +213,7 @@ class Service:
 
     def _check(self, asked: Asked[Any]) -> None:
         """Refuse promises that the holder does not let out, before anything is charged."""
-        _check_promise(asked.guarantee)
+        _check_promise(asked)
         weak = asked.offered.weakness(asked.guarantee)
         if weak and not asked.offered.settings.accept_weak_privacy:
             raise InvalidParameter(
@@ -214,16 +233,22 @@ class Service:
             raise NotFound(f"there is no such {noun}: list yours")
         return found
 
+    def _piece(self, caller: Caller, most: int, before: str | None, dataset: str | None = None) -> Piece:
+        """About the data sets that the caller may see."""
+        names = [offered.name for offered in self.catalog.of(caller)]
+        return Piece(most, before, [name for name in names if dataset in (None, name)])
+
     def _may_see(self, caller: Caller, dataset: str) -> bool:
         return any(offered.name == dataset for offered in self.catalog.of(caller))
 
 
-def _check_promise(guarantee: Guarantee) -> None:
+def _check_promise(asked: Asked[Any]) -> None:
     """Of every kind of job."""
-    if not guarantee.is_private:
+    if not asked.guarantee.is_private:
         raise InvalidParameter("epsilon must be finite: the holder lets only private results out")
-    if guarantee.epsilon < LEAST_EPSILON:
-        raise InvalidParameter(f"epsilon below {LEAST_EPSILON:g} leaves nothing but noise: ask for more")
+    least = asked.offered.settings.least_epsilon
+    if asked.guarantee.epsilon < least:
+        raise InvalidParameter(f"epsilon must be at least {least:g}, the holder's lowest price: ask for more")
 
 
 def _analyst(caller: Caller) -> str | None:

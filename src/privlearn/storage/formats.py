@@ -118,6 +118,6 @@ class Part:
         connection.execute(insert(self.formats).values(version=version))
 
 
-LEDGER = Part("ledger", oldest=2, newest=4)
-SERVICE = Part("service", oldest=1, newest=3)
+LEDGER = Part("ledger", oldest=2, newest=5)
+SERVICE = Part("service", oldest=1, newest=4)
 PARTS: Mapping[str, Part] = {part.name: part for part in (LEDGER, SERVICE)}

@@ -127,6 +127,8 @@ class DataSet(PublicModel):
         The budget, as in `Ledger.create`; fixed from the first start on.
     expected_records : int, optional
         With ``neighbours = "add_remove"``: how many records there are about, for analysts and in place of n.
+    least_epsilon : float, default=0.001
+        The lowest price. It bounds how many results, and entries in the ledger, the budget can pay for.
     training_seconds : float, default=1
         A training's end is seen so long after its start, or twice, four times, ... so long if it takes longer; its
         charge, half so long after it.
@@ -145,6 +147,7 @@ class DataSet(PublicModel):
     neighbours: Neighbours = "replace_one"
     expected_records: Count | None = None
     composition: CompositionName = "basic"
+    least_epsilon: Positive = 0.001
     training_seconds: Positive = 1.0
     accept_weak_privacy: StrictBool = False
     learners: dict[Name, Recipe] = Field(default_factory=dict)

@@ -21,6 +21,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.service.job_kinds.job_kind import job_kind
 from privlearn.service.jobs.requests import Job, JobRequest, accepted_in
 from privlearn.service.refusals import Conflict, NotFound, TooMany
+from privlearn.service.store.paging import EVERYTHING, Piece
 from privlearn.service.store.tables import jobs
 from privlearn.service.timing import as_text, from_text, now
 from privlearn.storage import excluding, reading
@@ -53,9 +54,9 @@ def find(store: str, job_id: str) -> Job:
         return _as_job(_row(connection, job_id))
 
 
-def find_all(store: str, analyst: str | None, most: int = 200) -> list[Job]:
-    """The newest jobs of an analyst, or of all."""
-    query = select(*_SHOWN).order_by(jobs.c.created.desc()).limit(most)
+def find_all(store: str, analyst: str | None, piece: Piece = EVERYTHING) -> list[Job]:
+    """Jobs of an analyst, or of all, newest first."""
+    query = piece.of(select(*_SHOWN), jobs.c.created)
     if analyst is not None:
         query = query.where(jobs.c.analyst == analyst)
     with reading(store) as connection:

@@ -41,26 +41,32 @@ def _known_form(id: str) -> str:
 
 PageId = Annotated[str, Depends(_known_form)]
 """Of a job, or of what it made."""
-Skip = Annotated[int, Query(ge=0, le=10**9)]
-"""How many of the newest a page leaves out."""
+
+
+def _seen(before: Annotated[str | None, Query(max_length=36)] = None) -> str | None:
+    """Id of the last one that the visitor has seen of a list; what is no id leads to its beginning."""
+    return before if before is not None and before.isascii() and before.isprintable() else None
+
+
+Before = Annotated[str | None, Depends(_seen)]
 
 
 @dataclass(frozen=True)
-class Piece(Generic[Item]):
-    """A part of a list that begins with the newest."""
+class Listed(Generic[Item]):
+    """A part of a list that begins with the newest; ``older`` is the id of its last one, if there are more."""
 
     items: Sequence[Item]
-    newer: int | None
-    older: int | None
+    before: str | None
+    older: str | None
 
 
-def piece_of(newest_first: Sequence[Item], skip: int) -> Piece[Item]:
-    following = skip + SIZE
-    return Piece(
-        newest_first[skip:following],
-        newer=max(skip - SIZE, 0) if skip else None,
-        older=following if following < len(newest_first) else None,
-    )
+def listed(
+    look_up: Callable[[int], Sequence[Item]], before: str | None, name: Callable[[Item], str]
+) -> Listed[Item]:
+    """As many as fit on a page; ``look_up`` is told how many to find."""
+    found = look_up(SIZE + 1)
+    items = found[:SIZE]
+    return Listed(items, before, name(items[-1]) if len(found) > SIZE else None)
 
 
 STATIC = Path(__file__).parent / "static"

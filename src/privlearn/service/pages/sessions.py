@@ -28,15 +28,15 @@ from privlearn.service.pages.choices import sentence
 from privlearn.service.pages.columns import FieldView, field_views, point_of
 from privlearn.service.pages.commands import session_commands
 from privlearn.service.pages.page import (
+    Before,
     Form,
     PageId,
-    Skip,
     content_of,
     download,
     page_router,
-    piece_of,
     render,
 )
+from privlearn.service.pages.result_page import results_of
 from privlearn.service.pages.signing import Visitor
 from privlearn.service.refusals import Conflict, TooLarge
 from privlearn.service.service import Service
@@ -47,10 +47,9 @@ _UNUSABLE = (Conflict, DataError, InvalidParameter, SessionError, TooLarge)
 
 
 @router.get("/sessions")
-def sessions(request: Request, service: Served, caller: Visitor, skip: Skip = 0) -> Response:
-    return render(
-        request, caller, "sessions.html", sessions=piece_of(service.results(caller, OPEN_SESSION.name), skip)
-    )
+def sessions(request: Request, service: Served, caller: Visitor, before: Before) -> Response:
+    found = results_of(service, caller, OPEN_SESSION.name, before)
+    return render(request, caller, "sessions.html", sessions=found)
 
 
 @router.get("/sessions/{id}")

@@ -67,12 +67,12 @@ def _end_what_was_under_way(store: str) -> None:
 
 def _spend(ledger: Ledger, lost: Amount | None) -> Guarantee | None:
     """One committed entry over what was lost, or over everything that is left."""
-    statement = ledger.statement()
-    amount = statement.left if lost is None else lost
+    standing = ledger.standing()
+    amount = standing.left if lost is None else lost
     if amount.epsilon == 0:
         return None
     divergence = amount.renyi
-    guarantee = Guarantee(amount.epsilon, amount.delta, statement.total.neighbours)
+    guarantee = Guarantee(amount.epsilon, amount.delta, standing.total.neighbours)
     cost = Cost(guarantee, renyi=None if divergence is None else lambda _order: divergence)
     with ledger.reserve(cost, _PURPOSE) as reservation:
         reservation.commit()

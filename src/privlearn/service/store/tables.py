@@ -40,7 +40,7 @@ keys = sa.Table(
     "keys",
     _metadata,
     _id(),
-    _one_of("role", "holder", "analyst"),
+    sa.Column("role", sa.String(20), nullable=False),  # those that there are, the code knows
     _name("analyst"),
     sa.Column("datasets", sa.JSON(none_as_null=True)),  # names; NULL: all that the analyst has a share of
     sa.Column("secret_hash", sa.String(64), nullable=False),
@@ -80,6 +80,13 @@ jobs = sa.Table(
     sa.Column("failure", sa.Text, nullable=False, default=""),
     sa.Column("fields", sa.JSON, nullable=False, server_default="{}"),  # what its kind was asked with
     sa.UniqueConstraint("analyst", "idempotency_key"),
+    # For lists in pieces, and for those who look for work.
+    sa.Index("jobs_by_state", "state", "created"),
+    sa.Index("jobs_by_time", "created", "id"),
+    sa.Index("jobs_of_analyst", "analyst", "created", "id"),
+    sa.Index("jobs_by_end", "finished", "id"),
+    sa.Index("jobs_by_kind", "kind", "finished", "id"),
+    sa.Index("jobs_of_analyst_by_kind", "analyst", "kind", "finished", "id"),
 )
 
 results = sa.Table(
