@@ -33,7 +33,7 @@ from privlearn.ledger.statement import (
     read_standing,
     read_statement,
 )
-from privlearn.ledger.sums import WHOLE, Counted, about, add_sums, balance_of, check, history, read_sums
+from privlearn.ledger.sums import WHOLE, Check, Counted, about, add_sums, balance_of, history, read_sums
 from privlearn.ledger.tables import budgets, entries, splits
 from privlearn.storage import locate
 
@@ -341,9 +341,12 @@ class Ledger:
         LedgerError
             If they differ: the ledger was changed by other means.
         """
-        with stores.reading(self.store) as connection:
-            read_composition(connection, self.store, self.dataset)
-            return check(connection, self.dataset)
+        self.rule()  # says so if there is no such data set
+        check, more = Check(self.dataset), True
+        while more:
+            with stores.reading(self.store) as connection:
+                more = check.go_on(connection)
+        return check.count
 
     def _standing(self, connection: Connection) -> Standing:
         return read_standing(connection, self.store, self.dataset, self.account, self.share, self.part_name)

@@ -234,11 +234,8 @@ def read_entries(
 
 def _settled(connection: Connection, dataset: str, reservations: list[str] | None) -> dict[str, Row[Any]]:
     """How reservations ended, by id; of all, or of these."""
-    query = select(entries).where(
-        entries.c.dataset == dataset, entries.c.kind.in_(("committed", "cancelled"))
-    )
-    if reservations is not None:
-        query = query.where(entries.c.reservation.in_(reservations))
+    these = entries.c.dataset == dataset if reservations is None else entries.c.reservation.in_(reservations)
+    query = select(entries).where(these, entries.c.kind.in_(("committed", "cancelled")))
     return {row.reservation: row for row in connection.execute(query)}
 
 

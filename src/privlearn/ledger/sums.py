@@ -1,7 +1,7 @@
 """Running sums: what is reserved and committed after each entry, so that nobody need add up all of them.
 
 An entry writes one row of sums for its data set and, if it has an account, one for the account. They are exact, rows
-are only added, and the entries alone decide what is right: `check` adds them up again and compares every row.
+are only added, and the entries alone decide what is right: `Check` adds them up again and compares every row.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, insert, select
+from sqlalchemy import Connection, Row, and_, func, insert, select
 
 from privlearn.data.parts import PARTS
 from privlearn.errors import LedgerError
@@ -109,44 +108,55 @@ def history(connection: Connection, dataset: str, account: str, most: int) -> li
     return moments
 
 
-def check(connection: Connection, dataset: str) -> int:
-    """Add up the entries of a data set again, and compare every sum ever written; how many entries there are.
+class Check:
+    """Adds up the entries of a data set again, and compares every sum ever written.
 
-    Raises
-    ------
-    LedgerError
-        If a sum differs from what the entries before it add up to, or is missing, or belongs to no entry.
+    In pieces, each in a transaction of its own, so that nobody who writes has to wait: rows are only ever added.
     """
-    written = select(sums).where(sums.c.dataset == dataset).order_by(sums.c.entry)
-    stored = groupby(connection.execute(written), key=lambda row: int(row.entry))
-    count = 0
-    for entry, expected in _added_up(connection, dataset):
-        count += 1
-        found_entry, rows = next(stored, (None, iter(())))
-        found = {(row.account, row.part): (row.number, counted_in(row)) for row in rows}
-        if (found_entry, found) != (entry, expected):
-            raise LedgerError(_DIFFER.format(dataset=dataset))
-    if next(stored, None) is not None:
-        raise LedgerError(_DIFFER.format(dataset=dataset))
-    return count
 
+    def __init__(self, dataset: str) -> None:
+        self._dataset = dataset
+        self._last = 0
+        self._open: dict[str, Row[Any]] = {}
+        self._standing: dict[tuple[str, str], tuple[int, Counted]] = {}
+        self.count = 0
 
-def _added_up(
-    connection: Connection, dataset: str
-) -> Iterator[tuple[int, dict[tuple[str, str], tuple[int, Counted]]]]:
-    """After each entry: its number, and the sums that it changes, each with its own number."""
-    query = select(entries).where(entries.c.dataset == dataset, entries.c.kind != "opened")
-    open_now: dict[str, Row[Any]] = {}
-    standing: dict[tuple[str, str], tuple[int, Counted]] = {}
-    for row in connection.execute(query.order_by(entries.c.id)):
-        reserved = open_now.setdefault(row.reservation, row)
+    def go_on(self, connection: Connection) -> bool:
+        """Check some more entries; False if there were none left, and everything fits."""
+        later = (
+            (entries.c.dataset == self._dataset) & (entries.c.kind != "opened") & (entries.c.id > self._last)
+        )
+        rows = connection.execute(select(entries).where(later).order_by(entries.c.id).limit(_PIECE)).all()
+        if not rows:
+            written = select(func.count()).select_from(sums).where(sums.c.dataset == self._dataset)
+            self._require(connection.scalar(written) == sum(number for number, _ in self._standing.values()))
+            return False
+        before, self._last = self._last, rows[-1].id
+        of_these = (sums.c.dataset == self._dataset) & sums.c.entry.between(before + 1, self._last)
+        found = connection.execute(select(sums).where(of_these))
+        stored = {(row.entry, row.account, row.part): (row.number, counted_in(row)) for row in found}
+        self._require(stored == {key: value for row in rows for key, value in self._added(row)})
+        self.count += len(rows)
+        return True
+
+    def _added(self, row: Row[Any]) -> Iterator[tuple[tuple[int, str, str], tuple[int, Counted]]]:
+        """The sums that an entry leaves behind."""
+        reserved = self._open.setdefault(row.reservation, row)
+        if row.kind != "reserved":
+            del self._open[row.reservation]
         amount = Amount(reserved.epsilon, reserved.delta, reserved.renyi)
-        changed = {}
         for whose in sorted({WHOLE, reserved.account}):
             key = (whose, reserved.part or WHOLE)
-            number, counted = standing.get(key, (0, Counted()))
-            standing[key] = changed[key] = (number + 1, counted.after(row.kind, amount))
-        yield row.id, changed
+            number, counted = self._standing.get(key, (0, Counted()))
+            self._standing[key] = number + 1, counted.after(row.kind, amount)
+            yield (row.id, *key), self._standing[key]
+
+    def _require(self, fits: bool) -> None:
+        if not fits:
+            raise LedgerError(_DIFFER.format(dataset=self._dataset))
+
+
+_PIECE = 2000
 
 
 def _of(dataset: str, account: str, part: str) -> Any:

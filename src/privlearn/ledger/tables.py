@@ -75,6 +75,7 @@ sums = sa.Table(
     sa.Column("committed_epsilon", sa.Text, nullable=False),
     sa.Column("committed_delta", sa.Text, nullable=False),
     sa.Column("committed_renyi", sa.Text),
+    sa.Index("sums_by_entry", "dataset", "entry"),
 )
 
 # One split for each data set, for ever: parts of two splits are not disjoint.

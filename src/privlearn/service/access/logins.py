@@ -9,6 +9,7 @@ from sqlalchemy import delete, insert, select
 
 from privlearn.service.access.keys import Caller, authenticate, caller_of_key, hashed
 from privlearn.service.refusals import AccessRefused
+from privlearn.service.store.events import record
 from privlearn.service.store.tables import logins
 from privlearn.service.timing import TtlCache, as_text, now
 from privlearn.storage import excluding, reading
@@ -19,6 +20,8 @@ LOGIN_HOURS = 12
 def sign_in(store: str, key: str) -> str:
     """A token for the browser that shows this key; only its hash is stored."""
     caller = authenticate(store, key)
+    if caller.role == "monitor":
+        raise AccessRefused("this key is for a program that watches the server: sign in with another")
     token = secrets.token_urlsafe(32)
     expires = as_text(now() + timedelta(hours=LOGIN_HOURS))
     with excluding(store, "keys") as connection:
@@ -26,6 +29,7 @@ def sign_in(store: str, key: str) -> str:
         connection.execute(
             insert(logins).values(token_hash=hashed(token), key_id=caller.key_id, expires=expires)
         )
+    record(store, caller.name, "signed in", key=caller.key_id)
     return token
 
 
@@ -39,11 +43,14 @@ def caller_of_login(store: str, token: str) -> Caller:
 
 
 def sign_out(store: str, token: str) -> None:
-    if _look_up(store, hashed(token)) is None:  # anybody can say so, and must keep nobody waiting
+    try:
+        caller = caller_of_login(store, token)
+    except AccessRefused:  # anybody can say so, and must keep nobody waiting
         return
     with excluding(store, "keys") as connection:
         connection.execute(delete(logins).where(logins.c.token_hash == hashed(token)))
     _LOOKED_UP.forget()
+    record(store, caller.name, "signed out", key=caller.key_id)
 
 
 def _look_up(store: str, token_hash: str) -> tuple[str, str] | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
+from privlearn.service.access.keys import Role
 from privlearn.service.api.schemas import Answer, with_example
 from privlearn.service.http.callers import Holder, KnownCaller, Served
 from privlearn.service.http.problems import refused
@@ -22,8 +23,8 @@ class MeAnswer(Answer):
     )
 
     key: str = Field(description="Id of the key, as in the holder's list; not the key itself.")
-    role: Literal["holder", "analyst"] = Field(description="What it may do.")
-    analyst: str = Field(description="Whose it is; empty for the holder.")
+    role: Role = Field(description="What it may do.")
+    analyst: str = Field(description="Whose it is; empty for the holder and the monitor.")
     datasets: list[str] = Field(description="The data sets that it may ask about.")
 
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 from starlette.concurrency import run_in_threadpool
 
-from privlearn.service.http.callers import Holder, Served
+from privlearn.service.http.callers import Monitor, Served
 from privlearn.service.http.problems import problem, refused
 from privlearn.storage import reading
 
@@ -15,6 +15,7 @@ router = APIRouter(tags=["operations"])
 METRICS = "text/plain; version=1.0.0; charset=utf-8"
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get(
     "/healthz",
     summary="Is the process alive?",
@@ -26,6 +27,7 @@ async def healthz() -> str:
     return "ok\n"
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get(
     "/readyz",
     summary="Can it answer?",
@@ -47,10 +49,10 @@ async def readyz(request: Request, service: Served) -> Response:
     responses=refused(403)
     | {200: {"content": {"text/plain": {"example": "privlearn_predictions_total 1000.0\n"}}}},
 )
-def metrics(request: Request, service: Served, holder: Holder) -> Response:
+def metrics(request: Request, service: Served, _: Monitor) -> Response:
     """Requests, times, trainings, predictions, budgets: nothing that depends on a record but what was paid for. Needs a
-    holder's key."""
-    return Response(request.app.state.metrics.text(service, holder), media_type=METRICS)
+    monitor's key, or the holder's."""
+    return Response(request.app.state.metrics.text(service), media_type=METRICS)
 
 
 def _reach(store: str) -> None:

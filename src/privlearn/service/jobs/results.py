@@ -53,8 +53,10 @@ def find_all(
 ) -> list[ResultInfo]:
     """Of an analyst or of all, of one kind or of all, newest first; of sessions perhaps only those that are open."""
     query = piece.of(_visible(*_SHOWN, analyst=analyst, kind=kind), jobs.c.finished)
-    if only_open:
-        query = query.where(results.c.closed.is_(False))
+    if only_open:  # found among those that are open, not by looking at all that were closed
+        one = results.alias()
+        open_ones = select(one.c.id).where(one.c.closed.is_(False), one.c.media_type == "")
+        query = query.where(jobs.c.id.in_(open_ones))
     with reading(store) as connection:
         return [_as_result(row) for row in connection.execute(query)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
@@ -14,6 +15,7 @@ from privlearn.errors import LedgerError, StoreUnusable
 from privlearn.extensions import load_extensions
 from privlearn.service.holder.datasets import Catalog
 from privlearn.service.holder.settings import Owner
+from privlearn.service.http.logs import log_to_stderr, log_uncaught
 from privlearn.service.job_kinds.job_kind import load_job_kinds
 from privlearn.service.jobs import queue
 from privlearn.service.jobs.requests import Job
@@ -130,7 +132,17 @@ class Worker:
 
 
 def train_for(owner: Owner, counted: Mapping[str, int], pipe: Connection) -> None:
-    """A training process: does one job after another until its server is gone."""
+    """A training process, whose errors are lines of the log like those of its server."""
+    log_to_stderr()
+    try:
+        _train_for(owner, counted, pipe)
+    except Exception as error:
+        log_uncaught(error)
+        sys.exit(1)
+
+
+def _train_for(owner: Owner, counted: Mapping[str, int], pipe: Connection) -> None:
+    """Does one job after another until its server is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
     load_extensions(owner.extensions.modules)
     load_job_kinds(owner.extensions.job_kinds)

@@ -40,6 +40,7 @@ from privlearn.service.pages.result_page import results_of
 from privlearn.service.pages.signing import Visitor
 from privlearn.service.refusals import Conflict, TooLarge
 from privlearn.service.service import Service
+from privlearn.service.store.cells import inert
 
 router = page_router()
 
@@ -162,8 +163,9 @@ def _with_predictions(lines: list[list[str]], answers: Predictions) -> bytes:
     header, *rows = lines
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*header, "prediction"])
-    writer.writerows([*row, answer] for row, answer in zip(rows, answers.predictions.tolist(), strict=True))
+    writer.writerow(map(inert, [*header, "prediction"]))
+    predicted = zip(rows, answers.predictions.tolist(), strict=True)
+    writer.writerows(map(inert, [*row, answer]) for row, answer in predicted)
     return text.getvalue().encode()
 
 

@@ -84,9 +84,10 @@ jobs = sa.Table(
     sa.Index("jobs_by_state", "state", "created"),
     sa.Index("jobs_by_time", "created", "id"),
     sa.Index("jobs_of_analyst", "analyst", "created", "id"),
-    sa.Index("jobs_by_end", "finished", "id"),
-    sa.Index("jobs_by_kind", "kind", "finished", "id"),
-    sa.Index("jobs_of_analyst_by_kind", "analyst", "kind", "finished", "id"),
+    sa.Index("jobs_by_end", "state", "finished", "id"),
+    sa.Index("jobs_by_kind", "state", "kind", "finished", "id"),
+    sa.Index("jobs_of_analyst_by_end", "state", "analyst", "finished", "id"),
+    sa.Index("jobs_of_analyst_by_kind", "state", "analyst", "kind", "finished", "id"),
 )
 
 results = sa.Table(
@@ -98,6 +99,8 @@ results = sa.Table(
     sa.Column("media_type", sa.String(100), nullable=False, default=""),  # "": the content is not given out
     sa.Column("closed", sa.Boolean, nullable=False, default=False),  # a session that answers no more
 )
+_OPEN = sa.and_(results.c.closed.is_(False), results.c.media_type == "")
+sa.Index("results_open", results.c.id, sqlite_where=_OPEN, postgresql_where=_OPEN)
 
 events = sa.Table(
     "events",

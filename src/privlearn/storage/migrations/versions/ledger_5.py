@@ -53,6 +53,7 @@ def _make_indexes() -> None:
     reserved = sa.text("kind = 'reserved'")
     op.drop_index("ix_entries_dataset", "entries")
     op.create_index("ix_entries_reservation", "entries", ["reservation"])
+    op.create_index("sums_by_entry", "sums", ["dataset", "entry"])
     op.create_index("entries_in_order", "entries", ["dataset", "id"])
     op.create_index(
         "entries_of_account",

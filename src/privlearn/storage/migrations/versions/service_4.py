@@ -10,15 +10,19 @@ _INDEXES = {
     "jobs_by_state": ["state", "created"],
     "jobs_by_time": ["created", "id"],
     "jobs_of_analyst": ["analyst", "created", "id"],
-    "jobs_by_end": ["finished", "id"],
-    "jobs_by_kind": ["kind", "finished", "id"],
-    "jobs_of_analyst_by_kind": ["analyst", "kind", "finished", "id"],
+    "jobs_by_end": ["state", "finished", "id"],
+    "jobs_by_kind": ["state", "kind", "finished", "id"],
+    "jobs_of_analyst_by_end": ["state", "analyst", "finished", "id"],
+    "jobs_of_analyst_by_kind": ["state", "analyst", "kind", "finished", "id"],
 }
 
 
 def upgrade() -> None:
     for name, columns in _INDEXES.items():
         op.create_index(name, "jobs", columns)
+    results = sa.table("results", sa.column("closed", sa.Boolean), sa.column("media_type", sa.String))
+    unclosed = sa.and_(results.c.closed.is_(False), results.c.media_type == "")
+    op.create_index("results_open", "results", ["id"], sqlite_where=unclosed, postgresql_where=unclosed)
     if op.get_context().dialect.name == "sqlite":
         with op.batch_alter_table("keys", copy_from=_keys(), recreate="always"):
             pass  # SQLite cannot drop a constraint: the rows are copied into a table that has none
