@@ -17,6 +17,7 @@ from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.composition import Balance
 from privlearn.ledger.statement import Entry, Standing
+from privlearn.release.verification import read_private_key
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room
 from privlearn.service.holder.settings import Owner
@@ -54,6 +55,9 @@ class Service:
     def __init__(self, owner: Owner) -> None:
         load_job_kinds(owner.extensions.job_kinds)
         self.owner = owner
+        self.signing_key = (
+            None if owner.server.signing_key is None else read_private_key(owner.server.signing_key)
+        )
         self.store = open_store(owner)
         self._lock = None if owner.server.ledger else only_server(owner.server.folder)
         if self._lock is not None:
@@ -62,7 +66,7 @@ class Service:
         counted = self.catalog.check()
         self._sessions = OpenSessions(self.store, self.catalog)
         self._known_sessions: TtlCache[str, ResultInfo] = TtlCache(seconds=1.0, most=1000)
-        self._workers = [Worker(owner, counted, self._ended) for _ in range(owner.server.training_processes)]
+        self._workers = [Worker(owner, counted) for _ in range(owner.server.training_processes)]
 
     def start(self) -> None:
         """Begin to train what waits."""
@@ -219,11 +223,6 @@ class Service:
             raise InvalidParameter(
                 f"this promise is {weak}. The holder does not let that out: take a smaller epsilon or delta"
             )
-
-    def _ended(self, job: Job, reason: str) -> None:
-        told = {"reason": reason} if reason else {}
-        action = f"{job.kind} {'failed' if reason else 'is made'}"
-        events.record(self.store, job.analyst, action, job.dataset, job=job.id, **told)
 
     def _own(self, caller: Caller, found: Found, noun: str) -> Found:
         """What was found, if the caller may see it."""

@@ -39,6 +39,7 @@ class EventAnswer(Answer):
             "action": "asked for a release",
             "dataset": "census",
             "details": {"job": "9f86d081884c7d65", "epsilon": 1.0},
+            "digest": "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9",
         }
     )
 
@@ -48,6 +49,7 @@ class EventAnswer(Answer):
     action: str = Field(description="What was done.")
     dataset: str = Field(description="To which data set; empty: none.")
     details: dict[str, Any] = Field(description="Public details.")
+    digest: str = Field(description="SHA-256 of the line and of the digest before it: lines form a chain.")
 
 
 @router.get("/me", summary="See whose key this is", responses=refused())

@@ -6,12 +6,15 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 from starlette.concurrency import run_in_threadpool
 
+from privlearn.release.verification import public_pem
 from privlearn.service.http.callers import Monitor, Served
 from privlearn.service.http.problems import problem, refused
+from privlearn.service.refusals import NotFound
 from privlearn.storage import reading
 
 router = APIRouter(tags=["operations"])
 
+_PEM = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA...\n-----END PUBLIC KEY-----\n"
 METRICS = "text/plain; version=1.0.0; charset=utf-8"
 
 
@@ -40,6 +43,20 @@ async def readyz(request: Request, service: Served) -> Response:
         return problem(503, "the server is shutting down")
     await run_in_threadpool(_reach, service.store)
     return PlainTextResponse("ok\n")
+
+
+@router.get(
+    "/.well-known/privlearn.pem",
+    summary="The server's public key",
+    response_class=PlainTextResponse,
+    responses=refused(404, key=False) | {200: {"content": {"text/plain": {"example": _PEM}}}},
+)
+def public_key(service: Served) -> Response:
+    """No key is needed. Whatever the server gives out as a file is signed with it: `privlearn verify FILE --server URL`
+    asks here. 404 if the server does not sign."""
+    if service.signing_key is None:
+        raise NotFound("this server signs nothing: its holder can name a signing_key in owner.toml")
+    return PlainTextResponse(public_pem(service.signing_key))
 
 
 @router.get(

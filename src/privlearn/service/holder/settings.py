@@ -50,6 +50,8 @@ class ServerSettings(PublicModel):
     behind_proxy : bool, default=False
         True if another server, which does TLS, passes requests on to this one.
     training_processes : int, default=1
+    signing_key : path, optional
+        An Ed25519 key (PEM) that signs whatever leaves as a file, and what is left of old lines of the log.
     """
 
     host: Annotated[StrictStr, Field(min_length=1)] = "127.0.0.1"
@@ -60,6 +62,7 @@ class ServerSettings(PublicModel):
     tls_key: Path | None = None
     behind_proxy: StrictBool = False
     training_processes: Annotated[StrictInt, Field(ge=1, le=64)] = 1
+    signing_key: Path | None = None
 
     @field_validator("ledger")
     @classmethod
@@ -103,6 +106,12 @@ class Limits(PublicModel):
     batch_rows: Count = 10_000
     requests_per_minute: Count = 6000
     sign_ins_per_minute: Count = 10
+
+
+class Log(PublicModel):
+    """How long lines of the audit log are kept; by default for ever. `privlearn log prune` removes older ones."""
+
+    keep_days: Count | None = None
 
 
 class Share(PublicModel):
@@ -249,6 +258,7 @@ class Owner(PublicModel):
 
     server: ServerSettings = Field(default_factory=ServerSettings)
     limits: Limits = Field(default_factory=Limits)
+    log: Log = Field(default_factory=Log)
     datasets: Annotated[dict[Name, DataSet], Field(min_length=1)]
     analysts: dict[Name, dict[Name, Share]] = Field(default_factory=dict)
     training: Training = Field(default_factory=Training)
@@ -312,7 +322,7 @@ def _resolve(content: dict[str, Any], folder: Path) -> None:
     server = content.setdefault("server", {})
     if isinstance(server, dict):
         server.setdefault("folder", "state")
-        _resolve_paths(server, ("folder", "tls_certificate", "tls_key"), folder)
+        _resolve_paths(server, ("folder", "tls_certificate", "tls_key", "signing_key"), folder)
     training = content.get("training")
     if isinstance(training, dict):
         _resolve_paths(training, ("cluster_ca", "cluster_certificate", "cluster_key"), folder)

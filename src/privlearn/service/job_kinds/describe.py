@@ -52,7 +52,7 @@ class Describe(JobKind[DescribeFields, NoisyCounts]):
         check_same(planned.mechanism, plan)
         places = read_places(planned, schema, read)
         found = run_plan(planned, schema, places, weights, SecureRandomness())
-        return Result(found.certificate.to_dict(), found.to_bytes(), BYTES)
+        return Result(found.certificate.to_dict(), asked.signed(found), BYTES)
 
     def page_part(self, result: ResultInfo, content: bytes) -> Markup:
         return Markup(page_part(Description.from_bytes(content))) + super().page_part(result, content)

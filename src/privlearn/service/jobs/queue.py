@@ -21,6 +21,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.service.job_kinds.job_kind import job_kind
 from privlearn.service.jobs.requests import Job, JobRequest, accepted_in
 from privlearn.service.refusals import Conflict, NotFound, TooMany
+from privlearn.service.store.events import record_with
 from privlearn.service.store.paging import EVERYTHING, Piece
 from privlearn.service.store.tables import jobs
 from privlearn.service.timing import as_text, from_text, now
@@ -121,18 +122,23 @@ def give_back(store: str, job_id: str, *, count_attempt: bool) -> None:
             connection.execute(_this(job_id).values(state="waiting", attempts=attempts))
 
 
-def finish(store: str, job_id: str, failure: str = "") -> None:
-    """The job's end; ``failure`` is for the analyst to read."""
+def finish(store: str, job_id: str, failure: str = "", reason: str = "") -> None:
+    """The job's end; ``failure`` is for the analyst to read, ``reason`` for the holder."""
     with excluding(store, _LOCK) as connection:
         if _row(connection, job_id).state == "running":
-            _end(connection, job_id, failure)
+            _end(connection, store, job_id, failure, reason)
 
 
-def _end(connection: Connection, job_id: str, failure: str) -> None:
+def _end(connection: Connection, store: str, job_id: str, failure: str, reason: str = "") -> None:
+    """With its line in the log, in one transaction: no end goes unrecorded."""
     ended = {"state": "failed" if failure else "done", "failure": failure, "finished": as_text(now())}
     # Of a job that is done nobody can need the points again; of one that failed another process may still be running.
     done_with = {} if failure else {"points": None}
     connection.execute(_this(job_id).values(ended | done_with))
+    row = _row(connection, job_id)
+    told = {"job": job_id, "reason": reason or failure} if failure else {"job": job_id}
+    action = f"{row.kind} {'failed' if failure else 'is made'}"
+    record_with(connection, store, row.analyst, action, row.dataset, **told)
 
 
 def _submitted_before(connection: Connection, analyst: str, request: JobRequest, key: str) -> Job | None:

@@ -43,7 +43,7 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
         offered = catalog.named(job.dataset)
         ledger = offered.ledger_of(job.analyst)
     except Refusal as refusal:  # the holder's file has changed since the job was asked for
-        queue.finish(store, job.id, f"{refusal}; {_what_was_spent(store, job)}")
+        queue.finish(store, job.id, f"{refusal}; {_what_was_spent(store, job)}", str(refusal))
         return str(refusal)
     failure = reason = ""
     try:
@@ -61,7 +61,7 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
         wait_for_end_of_slot(job.started, offered.settings.training_seconds)
         if not failure:
             Reservation(store, job.dataset, job.id).commit()
-    queue.finish(store, job.id, failure)
+    queue.finish(store, job.id, failure, reason)
     return reason
 
 

@@ -7,7 +7,7 @@ import multiprocessing
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
@@ -35,15 +35,12 @@ class Worker:
     owner : Owner
     counted : mapping from data sets to their numbers of records
         Public: what a training costs follows from it before a row is read.
-    ended : callable
-        Called with each job that has ended here and the reason of its failure, empty if it is done.
     """
 
-    def __init__(self, owner: Owner, counted: Mapping[str, int], ended: Callable[[Job, str], None]) -> None:
+    def __init__(self, owner: Owner, counted: Mapping[str, int]) -> None:
         self._owner = owner
         self._counted = counted
         self._store = owner.server.store
-        self._ended = ended
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._ready = False
@@ -93,7 +90,6 @@ class Worker:
             self._end_process()
             self._start_process()
         if not trouble:
-            self._ended(job, reason)
             return
         _log.error("job %s was interrupted: %s", job.id, reason)
         queue.give_back(self._store, job.id, count_attempt=trouble == "process")

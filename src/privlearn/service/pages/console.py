@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Query, Request
-from fastapi.responses import Response
+from fastapi.responses import Response, StreamingResponse
 
 from privlearn.ledger.statement import Share
 from privlearn.service.access.keys import list_keys
 from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.http.callers import Served
+from privlearn.service.http.media_types import CSV
 from privlearn.service.job_kinds.release import GIVE_OUT_RELEASE
 from privlearn.service.job_kinds.session import OPEN_SESSION
 from privlearn.service.pages import commands
@@ -18,6 +19,8 @@ from privlearn.service.pages.desk import entries_of
 from privlearn.service.pages.formatting import MOST_STEPS, spending_figure
 from privlearn.service.pages.page import Before, page_router, render
 from privlearn.service.pages.signing import Holder
+from privlearn.service.refusals import NotFound
+from privlearn.service.store.log_file import csv_lines, json_lines
 
 router = page_router()
 
@@ -70,6 +73,19 @@ def log(request: Request, service: Served, caller: Holder, before: BeforeLine = 
         before=before,
         older=found[-1].id if len(found) == _LINES else None,
     )
+
+
+@router.get("/log.{form}")
+def log_file(service: Served, caller: Holder, form: str) -> Response:
+    """All of it, to be kept or verified elsewhere; sent as it is read."""
+    if form not in _FILES:
+        raise NotFound("the log is given out as log.jsonl or log.csv: choose one")
+    lines, media_type = _FILES[form]
+    name = {"Content-Disposition": f'attachment; filename="log.{form}"'}
+    return StreamingResponse(lines(service.store), media_type=media_type, headers=name)
+
+
+_FILES = {"jsonl": (json_lines, "application/jsonl"), "csv": (csv_lines, CSV)}
 
 
 def _shares(offered: OfferedDataSet) -> list[Share]:

@@ -107,7 +107,7 @@ def _cookie(request: Request) -> str:
 
 Handler = Callable[[Request, Any], Awaitable[Response]]
 
-_FOR_PROGRAMS = ("/v1/", "/healthz", "/readyz", "/metrics")
+_FOR_PROGRAMS = ("/v1/", "/.well-known/", "/healthz", "/readyz", "/metrics")
 
 
 def refuse_with_pages(app: FastAPI) -> None:

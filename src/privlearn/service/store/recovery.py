@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import delete, update
+from sqlalchemy import delete, select, update
 
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
@@ -57,6 +57,9 @@ def _end_what_was_under_way(store: str) -> None:
     moment = as_text(now())
     with excluding(store, "jobs") as connection:
         under_way = jobs.c.state.in_(("waiting", "running"))
+        for job in connection.execute(select(jobs).where(under_way)).all():
+            told = {"job": job.id, "reason": "an older backup was restored"}
+            events.record_with(connection, store, job.analyst, f"{job.kind} failed", job.dataset, **told)
         ended = {"state": "failed", "failure": _FAILED, "finished": moment}
         connection.execute(update(jobs).where(under_way).values(ended))
         noisy = results.c.content.is_(None)  # the noise of a content is in the backup, whole

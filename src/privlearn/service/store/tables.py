@@ -111,10 +111,24 @@ events = sa.Table(
     _name("action"),
     _name("dataset"),
     sa.Column("details", sa.JSON, nullable=False),
+    sa.Column(
+        "digest", sa.String(64), nullable=False, server_default=""
+    ),  # of this line and the digest before it
     sqlite_autoincrement=True,
 )
 
-_APPEND_ONLY = {formats: "version = NEW.version", events: "id = NEW.id"}
+# Where the log went on after old lines were removed: number and digest of the last one of them.
+log_heads = sa.Table(
+    "log_heads",
+    _metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    _time("time"),
+    sa.Column("signature", sa.String(128), nullable=False),
+    sa.Column("public_key", sa.String(64), nullable=False),
+)
+
+_APPEND_ONLY = {formats: "version = NEW.version", events: "id = NEW.id", log_heads: "id = NEW.id"}
 
 
 def create_all(connection: sa.Connection) -> None:
