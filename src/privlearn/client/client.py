@@ -127,6 +127,7 @@ class Client:
         trial: bool = False,
         public_points: Any = None,
         idempotency_key: str | None = None,
+        note: str | None = None,
         **fields: Any,
     ) -> RemoteJob:
         """Have a job of any kind done, and do not wait: ``client.ask("release", "census", epsilon=1).result()`` does.
@@ -135,7 +136,7 @@ class Client:
         ----------
         kind : str
             One of `kinds`.
-        name, epsilon, delta, trial, public_points, idempotency_key
+        name, epsilon, delta, trial, public_points, idempotency_key, note
             As in `train`.
         fields
             What the kind is asked with.
@@ -146,7 +147,7 @@ class Client:
             Before anything is computed or spent.
         """
         promise = Guarantee(epsilon, delta)  # refuses what no server would take
-        body = _body(kind, name, promise, fields | {"trial": trial})
+        body = _body(kind, name, promise, fields | {"trial": trial, "note": note})
         return RemoteJob(self._connection, self._submit(body, public_points, idempotency_key))
 
     def release(self, name: str, *, epsilon: float, delta: float = 0.0, **options: Any) -> Release:
@@ -182,6 +183,7 @@ class Client:
         trial: bool = False,
         progress: Callable[[str], None] | None = None,
         idempotency_key: str | None = None,
+        note: str | None = None,
     ) -> str:
         """Have a model trained, wait for it, and get the id of the release or session.
 
@@ -206,6 +208,8 @@ class Client:
         idempotency_key : str, optional
             Ask for the same thing with the same key and you get the same result, paid once. Made anew for each call
             if left out; give your own to take up a wait that was interrupted.
+        note : str, optional
+            What it is for, in your words: one line, for the ledger and the holder.
 
         Raises
         ------
@@ -222,6 +226,7 @@ class Client:
             trial=trial,
             public_points=public_points,
             idempotency_key=idempotency_key,
+            note=note,
             learner=learner,
             mechanism=mechanism,
         )

@@ -35,6 +35,7 @@ from privlearn.service.timing import TtlCache
 
 Found = TypeVar("Found", Job, ResultInfo)
 
+MOST_NOTE = 200
 MOST_FIELD_BYTES = 16 * 1024
 """Of all that a kind is asked with, as JSON: it is stored, logged and listed with every job."""
 
@@ -124,6 +125,7 @@ class Service:
             check_room(asked.offered, caller, asked.guarantee)
         job = queue.submit(self.store, caller.name, request, asked.guarantee, idempotency_key)
         told = {"job": job.id, "epsilon": request.epsilon, "delta": request.delta, "trial": request.trial}
+        told |= {"note": request.note} if request.note else {}
         action = f"asked for {kind.title}"
         events.record(self.store, caller.name, action, request.dataset, **{**request.fields, **told})
         for worker in self._workers:
@@ -209,6 +211,8 @@ class Service:
             raise InvalidParameter(f"{kind.title} needs no public points: leave them out")
         if len(json.dumps(dict(request.fields))) > MOST_FIELD_BYTES:
             raise TooLarge(f"the fields are more than {MOST_FIELD_BYTES} bytes as JSON: ask with less")
+        if len(request.note) > MOST_NOTE or not request.note.isprintable():
+            raise InvalidParameter(f"note must be one line of at most {MOST_NOTE} characters: shorten it")
         guarantee = Guarantee(request.epsilon, request.delta, offered.settings.neighbours)
         fields = kind.completed(kind.read(request.fields), offered)
         for result_id, result_kind in kind.reads(fields).items():

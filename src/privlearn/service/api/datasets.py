@@ -81,6 +81,7 @@ class EntryAnswer(Answer):
     state: str = Field(description="reserved, committed or cancelled; all but cancelled ones count.")
     amount: Amount = Field(description="The cost.")
     purpose: str = Field(description="What it was for.")
+    note: str = Field(description="The same in the analyst's words.")
     analyst: str = Field(validation_alias="account", description="Who asked for it.")
     reserved_at: str = Field(description="When (UTC).")
     settled_at: str = Field(description="When it was committed or cancelled; empty: not yet.")

@@ -167,6 +167,7 @@ def _insert(connection: Connection, analyst: str, request: JobRequest, guarantee
             delta=guarantee.delta,
             neighbours=guarantee.neighbours,
             trial=request.trial,
+            note=request.note,
             points=request.points_bytes(),
             idempotency_key=key or None,
             request_digest=job_kind(request.kind).digest(request),
@@ -201,4 +202,5 @@ def _as_job(row: Row[Any]) -> Job:
         finished=row.finished,
         failure=row.failure,
         attempts=row.attempts,
+        note=row.note,
     )

@@ -90,7 +90,7 @@ def _reserve(offered: OfferedDataSet, ledger: Ledger, job: Job, price: Priced) -
     """Public: the cost of what public facts call for, which is no more than was asked for."""
     promise = with_purchases(price.plan.guarantee, offered.schema.bought)
     check_strength(promise, offered.records, offered.settings.accept_weak_privacy)
-    ledger.reserve(price.cost, price.purpose, offered.schema.digest, id=job.id)
+    ledger.with_note(job.note).reserve(price.cost, price.purpose, offered.schema.digest, id=job.id)
 
 
 def reason_of(error: Exception) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
@@ -20,8 +21,9 @@ from starlette.exceptions import HTTPException
 
 from privlearn._version import __version__
 from privlearn.errors import PrivlearnError
+from privlearn.guarantee import Guarantee
 from privlearn.service.access.keys import Caller
-from privlearn.service.http.callers import ID
+from privlearn.service.http.callers import ID, service_of
 from privlearn.service.http.problems import defect
 from privlearn.service.job_kinds.job_kind import JOB_KINDS
 from privlearn.service.pages import formatting
@@ -122,10 +124,19 @@ def render(
 ) -> HTMLResponse:
     """A page."""
     menu = _MENUS[caller.role] if caller else ()
-    content = _TEMPLATES.get_template(template).render(
-        caller=caller, menu=menu, here=request.url.path, **{"errors": {}, **shown}
-    )
+    always: dict[str, Any] = {"caller": caller, "menu": menu, "here": request.url.path, "errors": {}}
+    always["weakness_of"] = partial(_weakness, request)
+    content = _TEMPLATES.get_template(template).render(always | shown)
     return HTMLResponse(content, status)
+
+
+def _weakness(request: Request, dataset: str, epsilon: float, delta: float) -> str | None:
+    """Why a promise about a data set is hardly private; of one that is not offered any more nothing is known."""
+    service = service_of(request)
+    if dataset not in service.owner.datasets:
+        return None
+    offered = service.catalog.named(dataset)
+    return offered.weakness(Guarantee(epsilon, delta, offered.settings.neighbours))
 
 
 _HEADINGS = {404: "Not found", 409: "Not possible", 413: "Too large", 422: "This cannot be used"}

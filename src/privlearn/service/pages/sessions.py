@@ -128,6 +128,7 @@ def _page(
         answer=None if answers is None else answers.predictions[0],
         explained="" if answers is None else _explained(answers),
         target=schema.target.name,
+        unit=schema.target.unit or "",
         batch_rows=service.owner.limits.batch_rows,
         may_ask=found.state == "open" and found.analyst == caller.name,
         certificate=_read(found),

@@ -79,6 +79,7 @@ jobs = sa.Table(
     _time("finished"),
     sa.Column("failure", sa.Text, nullable=False, default=""),
     sa.Column("fields", sa.JSON, nullable=False, server_default="{}"),  # what its kind was asked with
+    sa.Column("note", sa.String(200), nullable=False, server_default=""),  # the analyst's own words
     sa.UniqueConstraint("analyst", "idempotency_key"),
     # For lists in pieces, and for those who look for work.
     sa.Index("jobs_by_state", "state", "created"),

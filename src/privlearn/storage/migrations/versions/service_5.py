@@ -1,4 +1,4 @@
-"""Lines of the audit log form a chain, and old ones may be removed without breaking it."""
+"""Lines of the audit log form a chain, and old ones may be removed without breaking it; jobs have a note."""
 
 import json
 from hashlib import sha256
@@ -23,6 +23,7 @@ _events = sa.table(
 
 def upgrade() -> None:
     """Older lines get the digests that they would have had; for that alone they are changed."""
+    op.add_column("jobs", sa.Column("note", sa.String(200), nullable=False, server_default=""))
     connection, is_file = op.get_bind(), op.get_context().dialect.name == "sqlite"
     heads = op.create_table(
         "log_heads",
