@@ -397,7 +397,7 @@ def test_the_command_for_a_server(old_server: Owner, tmp_path: Path) -> None:
         with only_server(old_server.server.folder), pytest.raises(LedgerError, match="another server runs"):
             told(owner)
         assert formats(old_server.server.store) == OLD
-    assert "The service's format 1 has become 4." in told(owner)
+    assert "The service's format 1 has become 5." in told(owner)
     open_store(old_server)
 
 

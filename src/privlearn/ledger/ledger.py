@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
 from sqlalchemy import Connection, insert, select
 
-from privlearn.data.parts import Part, Split
-from privlearn.errors import BudgetExceeded, LedgerError, shown
+from privlearn.data.parts import Part
+from privlearn.errors import LedgerError, shown
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import store as stores
+from privlearn.ledger.admission import check_room, check_same, check_split
 from privlearn.ledger.charge import Reservation, append
 from privlearn.ledger.composition import (
     Amount,
@@ -33,67 +33,9 @@ from privlearn.ledger.statement import (
     read_standing,
     read_statement,
 )
-from privlearn.ledger.sums import WHOLE, Check, Counted, about, add_sums, balance_of, history, read_sums
-from privlearn.ledger.tables import budgets, entries, splits
+from privlearn.ledger.sums import WHOLE, Check, add_sums, balance_of, history
+from privlearn.ledger.tables import budgets
 from privlearn.storage import locate
-
-
-def check_same(connection: Connection, ledger: Ledger, id: str, requested: Amount) -> bool:
-    """True if the request was admitted under this id and is open; refuses an id that stands for something else."""
-    rows = connection.execute(select(entries).where(entries.c.reservation == id)).all()
-    if not rows:
-        return False
-    known = next(row for row in rows if row.kind == "reserved")
-    amount = Amount(known.epsilon, known.delta, known.renyi)
-    stated = (known.dataset, known.account, known.part or "", amount)
-    if stated != (ledger.dataset, ledger.account, ledger.part_name, requested):
-        raise LedgerError(f"reservation {id} is for another data set, account, part or cost: take another id")
-    if len(rows) > 1:
-        settled = next(row.kind for row in rows if row.kind != "reserved")
-        raise LedgerError(f"reservation {id} is {settled} and cannot be used again: take another id")
-    return True
-
-
-def check_room(connection: Connection, ledger: Ledger, requested: Amount) -> None:
-    """Refuses what does not fit beside everything counted, in the total and in the account's share."""
-    dataset, account, share, part = ledger.dataset, ledger.account, ledger.share, ledger.part_name
-    total, counted = read_composition(connection, ledger.store, dataset), read_sums(connection, dataset)
-    if not _all_admit(total, about(counted, part), requested):
-        balance = balance_of(total, counted, part)
-        raise BudgetExceeded(
-            _refusal(f"the budget of data set {dataset!r} ({total.total})", balance, requested)
-        )
-    if share is None:
-        return
-    rule, own = BasicComposition(share), read_sums(connection, dataset, account)
-    if not _all_admit(rule, about(own, part), requested):
-        which = f"the share of {account!r} in the budget of data set {dataset!r} ({share})"
-        raise BudgetExceeded(_refusal(which, balance_of(rule, own, part), requested))
-
-
-def _all_admit(rule: Composition, counted: list[Counted], requested: Amount) -> bool:
-    """Whether the people of every part that the request is about can afford it."""
-    return all(rule.admits(one.reserved + one.committed, requested) for one in counted)
-
-
-def check_split(connection: Connection, dataset: str, split: Split) -> None:
-    """Records the split with the first entry of a part; refuses another split, whose parts would overlap."""
-    known = connection.scalar(select(splits.c.digest).where(splits.c.dataset == dataset))
-    if known is None:
-        content = json.dumps(split.to_dict())
-        connection.execute(insert(splits).values(dataset=dataset, digest=split.digest, description=content))
-    elif known != split.digest:
-        raise LedgerError(
-            f"data set {dataset!r} was split otherwise before, and parts of two splits overlap: take the parts of that "
-            "split, or leave the part out and pay for the whole"
-        )
-
-
-def _refusal(which: str, balance: Balance, requested: Amount) -> str:
-    return (
-        f"{which} has no room for this. Spent: {balance.spent}; reserved: {balance.reserved}; "
-        f"requested: {requested}; left: {balance.left}. Ask for no more than is left"
-    )
 
 
 @dataclass(frozen=True)
