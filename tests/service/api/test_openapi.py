@@ -47,8 +47,9 @@ VERBS = {
     "GET /healthz",
     "GET /readyz",
     "GET /metrics",
+    "GET /.well-known/privlearn.pem",
 }
-WITHOUT_KEY = {"GET /healthz", "GET /readyz"}
+WITHOUT_KEY = {"GET /healthz", "GET /readyz", "GET /.well-known/privlearn.pem"}
 
 
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sqlalchemy import Row, insert, select, update
 
@@ -28,7 +28,9 @@ HOLDER = "holder"
 """The holder's name in logs; no analyst may have it."""
 
 
-Role = Literal["holder", "analyst"]
+PersonRole = Literal["holder", "analyst"]
+Role = Literal[PersonRole, "monitor"]
+"""A monitor is a program: it reads `/metrics` and nothing else."""
 
 _FORM = re.compile(r"pl_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 _NOBODY = "0" * 64  # no SHA-256 that anybody knows an origin of
@@ -42,9 +44,9 @@ class Caller:
     Attributes
     ----------
     key_id : str
-    role : {"holder", "analyst"}
+    role : {"holder", "analyst", "monitor"}
     analyst : str
-        Empty for the holder.
+        Empty for the others.
     datasets : frozenset of str or None
         The only data sets that the key is good for; ``None``: all that the analyst has a share of.
     """
@@ -61,7 +63,7 @@ class Caller:
     @property
     def name(self) -> str:
         """As it stands in the log."""
-        return HOLDER if self.is_holder else self.analyst
+        return self.analyst or self.role
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def create_key(
     Parameters
     ----------
     store : str
-    role : {"holder", "analyst"}
+    role : {"holder", "analyst", "monitor"}
     analyst : str, optional
         Name of the analyst, for that role alone.
     datasets : sequence of str, optional
@@ -98,10 +100,12 @@ def create_key(
     expires : datetime, optional
         With a time zone.
     """
-    if role not in ("holder", "analyst") or (role == "analyst") != bool(analyst):
-        raise InvalidParameter("a key is the holder's, or an analyst's whose name is given: choose one")
-    if role == "holder" and datasets is not None:
-        raise InvalidParameter("the holder's key opens everything: leave out the data sets")
+    if role not in get_args(Role) or (role == "analyst") != bool(analyst):
+        raise InvalidParameter(
+            "a key is the holder's, a monitor's, or an analyst's whose name is given: choose one"
+        )
+    if role != "analyst" and datasets is not None:
+        raise InvalidParameter(f"the {role}'s key is for none in particular: leave out the data sets")
     if expires is not None and (expires.tzinfo is None or expires <= now()):
         raise InvalidParameter("a key expires in the future, at a time with a time zone: give a later one")
     key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
@@ -117,18 +121,19 @@ def create_key(
                 expires="" if expires is None else as_text(expires.astimezone(now().tzinfo)),
             )
         )
+    _KNOWN.forget()
     return f"pl_{key_id}_{secret}"
 
 
 def revoke_key(store: str, key_id: str) -> None:
-    """Make a key useless, here at once and in other server processes within 5 seconds."""
+    """Make a key useless, here at once and in other server processes within a second."""
     with excluding(store, "keys") as connection:
         found = connection.execute(select(*_SHOWN).where(keys.c.id == key_id)).one_or_none()
         if found is None:
             raise NotFound(f"there is no key {key_id!r}: `privlearn keys list` shows them")
         if not found.revoked:
             connection.execute(update(keys).where(keys.c.id == key_id).values(revoked=as_text(now())))
-    _LOOKED_UP.forget()
+    _KNOWN.forget()
 
 
 def list_keys(store: str) -> list[KeyInfo]:
@@ -147,8 +152,7 @@ def authenticate(store: str, text: str) -> Caller:
     """
     form = _FORM.fullmatch(text)
     key_id, secret = form.groups() if form else ("", "")
-    found = _LOOKED_UP.get((store, key_id), lambda: _look_up(store, key_id))
-    expected, info = found or (_NOBODY, None)
+    expected, info = _known(store).get(key_id, (_NOBODY, None))
     same = hmac.compare_digest(expected, hashed(secret))
     return _admitted(info if same else None)
 
@@ -161,8 +165,7 @@ def known_caller(store: str, text: str) -> Caller | None:
 
 def caller_of_key(store: str, key_id: str) -> Caller:
     """Who has the key of this id, if it is still valid; for those who have shown the key itself before."""
-    found = _LOOKED_UP.get((store, key_id), lambda: _look_up(store, key_id))
-    return _admitted(found and found[1])
+    return _admitted(_known(store).get(key_id, (_NOBODY, None))[1])
 
 
 def hashed(secret: str) -> str:
@@ -177,10 +180,14 @@ def _admitted(info: KeyInfo | None) -> Caller:
     return info.caller
 
 
-def _look_up(store: str, key_id: str) -> tuple[str, KeyInfo] | None:
+def _known(store: str) -> dict[str, tuple[str, KeyInfo]]:
+    """Hash and facts of every key, by its id: an id that is not there takes as long to look up as one that is."""
+    return _KNOWN.get(store, lambda: _look_up(store)) or {}
+
+
+def _look_up(store: str) -> dict[str, tuple[str, KeyInfo]]:
     with reading(store) as connection:
-        row = connection.execute(select(keys).where(keys.c.id == key_id)).one_or_none()
-    return None if row is None else (row.secret_hash, _info(row))
+        return {row.id: (row.secret_hash, _info(row)) for row in connection.execute(select(keys))}
 
 
 def _info(row: Row[Any]) -> KeyInfo:
@@ -188,4 +195,4 @@ def _info(row: Row[Any]) -> KeyInfo:
     return KeyInfo(Caller(row.id, row.role, row.analyst, only), row.created, row.expires, row.revoked)
 
 
-_LOOKED_UP: TtlCache[tuple[str, str], tuple[str, KeyInfo]] = TtlCache(seconds=5.0, most=1000)
+_KNOWN: TtlCache[str, dict[str, tuple[str, KeyInfo]]] = TtlCache(seconds=1.0, most=100)
