@@ -5,8 +5,8 @@
 A server's database is filled with so many paid trainings (two entries each: reserved, committed), half of them
 releases and half sessions that were closed, by four analysts, as the server itself would have written them. Then
 reservations are made in it, and every page and list is fetched over HTTP, a few at the end of the list too. Printed is
-the median of the rounds, on the clock and of a processor (which a busy machine hardly changes); then the same with 1/100
-of the entries.
+the median of the rounds, on the clock and of a processor (which a busy machine hardly changes); then the same with
+1/100 of the entries.
 """
 
 from __future__ import annotations
