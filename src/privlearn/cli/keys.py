@@ -106,7 +106,7 @@ def revoke(
         str, typer.Argument(metavar="ID", help="As `privlearn keys list` shows it.", show_default=False)
     ],
 ) -> None:
-    """Make a key useless for ever; a running server notices within a second.
+    """Make a key useless for ever; a running server notices within 5 seconds.
 
     \b
     Example:

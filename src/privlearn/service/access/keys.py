@@ -121,19 +121,18 @@ def create_key(
                 expires="" if expires is None else as_text(expires.astimezone(now().tzinfo)),
             )
         )
-    _KNOWN.forget()
     return f"pl_{key_id}_{secret}"
 
 
 def revoke_key(store: str, key_id: str) -> None:
-    """Make a key useless, here at once and in other server processes within a second."""
+    """Make a key useless, here at once and in other server processes within 5 seconds."""
     with excluding(store, "keys") as connection:
         found = connection.execute(select(*_SHOWN).where(keys.c.id == key_id)).one_or_none()
         if found is None:
             raise NotFound(f"there is no key {key_id!r}: `privlearn keys list` shows them")
         if not found.revoked:
             connection.execute(update(keys).where(keys.c.id == key_id).values(revoked=as_text(now())))
-    _KNOWN.forget()
+    _LOOKED_UP.forget()
 
 
 def list_keys(store: str) -> list[KeyInfo]:
@@ -152,9 +151,14 @@ def authenticate(store: str, text: str) -> Caller:
     """
     form = _FORM.fullmatch(text)
     key_id, secret = form.groups() if form else ("", "")
-    expected, info = _known(store).get(key_id, (_NOBODY, None))
-    same = hmac.compare_digest(expected, hashed(secret))
-    return _admitted(info if same else None)
+    remembered = _shown(_LOOKED_UP.get((store, key_id), lambda: None), secret)
+    if remembered is not None:
+        return _admitted(remembered)
+    # Whatever is refused is looked up: for an id that there is it takes as long as for one that there is not.
+    found = _look_up(store, key_id)
+    caller = _admitted(_shown(found, secret))
+    _LOOKED_UP.get((store, key_id), lambda: found)
+    return caller
 
 
 def known_caller(store: str, text: str) -> Caller | None:
@@ -165,7 +169,15 @@ def known_caller(store: str, text: str) -> Caller | None:
 
 def caller_of_key(store: str, key_id: str) -> Caller:
     """Who has the key of this id, if it is still valid; for those who have shown the key itself before."""
-    return _admitted(_known(store).get(key_id, (_NOBODY, None))[1])
+    found = _LOOKED_UP.get((store, key_id), lambda: _look_up(store, key_id))
+    return _admitted(found and found[1])
+
+
+def _shown(found: tuple[str, KeyInfo] | None, secret: str) -> KeyInfo | None:
+    """The key, if this is its secret."""
+    expected, info = found or (_NOBODY, None)
+    same = hmac.compare_digest(expected, hashed(secret))
+    return info if same else None
 
 
 def hashed(secret: str) -> str:
@@ -180,14 +192,10 @@ def _admitted(info: KeyInfo | None) -> Caller:
     return info.caller
 
 
-def _known(store: str) -> dict[str, tuple[str, KeyInfo]]:
-    """Hash and facts of every key, by its id: an id that is not there takes as long to look up as one that is."""
-    return _KNOWN.get(store, lambda: _look_up(store)) or {}
-
-
-def _look_up(store: str) -> dict[str, tuple[str, KeyInfo]]:
+def _look_up(store: str, key_id: str) -> tuple[str, KeyInfo] | None:
     with reading(store) as connection:
-        return {row.id: (row.secret_hash, _info(row)) for row in connection.execute(select(keys))}
+        row = connection.execute(select(keys).where(keys.c.id == key_id)).one_or_none()
+    return None if row is None else (row.secret_hash, _info(row))
 
 
 def _info(row: Row[Any]) -> KeyInfo:
@@ -195,4 +203,4 @@ def _info(row: Row[Any]) -> KeyInfo:
     return KeyInfo(Caller(row.id, row.role, row.analyst, only), row.created, row.expires, row.revoked)
 
 
-_KNOWN: TtlCache[str, dict[str, tuple[str, KeyInfo]]] = TtlCache(seconds=1.0, most=100)
+_LOOKED_UP: TtlCache[tuple[str, str], tuple[str, KeyInfo]] = TtlCache(seconds=5.0, most=1000)
