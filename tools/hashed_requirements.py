@@ -17,7 +17,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "deploy" / "requirements.txt"
 HEADING = "# Written by tools/hashed_requirements.py for CPython 3.11 on Linux, x86-64: do not edit.\n"
-WANTED = (f"{ROOT}[service,postgresql]", "setuptools>=77")
+WANTED = (f"{ROOT}[train,service,postgresql]", "setuptools>=77")
 
 
 def chosen() -> list[dict[str, Any]]:

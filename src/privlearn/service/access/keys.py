@@ -149,11 +149,10 @@ def authenticate(store: str, text: str) -> Caller:
     AccessRefused
         For a key that is unknown, expired or revoked, or no key at all: the message does not say which.
     """
-    form = _FORM.fullmatch(text)
-    key_id, secret = form.groups() if form else ("", "")
-    remembered = _shown(_LOOKED_UP.get((store, key_id), lambda: None), secret)
+    remembered = known_caller(store, text)
     if remembered is not None:
-        return _admitted(remembered)
+        return remembered
+    key_id, secret = _parts(text)
     # Whatever is refused is looked up: for an id that there is it takes as long as for one that there is not.
     found = _look_up(store, key_id)
     caller = _admitted(_shown(found, secret))
@@ -163,14 +162,21 @@ def authenticate(store: str, text: str) -> Caller:
 
 def known_caller(store: str, text: str) -> Caller | None:
     """The same if it needs no look into the database; ``None`` otherwise."""
-    form = _FORM.fullmatch(text)
-    return authenticate(store, text) if form and _LOOKED_UP.has((store, form[1])) else None
+    key_id, secret = _parts(text)
+    remembered = _shown(_LOOKED_UP.get((store, key_id), lambda: None), secret)
+    return None if remembered is None else _admitted(remembered)
 
 
 def caller_of_key(store: str, key_id: str) -> Caller:
     """Who has the key of this id, if it is still valid; for those who have shown the key itself before."""
     found = _LOOKED_UP.get((store, key_id), lambda: _look_up(store, key_id))
     return _admitted(found and found[1])
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """Id and secret."""
+    form = _FORM.fullmatch(text)
+    return (form[1], form[2]) if form else ("", "")
 
 
 def _shown(found: tuple[str, KeyInfo] | None, secret: str) -> KeyInfo | None:
