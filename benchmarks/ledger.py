@@ -83,7 +83,7 @@ def make_owner(folder: Path, store: str | None) -> Owner:
 def serving(owner: Owner) -> Iterator[tuple[str, Service]]:
     service = Service(owner)
     with listen("127.0.0.1", 0) as listener:
-        server = uvicorn.Server(configuration(make_app(service), owner.server))
+        server = uvicorn.Server(configuration(make_app(service), owner))
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         while not server.started:

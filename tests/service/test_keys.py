@@ -151,7 +151,7 @@ def test_what_is_listed(place: str) -> None:
 def test_a_browser_signs_in_and_out(place: str) -> None:
     token = sign_in(place, create_key(place, "analyst", "alice"), RULES)
     assert caller_of_login(place, token, RULES).name == "alice"
-    sign_out(place, token)
+    sign_out(place, token, RULES)
     with pytest.raises(AccessRefused, match="sign in"):
         caller_of_login(place, token, RULES)
     with pytest.raises(AccessRefused):
@@ -165,7 +165,7 @@ def test_strangers_who_sign_out_do_not_write(file: str, monkeypatch: pytest.Monk
         raise AssertionError("a transaction that writes")
 
     monkeypatch.setattr(logins, "excluding", refuse)
-    sign_out(file, "x" * 43)
+    sign_out(file, "x" * 43, RULES)
 
 
 def test_the_holders_key_is_for_everything(file: str) -> None:

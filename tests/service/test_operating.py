@@ -21,7 +21,8 @@ from privlearn.errors import InvalidParameter
 from privlearn.service import systemd
 from privlearn.service.access import keys
 from privlearn.service.access.keys import authenticate, create_key
-from privlearn.service.access.logins import sign_in, sign_out
+from privlearn.service.access.logins import sign_in, sign_in_person, sign_out
+from privlearn.service.holder.sign_in import SignIn
 from privlearn.service.jobs import workers
 from privlearn.service.refusals import AccessRefused
 from privlearn.service.store.cells import inert
@@ -29,6 +30,8 @@ from privlearn.service.store.events import events
 from privlearn.service.store.store import open_store
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
+
+RULES = SignIn()
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +62,7 @@ def test_a_monitor_reads_figures_and_nothing_else(served: Served, monitor: httpx
 def test_a_monitors_key_opens_no_page(served: Served) -> None:
     key = create_key(served.store, "monitor")
     with pytest.raises(AccessRefused, match="watches the server"):
-        sign_in(served.store, key)
+        sign_in(served.store, key, RULES)
     with pytest.raises(InvalidParameter):
         create_key(served.store, "monitor", "alice")
     with pytest.raises(InvalidParameter):
@@ -68,8 +71,8 @@ def test_a_monitors_key_opens_no_page(served: Served) -> None:
 
 def test_signing_in_and_out_is_in_the_log(served: Served) -> None:
     key = create_key(served.store, "analyst", "alice")
-    token = sign_in(served.store, key)
-    sign_out(served.store, token)
+    token = sign_in(served.store, key, RULES)
+    sign_out(served.store, token, RULES)
     out, in_ = events(served.store, 2)
     told = {"key": key.split("_")[1]}
     assert [(e.actor, e.action, e.details) for e in (in_, out)] == [
@@ -77,6 +80,15 @@ def test_signing_in_and_out_is_in_the_log(served: Served) -> None:
         ("alice", "signed out", told),
     ]
     assert token not in json.dumps([e.details for e in events(served.store, 100)])
+
+
+def test_so_is_who_came_from_the_provider(served: Served) -> None:
+    sign_out(served.store, sign_in_person(served.store, "holder", "carol", RULES), RULES)
+    out, in_ = events(served.store, 2)
+    assert [(e.actor, e.action, e.details) for e in (in_, out)] == [
+        ("holder", "signed in", {"person": "carol"}),
+        ("holder", "signed out", {"person": "carol"}),
+    ]
 
 
 def test_unknown_ids_take_as_long_as_known_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
