@@ -25,6 +25,7 @@ For programs a running server describes itself at `/v1/openapi.json`; `privlearn
 - **A refusal** is a problem as in RFC 9457: `type` for programs, `detail` for people. It costs nothing.
 - **A lost answer** is no loss: a training that is asked for again with the same `Idempotency-Key` is the same training,
   paid once.
+- **Lists** come in pages of `limit`, newest first; the header `Link` (RFC 8288, `rel="next"`) leads to the next one.
 - **Every answer** bears `X-Request-Id`, which is also in the holder's log.
 
 | status | meaning |

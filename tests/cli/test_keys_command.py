@@ -52,8 +52,9 @@ def test_keys_are_listed_without_secrets_and_revoked(run: Run, owner: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        ((), 2, "--analyst NAME, or --holder"),
-        (("--holder", "--analyst", "alice"), 2, "--analyst NAME, or --holder"),
+        ((), 2, "--analyst NAME, --holder, or --monitor"),
+        (("--holder", "--analyst", "alice"), 2, "--analyst NAME, --holder, or --monitor"),
+        (("--holder", "--monitor"), 2, "--analyst NAME, --holder, or --monitor"),
         (("--holder", "--dataset", "census"), 2, "leave out the data sets"),
         (("--analyst", "eve"), 2, "[analysts.eve]"),
         (("--analyst", "bob", "--dataset", "village"), 2, "take one of census"),

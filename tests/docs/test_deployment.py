@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.service.holder.settings import DataSet, Extensions, Limits, Owner, ServerSettings
+from privlearn.service.holder.settings import DataSet, Extensions, Limits, Log, Owner, ServerSettings
 from tests.support.doc_pages import ROOT, blocks
 
 DEPLOY = ROOT / "deploy"
@@ -28,7 +28,7 @@ def test_the_example_is_accepted_and_names_every_key(tmp_path: Path, monkeypatch
     owner = Owner.load(tmp_path / "owner.toml")
     assert owner.share("alice", "census") is not None
     assert owner.server.training_processes == 1
-    for part in (ServerSettings, Limits, DataSet, Extensions):
+    for part in (ServerSettings, Limits, Log, DataSet, Extensions):
         names = {field.alias or name for name, field in part.model_fields.items()}
         assert {name for name in names if not re.search(rf"\b{name}\b", example)} == set()
 
@@ -52,6 +52,38 @@ def test_the_unit_keeps_the_records_on_the_machine(unit: configparser.ConfigPars
     assert shlex.split(service["ExecStart"])[1] == "serve"
 
 
+def test_the_unit_limits_what_the_server_takes_and_notices_when_it_stands_still(
+    unit: configparser.ConfigParser,
+) -> None:
+    service = unit["Service"]
+    assert service["Type"] == "notify"
+    assert int(service["WatchdogSec"]) > 0
+    assert re.fullmatch(r"\d+G", service["MemoryMax"])
+    assert int(service["LimitNOFILE"]) >= 1024
+
+
+def test_the_health_check_survives_podman() -> None:
+    """Its own image format has no place for one."""
+    for text in ((DEPLOY / "Containerfile").read_text(), PAGE.read_text()):
+        builds = re.findall(r"podman build .*", text)
+        assert builds
+        assert all("--format docker" in build for build in builds)
+
+
+def test_every_package_has_the_version_of_the_constraints_and_a_hash() -> None:
+    constraints = dict(line.lower().split("==") for line in (ROOT / "constraints.txt").read_text().split())
+    lines = [
+        line for line in (DEPLOY / "requirements.txt").read_text().splitlines() if not line.startswith("#")
+    ]
+    packages = " ".join(lines).replace("\\ ", "").split("\n")
+    found = re.findall(r"([\w.-]+)==(\S+) +--hash=sha256:[0-9a-f]{64}", " ".join(lines).replace("\\", ""))
+    assert len(found) == sum("==" in line for line in lines) > 20, packages[:1]
+    names = {name.lower().replace("_", "-"): version for name, version in found}
+    known = {name.replace("_", "-"): version for name, version in constraints.items()}
+    assert {name: version for name, version in names.items() if known.get(name, version) != version} == {}
+    assert {"fastapi", "numpy", "cryptography", "psycopg", "setuptools"} <= set(names)
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_rates_the_unit_as_the_page_says() -> None:
     typed = [
@@ -73,11 +105,18 @@ def test_the_container_runs_as_nobody_in_particular_and_says_how_it_is() -> None
     lines = (DEPLOY / "Containerfile").read_text().replace("\\\n", " ").splitlines()
     instructions = [line.split(maxsplit=1) for line in lines if re.match(r"[A-Z]+ ", line)]
     bases = [rest.split()[0] for word, rest in instructions if word == "FROM"]
-    assert bases == ["python:3.11-slim"] * 2, "an image's name, of no registry"
+    assert len(set(bases)) == 1
+    assert re.fullmatch(r"python:3.11-slim@sha256:[0-9a-f]{64}", bases[0]), (
+        "an image's name, of no registry, and its digest"
+    )
     assert [rest for word, rest in instructions if word == "USER"] == ["privlearn"]
     check = next(rest for word, rest in instructions if word == "HEALTHCHECK")
     program = json.loads(check[check.index("CMD ") + 4 :])
     ast.parse(program[2])
+    installed = [rest for word, rest in instructions if word == "RUN" and "pip install" in rest]
+    assert [
+        "--require-hashes" in rest or "--no-deps --no-build-isolation ." in rest for rest in installed
+    ] == [True, True]
     for word, rest in instructions:
         if word == "COPY" and "--from" not in rest:
             assert all((ROOT / name).exists() for name in rest.split()[:-1])

@@ -44,6 +44,7 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
     words = {
         "schema",
         "check",
+        "log",
         "plan",
         "discover",
         "describe",

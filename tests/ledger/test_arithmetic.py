@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from privlearn.errors import BudgetExceeded, LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger, Reservation
-from privlearn.ledger.composition import Amount, BasicComposition, difference, exact_sum
+from privlearn.ledger.composition import Amount, BasicComposition, Sum, difference, exact_sum
 
 
 @pytest.fixture
@@ -149,7 +149,8 @@ def test_a_difference_is_never_rounded_up(whole: float, parts: list[float]) -> N
 
 
 def test_balance_of_many_entries_does_not_drift() -> None:
-    balance = BasicComposition(Guarantee(1000.0)).balance([Amount(0.1, 0.0)] * 5000, [Amount(0.1, 0.0)] * 3)
+    tenth = Amount(0.1, 0.0)
+    balance = BasicComposition(Guarantee(1000.0)).balance(Sum.of(*[tenth] * 5000), Sum.of(*[tenth] * 3))
     assert balance.spent.epsilon == 500.0
     assert balance.reserved.epsilon == 0.3
     assert balance.left.epsilon == 499.7

@@ -101,8 +101,8 @@ def test_what_is_anothers_does_not_exist(
         with pytest.raises(NotFound) as foreign:
             question()
         assert "list yours" in str(foreign.value)
-    assert service.results(caller) == []
-    assert service.jobs(caller) == []
+    assert service.results(caller, most=10) == []
+    assert service.jobs(caller, 10) == []
 
 
 def test_what_is_foreign_and_what_is_not_there_are_answered_alike(service: Service, session_id: str) -> None:
@@ -124,7 +124,7 @@ def test_no_data_set_for_a_key_without_one(service: Service, caller: Caller) -> 
 def test_the_holder_sees_everything_but_asks_no_session_of_others(
     service: Service, session_id: str, release_id: str
 ) -> None:
-    assert session_id in [session.id for session in service.results(HOLDER, "session")]
+    assert session_id in [session.id for session in service.results(HOLDER, "session", most=10)]
     assert service.fetch(HOLDER, release_id)[1] == service.fetch(ALICE, release_id)[1]
     assert {event.actor for event in service.events(HOLDER)} >= {"alice"}
     with pytest.raises(Forbidden):
@@ -164,10 +164,10 @@ def test_a_share_is_a_limit_of_its_own(service: Service) -> None:
 
 
 def test_budgets_show_own_entries(service: Service, release_id: str) -> None:
-    mine = service.budget(ALICE, "clinic")
-    assert release_id in [entry.reservation for entry in mine.entries]
-    others = service.budget(BOB, "clinic")
-    assert {entry.account for entry in others.entries} <= {"bob"}
+    mine, others = service.budget(ALICE, "clinic"), service.budget(BOB, "clinic")
+    assert release_id in [entry.reservation for entry in service.entries(ALICE, "clinic", 100)]
+    assert {entry.account for entry in service.entries(BOB, "clinic", 100)} <= {"bob"}
+    assert release_id in [entry.reservation for entry in service.entries(HOLDER, "clinic", 100)]
     assert others.spent == mine.spent
     assert others.share is not None
     assert others.share.total.epsilon == 25.0

@@ -85,7 +85,7 @@ def test_the_log_can_only_grow(owner: Owner) -> None:
     events.record(store, "holder", "created a key", key="0123")
     statements = ["UPDATE events SET actor = 'nobody'", "DELETE FROM events"]
     if is_file(store):
-        statements.append("REPLACE INTO events VALUES (1, '', 'nobody', '', '', '{}')")
+        statements.append("REPLACE INTO events VALUES (1, '', 'nobody', '', '', '{}', '')")
     for statement in statements:
         with pytest.raises(Refused):
             execute(store, statement)

@@ -55,7 +55,7 @@ def test_only_the_holder_can_allow_it(service: Service, request_: JobRequest) ->
     if not allowed:
         with pytest.raises(InvalidParameter, match=r"hardly private.* The holder does not let that out"):
             service.ask(ALICE, request_)
-        assert not service.jobs(ALICE)
+        assert not service.jobs(ALICE, 10)
         return
     job = service.ask(ALICE, request_)
     assert run_next(service) == ""

@@ -174,6 +174,15 @@ def test_rows_can_still_only_be_added(store: str) -> None:
             execute(store, change)
 
 
+def test_older_entries_have_their_sums(store: str) -> None:
+    upgrade(store)
+    for name in Ledger.datasets(store):
+        ledger = Ledger.open(store, name)
+        statement = ledger.statement()
+        settled = sum(entry.state != "reserved" for entry in statement.entries)
+        assert ledger.check() == len(statement.entries) + settled > 0
+
+
 def test_rows_still_refer_to_each_other(store: str) -> None:
     """The table of jobs was made anew in a file, and others refer to it."""
     upgrade(store)
@@ -376,8 +385,8 @@ def told(*words: str) -> str:
 
 def test_the_command(tmp_path: Path) -> None:
     store = str(unpack("budgets.db", tmp_path / "budgets.db"))
-    assert told(store, "--check") == "The ledger's format 2 would become 4.\n"
-    assert told(store) == "The ledger's format 2 has become 4.\n"
+    assert told(store, "--check") == "The ledger's format 2 would become 5.\n"
+    assert told(store) == "The ledger's format 2 has become 5.\n"
     assert told(store) == "Nothing to do: the formats are those of this version.\n"
     assert same(facts_of_ledger(store), EXPECTED["ledger"])
 

@@ -15,7 +15,7 @@ SPLIT = "data/parts.py"
 COUNTED = "description/measuring.py"
 TOLD = "description/description.py"
 LEDGER = "ledger/ledger.py"
-STATEMENT = "ledger/statement.py"
+SUMS = "ledger/sums.py"
 
 # fmt: off
 MUTANTS = [
@@ -30,9 +30,9 @@ MUTANTS = [
     Mutant("split: a person's rows by themselves", SPLIT, "    if schema.rows_per_person > 1:\n        raise SchemaError(\n            \"somebody", "    if False:\n        raise SchemaError(\n            \"somebody", PARTS),
     Mutant("split: a private number of records in the note", SPLIT, "    if relation.count_is_public:\n        tested", "    if True:\n        tested", PARTS),
     Mutant("split: a part passes for the other", SPLIT, "if part.name != name:", "if False:", PARTS),
-    Mutant("split: two splits of one data set", LEDGER, "    elif known != split.digest:", "    elif False:", PARTED),
-    Mutant("split: the whole is free for parts", STATEMENT, 'if (row.part or "") in ("", name)', 'if (row.part or "") == name', PARTED),
-    Mutant("split: the whole forgets parts", STATEMENT, "names = [part] if part else sorted({row.part for row in rows if row.part}) or [\"\"]", "names = [part]", PARTED),
+    Mutant("split: two splits of one data set", "ledger/admission.py", "    elif known != split.digest:", "    elif False:", PARTED),
+    Mutant("split: the whole is free for parts", SUMS, "of_all = counted.get(WHOLE, nothing)", "of_all = nothing", PARTED),
+    Mutant("split: the whole forgets parts", SUMS, "names = [part] if part else sorted(name for name in counted if name) or [WHOLE]", "names = [part]", PARTED),
     Mutant("split: any neighbours", LEDGER, "if part.split.neighbours != self.rule().total.neighbours:", "if False:", PARTED),
     Mutant("describe: products beyond 1", COUNTED, "sizes = np.abs(products) if", "sizes = 2.0 * np.abs(products) if", DESCRIBED),
     Mutant("describe: a person of many rows weighs many", COUNTED, "np.abs(products) * weights", "np.abs(products)", DESCRIBED),

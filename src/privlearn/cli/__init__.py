@@ -21,6 +21,7 @@ from privlearn.cli.evaluate import evaluate, threshold
 from privlearn.cli.export import export
 from privlearn.cli.inspect import inspect, verify
 from privlearn.cli.keys import keys
+from privlearn.cli.log import log
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
 from privlearn.cli.refine import refine
@@ -118,6 +119,7 @@ app.add_typer(plan, name="plan")
 app.add_typer(budget, name="budget")
 app.add_typer(ask, name="ask")
 app.add_typer(keys, name="keys")
+app.add_typer(log, name="log")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

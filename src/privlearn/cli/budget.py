@@ -102,6 +102,26 @@ def show(
         typer.echo("")
 
 
+@budget.command()
+def check(
+    ledger: LedgerStore,
+    dataset: Annotated[str | None, typer.Argument(help="All, if left out.", show_default=False)] = None,
+) -> None:
+    """Add up all entries again, and compare every running sum with them.
+
+    What is left is read from running sums, so that it takes no longer the more there are. The entries decide.
+
+    \b
+    Example:
+      privlearn budget check --ledger budgets.db
+    """
+    from privlearn.ledger.ledger import Ledger
+
+    for name in Ledger.datasets(ledger) if dataset is None else [dataset]:
+        count = Ledger.open(ledger, name).check()
+        typer.echo(f"{name}: {count} entries, and every sum is theirs.")
+
+
 def _balance(statement: Statement) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for heading in ("", "epsilon", "delta"):

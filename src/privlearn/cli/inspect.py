@@ -12,8 +12,11 @@ from rich.text import Text
 
 from privlearn.cli.options import NUMBER, CertifiedFile, Force, check_writable
 from privlearn.cli.terminal import listed, output, warn
+from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     from privlearn.release.model import Model
 
 
@@ -25,6 +28,14 @@ def verify(
     signer: Annotated[
         Path | None,
         typer.Option(metavar="PUB.pem", help="Require this holder's Ed25519 signature.", show_default=False),
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL|PUB.pem",
+            help="Require the signature of this server; its key is asked for there, or in a file that you kept.",
+            show_default=False,
+        ),
     ] = None,
     origin: Annotated[
         Path | None,
@@ -44,12 +55,16 @@ def verify(
     \b
     Example:
       privlearn verify income.privlearn --signer holder.pub.pem
+      privlearn verify income.privlearn --server https://learner.example
       privlearn verify session.json
     """
     from privlearn.release.verification import read_public_key
     from privlearn.release.verification import verify as check
 
-    proven = check(model, None if signer is None else read_public_key(signer), origin)
+    if signer is not None and server is not None:
+        raise InvalidParameter("a file has one signature: give --signer or --server")
+    key = _key_of(server) if server is not None else None if signer is None else read_public_key(signer)
+    proven = check(model, key, origin)
     for name, fact in proven.facts.items():
         typer.echo(f"{name:<12}{fact}")
     if proven.is_private and not proven.weakness:
@@ -58,6 +73,13 @@ def verify(
     warn(f"{model} is {proven.verdict}.")
     if not proven.is_private:
         raise typer.Exit(_NOT_PRIVATE)
+
+
+def _key_of(server: str) -> Ed25519PublicKey:
+    from privlearn.client.server_key import server_key
+    from privlearn.release.verification import read_public_key
+
+    return server_key(server) if "://" in server else read_public_key(server)
 
 
 def inspect(

@@ -37,6 +37,9 @@ def create(
     holder: Annotated[
         bool, typer.Option("--holder", help="For the holder: sees and may do everything.")
     ] = False,
+    monitor: Annotated[
+        bool, typer.Option("--monitor", help="For a program that watches the server: reads /metrics alone.")
+    ] = False,
     dataset: Annotated[
         list[str] | None,
         typer.Option(
@@ -57,20 +60,21 @@ def create(
       privlearn keys create owner.toml --analyst alice --dataset census --days 90
       privlearn keys create owner.toml --holder > holder.key
     """
-    from privlearn.service.access.keys import HOLDER, create_key
+    from privlearn.service.access.keys import HOLDER, Role, create_key
     from privlearn.service.holder.settings import Owner
     from privlearn.service.store.events import record
     from privlearn.service.store.store import open_store
 
     settings = Owner.load(owner)
-    _check_whose(settings, analyst, holder)
+    _check_whose(settings, analyst, holder, monitor)
     _check_datasets(settings, analyst, dataset)
     expires = None if days is None else datetime.now(UTC) + timedelta(days=days)
     store = open_store(settings)
-    key = create_key(store, "holder" if holder else "analyst", analyst or "", dataset or None, expires)
+    role: Role = "holder" if holder else "monitor" if monitor else "analyst"
+    key = create_key(store, role, analyst or "", dataset or None, expires)
     key_id = key.split("_")[1]
-    record(store, HOLDER, "created a key", key=key_id, of=analyst or HOLDER, datasets=dataset or [])
-    say(f"Key {key_id} of {analyst or 'the holder'}. It is shown this once; revoke it with:")
+    record(store, HOLDER, "created a key", key=key_id, of=analyst or role, datasets=dataset or [])
+    say(f"Key {key_id} of {analyst or f'the {role}'}. It is shown this once; revoke it with:")
     say(f"  privlearn keys revoke {owner} {key_id}")
     typer.echo(key)
 
@@ -119,9 +123,9 @@ def revoke(
     typer.echo(f"Key {key_id} opens nothing any more.")
 
 
-def _check_whose(owner: Owner, analyst: str | None, holder: bool) -> None:
-    if holder == (analyst is not None):
-        raise InvalidParameter("say whose key it is: --analyst NAME, or --holder")
+def _check_whose(owner: Owner, analyst: str | None, holder: bool, monitor: bool) -> None:
+    if [holder, monitor, analyst is not None].count(True) != 1:
+        raise InvalidParameter("say whose key it is: --analyst NAME, --holder, or --monitor")
     if analyst is not None and analyst not in owner.analysts:
         known = ", ".join(owner.analysts) or "nobody yet"
         raise InvalidParameter(

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
+_PAGE = 1000
+"""As many as a server gives at a time."""
+
 
 class Client:
     """A trusted learner on the network, as `privlearn serve` runs it.
@@ -75,9 +78,16 @@ class Client:
         """A data set's public side: schema, number of records, learners on offer."""
         return self._record(_path("/datasets", name))
 
-    def budget(self, name: str) -> Record:
-        """What is spent, reserved and left of a data set's budget and of one's share."""
-        return self._record(_path("/datasets", name, "budget"))
+    def budget(self, name: str, before: str | None = None) -> Record:
+        """What is spent, reserved and left of a data set's budget and of one's share, and the newest 100 entries.
+
+        Parameters
+        ----------
+        name : str
+        before : str, optional
+            Id of a reservation: the entries before it instead.
+        """
+        return self._record(_path("/datasets", name, "budget"), before=before)
 
     def kinds(self) -> list[Record]:
         """The kinds of job that the server does, and what each is asked with."""
@@ -117,6 +127,7 @@ class Client:
         trial: bool = False,
         public_points: Any = None,
         idempotency_key: str | None = None,
+        note: str | None = None,
         **fields: Any,
     ) -> RemoteJob:
         """Have a job of any kind done, and do not wait: ``client.ask("release", "census", epsilon=1).result()`` does.
@@ -125,7 +136,7 @@ class Client:
         ----------
         kind : str
             One of `kinds`.
-        name, epsilon, delta, trial, public_points, idempotency_key
+        name, epsilon, delta, trial, public_points, idempotency_key, note
             As in `train`.
         fields
             What the kind is asked with.
@@ -136,7 +147,7 @@ class Client:
             Before anything is computed or spent.
         """
         promise = Guarantee(epsilon, delta)  # refuses what no server would take
-        body = _body(kind, name, promise, fields | {"trial": trial})
+        body = _body(kind, name, promise, fields | {"trial": trial, "note": note})
         return RemoteJob(self._connection, self._submit(body, public_points, idempotency_key))
 
     def release(self, name: str, *, epsilon: float, delta: float = 0.0, **options: Any) -> Release:
@@ -172,6 +183,7 @@ class Client:
         trial: bool = False,
         progress: Callable[[str], None] | None = None,
         idempotency_key: str | None = None,
+        note: str | None = None,
     ) -> str:
         """Have a model trained, wait for it, and get the id of the release or session.
 
@@ -196,6 +208,8 @@ class Client:
         idempotency_key : str, optional
             Ask for the same thing with the same key and you get the same result, paid once. Made anew for each call
             if left out; give your own to take up a wait that was interrupted.
+        note : str, optional
+            What it is for, in your words: one line, for the ledger and the holder.
 
         Raises
         ------
@@ -212,6 +226,7 @@ class Client:
             trial=trial,
             public_points=public_points,
             idempotency_key=idempotency_key,
+            note=note,
             learner=learner,
             mechanism=mechanism,
         )
@@ -259,14 +274,14 @@ class Client:
     # --- what was made ---
 
     def sessions(self) -> list[Record]:
-        return self._list("/sessions")
+        return self._all("/sessions")
 
     def session(self, session_id: str) -> RemoteSession:
         """A session that was opened before, by this client or another."""
         return RemoteSession(self._connection, self._record(_path("/sessions", session_id)))
 
     def releases(self) -> list[Record]:
-        return self._list("/releases")
+        return self._all("/releases")
 
     def download(self, release_id: str) -> Release:
         """A released model. Every byte and constant is checked here; the server's word is not taken for it."""
@@ -278,7 +293,7 @@ class Client:
 
     def results(self, kind: str | None = None) -> list[Record]:
         """What jobs of one kind, or of all, have made."""
-        return self._list("/results", kind=kind)
+        return self._all("/results", kind=kind)
 
     def result(self, result_id: str) -> RemoteResult:
         """What a job has made, with its content."""
@@ -286,7 +301,7 @@ class Client:
 
     def jobs(self) -> list[Record]:
         """Trainings, running and past."""
-        return self._list("/jobs")
+        return self._all("/jobs")
 
     def job(self, job_id: str) -> Record:
         return self._record(_path("/jobs", job_id))
@@ -317,6 +332,17 @@ class Client:
 
     def _list(self, path: str, **parameters: Any) -> list[Record]:
         return list(self._connection.get(path, **parameters).json())
+
+    def _all(self, path: str, **parameters: Any) -> list[Record]:
+        """A list that comes in pages, whole."""
+        found: list[Record] = []
+        while True:
+            answer = self._connection.get(path, limit=_PAGE, **parameters)
+            page = answer.json()
+            found += page
+            if "next" not in answer.links:
+                return found
+            parameters["before"] = page[-1]["id"]
 
     def _submit(self, body: Record, points: Any, idempotency_key: str | None) -> Record:
         headers = {"Idempotency-Key": idempotency_key or secrets.token_hex(16)}

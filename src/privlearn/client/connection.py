@@ -120,7 +120,7 @@ class Connection:
         self._http = httpx.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {key_or_default(key)}"},
-            verify=_trust(verify) if secure else False,
+            verify=trust(verify) if secure else False,
             timeout=httpx.Timeout(_SECONDS_FOR_AN_ANSWER, connect=10.0),
             trust_env=secure,  # a proxy of the environment would see a plain request, key and all
         )
@@ -201,7 +201,7 @@ def _json_or_none(answer: httpx.Response) -> Any:
         return None
 
 
-def _trust(authority: str | Path | None) -> ssl.SSLContext:
+def trust(authority: str | Path | None) -> ssl.SSLContext:
     if authority is None:
         return ssl.create_default_context()
     try:

@@ -3,6 +3,6 @@
 from privlearn.ledger.charge import Budget, Charge, Payment, Reservation
 from privlearn.ledger.composition import Cost
 from privlearn.ledger.ledger import Ledger
-from privlearn.ledger.statement import Share, Statement
+from privlearn.ledger.statement import Share, Standing, Statement
 
-__all__ = ["Budget", "Charge", "Cost", "Ledger", "Payment", "Reservation", "Share", "Statement"]
+__all__ = ["Budget", "Charge", "Cost", "Ledger", "Payment", "Reservation", "Share", "Standing", "Statement"]

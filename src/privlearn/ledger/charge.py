@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from types import TracebackType
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Row, insert, select
 
 from privlearn.errors import ClusterError, LedgerError, NothingRecorded
 from privlearn.guarantee import Guarantee, check_strength
 from privlearn.ledger import store as stores
-from privlearn.ledger.composition import Cost
+from privlearn.ledger.composition import Amount, Cost
+from privlearn.ledger.sums import WHOLE, add_sums
 from privlearn.ledger.tables import State, entries
 
 
@@ -41,7 +42,7 @@ class Reservation:
     def state(self) -> State | None:
         """What became of it; None if it is not in the ledger."""
         with stores.reading(self.store) as connection:
-            kinds = self._kinds(connection)
+            kinds = set(self._rows(connection))
         settled = kinds - {"reserved"}
         return settled.pop() if settled else "reserved" if kinds else None
 
@@ -60,20 +61,23 @@ class Reservation:
 
     def _settle(self, kind: Literal["committed", "cancelled"]) -> None:
         with stores.writing(self.store, self.dataset) as connection:
-            kinds = self._kinds(connection)
-            if "reserved" not in kinds:
+            rows = self._rows(connection)
+            reserved = rows.pop("reserved", None)
+            if reserved is None:
                 raise LedgerError(
                     f"reservation {self.id} is not in the ledger at {self.store}: reserve again"
                 )
-            settled = kinds - {"reserved"}
-            if settled - {kind}:
+            if rows.keys() - {kind}:
                 raise LedgerError(f"reservation {self.id} cannot be {kind} any more: reserve again")
-            if not settled:
-                append(connection, dataset=self.dataset, kind=kind, reservation=self.id)
+            if not rows:
+                entry = append(connection, dataset=self.dataset, kind=kind, reservation=self.id)
+                amount = Amount(reserved.epsilon, reserved.delta, reserved.renyi)
+                part = reserved.part or WHOLE
+                add_sums(connection, entry, self.dataset, reserved.account, part, kind, amount)
 
-    def _kinds(self, connection: Connection) -> set[State]:
+    def _rows(self, connection: Connection) -> dict[State, Row[Any]]:
         of_this = (entries.c.reservation == self.id) & (entries.c.dataset == self.dataset)
-        return set(connection.scalars(select(entries.c.kind).where(of_this)))
+        return {row.kind: row for row in connection.execute(select(entries).where(of_this))}
 
     def __enter__(self) -> Reservation:
         self._entered = True
@@ -85,9 +89,10 @@ class Reservation:
         """Nothing to do: without a commit the cost stays reserved."""
 
 
-def append(connection: Connection, **values: str | float | None) -> None:
-    """Adds a row to the entries, at the present time."""
-    connection.execute(insert(entries).values(time=datetime.now(UTC).isoformat(), **values))
+def append(connection: Connection, **values: str | float | None) -> int:
+    """Adds a row to the entries, at the present time; gives its number."""
+    added = connection.execute(insert(entries).values(time=datetime.now(UTC).isoformat(), **values))
+    return int(added.inserted_primary_key[0])  # type: ignore[index]
 
 
 class Payment(Protocol):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal, Inexact, localcontext
 
@@ -80,6 +81,46 @@ class Amount:
 
 
 @dataclass(frozen=True)
+class Sum:
+    """What amounts add up to, without rounding: order and number of entries cannot move it.
+
+    Attributes
+    ----------
+    epsilon, delta : Decimal
+    renyi : Decimal or None
+        None once an amount lacked its divergence, as all do in a basic ledger.
+    """
+
+    epsilon: Decimal = Decimal(0)
+    delta: Decimal = Decimal(0)
+    renyi: Decimal | None = Decimal(0)
+
+    @classmethod
+    def of(cls, *amounts: Amount) -> Sum:
+        divergences = [a.renyi for a in amounts if a.renyi is not None]
+        return cls(
+            exact_sum(a.epsilon for a in amounts),
+            exact_sum(a.delta for a in amounts),
+            exact_sum(divergences) if len(divergences) == len(amounts) else None,
+        )
+
+    def __add__(self, other: Sum) -> Sum:
+        return self._with(other, lambda a, b: a + b)
+
+    def __sub__(self, other: Sum) -> Sum:
+        return self._with(other, lambda a, b: a - b)
+
+    def _with(self, other: Sum, combine: Callable[[Decimal, Decimal], Decimal]) -> Sum:
+        with _exactly():
+            known = self.renyi is not None and other.renyi is not None
+            return Sum(
+                combine(self.epsilon, other.epsilon),
+                combine(self.delta, other.delta),
+                combine(self.renyi, other.renyi) if known else None,  # type: ignore[arg-type]
+            )
+
+
+@dataclass(frozen=True)
 class Balance:
     """Where a budget stands."""
 
@@ -115,11 +156,11 @@ class Composition(ABC):
     def _price(self, cost: Cost) -> Amount: ...
 
     @abstractmethod
-    def admits(self, counted: Sequence[Amount], requested: Amount) -> bool:
+    def admits(self, counted: Sum, requested: Amount) -> bool:
         """True if the request fits beside everything counted, that is reserved or committed."""
 
     @abstractmethod
-    def balance(self, committed: Sequence[Amount], reserved: Sequence[Amount]) -> Balance: ...
+    def balance(self, committed: Sum, reserved: Sum) -> Balance: ...
 
     @abstractmethod
     def tightest(self, balances: Sequence[Balance]) -> Balance:
@@ -132,18 +173,14 @@ class BasicComposition(Composition):
     def _price(self, cost: Cost) -> Amount:
         return Amount(float(cost.guarantee.epsilon), float(cost.guarantee.delta))
 
-    def admits(self, counted: Sequence[Amount], requested: Amount) -> bool:
-        amounts = [*counted, requested]
-        return exact_sum(a.epsilon for a in amounts) <= exact(self.total.epsilon) and exact_sum(
-            a.delta for a in amounts
-        ) <= exact(self.total.delta)
+    def admits(self, counted: Sum, requested: Amount) -> bool:
+        wanted = counted + Sum.of(requested)
+        return wanted.epsilon <= exact(self.total.epsilon) and wanted.delta <= exact(self.total.delta)
 
-    def balance(self, committed: Sequence[Amount], reserved: Sequence[Amount]) -> Balance:
-        left = Amount(
-            difference(self.total.epsilon, (a.epsilon for a in [*committed, *reserved])),
-            difference(self.total.delta, (a.delta for a in [*committed, *reserved])),
-        )
-        return Balance(_total(committed), _total(reserved), left)
+    def balance(self, committed: Sum, reserved: Sum) -> Balance:
+        counted = committed + reserved
+        left = Amount(_left(self.total.epsilon, counted.epsilon), _left(self.total.delta, counted.delta))
+        return Balance(_rounded(committed), _rounded(reserved), left)
 
     def tightest(self, balances: Sequence[Balance]) -> Balance:
         """Epsilon and delta each of those who have the least of it."""
@@ -156,8 +193,8 @@ class BasicComposition(Composition):
         )
 
 
-def _total(amounts: Sequence[Amount]) -> Amount:
-    return Amount(float(exact_sum(a.epsilon for a in amounts)), float(exact_sum(a.delta for a in amounts)))
+def _rounded(total: Sum) -> Amount:
+    return Amount(float(total.epsilon), float(total.delta))
 
 
 def exact(number: float) -> Decimal:
@@ -169,18 +206,28 @@ def exact(number: float) -> Decimal:
 
 
 def exact_sum(numbers: Iterable[float]) -> Decimal:
-    """The sum without rounding: order and number of entries cannot move it."""
-    with localcontext() as context:
-        context.prec = _DIGITS
-        context.traps[Inexact] = True
+    """The sum without rounding."""
+    with _exactly():
         return sum(map(exact, numbers), Decimal(0))
 
 
 def difference(whole: float, parts: Iterable[float]) -> float:
     """Whole minus parts, subtracted exactly and rounded once, downwards: what is shown as left does fit."""
+    return _left(whole, exact_sum(parts))
+
+
+def _left(whole: float, counted: Decimal) -> float:
+    with _exactly():
+        return rounded_down(exact(whole) - counted)
+
+
+@contextmanager
+def _exactly() -> Iterator[None]:
+    """Arithmetic that raises an error rather than round."""
     with localcontext() as context:
         context.prec = _DIGITS
-        return rounded_down(exact(whole) - exact_sum(parts))
+        context.traps[Inexact] = True
+        yield
 
 
 def rounded_down(number: Decimal) -> float:
@@ -224,18 +271,18 @@ class RenyiComposition(Composition):
         guarantee = cost.guarantee
         return Amount(float(guarantee.epsilon), float(guarantee.delta), cost.renyi_at(self.order))
 
-    def admits(self, counted: Sequence[Amount], requested: Amount) -> bool:
-        return exact_sum(_divergences([*counted, requested])) <= exact(self.limit)
+    def admits(self, counted: Sum, requested: Amount) -> bool:
+        return _divergence(counted + Sum.of(requested)) <= exact(self.limit)
 
-    def balance(self, committed: Sequence[Amount], reserved: Sequence[Amount]) -> Balance:
+    def balance(self, committed: Sum, reserved: Sum) -> Balance:
         """Epsilons are dp-accounting's at the total's delta; spent, reserved and left add up to the total."""
-        everything = _divergences([*committed, *reserved])
-        spent, counted = float(exact_sum(_divergences(committed))), float(exact_sum(everything))
+        everything = _divergence(committed + reserved)
+        spent, counted = float(_divergence(committed)), float(everything)
         epsilon_spent, epsilon_counted = self._epsilon(spent), self._epsilon(counted)
         return Balance(
             self._amount(epsilon_spent, spent),
-            self._amount(epsilon_counted - epsilon_spent, float(exact_sum(_divergences(reserved)))),
-            self._amount(self.total.epsilon - epsilon_counted, difference(self.limit, everything)),
+            self._amount(epsilon_counted - epsilon_spent, float(_divergence(reserved))),
+            self._amount(self.total.epsilon - epsilon_counted, _left(self.limit, everything)),
         )
 
     def tightest(self, balances: Sequence[Balance]) -> Balance:
@@ -286,13 +333,12 @@ def _epsilon(order: float, divergence: float, delta: float) -> float:
     return float(epsilon)
 
 
-def _divergences(amounts: Sequence[Amount]) -> list[float]:
-    divergences = [a.renyi for a in amounts if a.renyi is not None]
-    if len(divergences) < len(amounts):
+def _divergence(total: Sum) -> Decimal:
+    if total.renyi is None:
         raise LedgerError(
             "an entry of this renyi ledger lacks its divergence: the file was changed by other means"
         )
-    return divergences
+    return total.renyi
 
 
 # dp-accounting converts no order at or below 1.01.

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
 from sqlalchemy import Connection, insert, select
 
-from privlearn.data.parts import Part, Split
-from privlearn.errors import BudgetExceeded, LedgerError, shown
+from privlearn.data.parts import Part
+from privlearn.errors import LedgerError, shown
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import store as stores
+from privlearn.ledger.admission import check_room, check_same, check_split
 from privlearn.ledger.charge import Reservation, append
 from privlearn.ledger.composition import (
     Amount,
@@ -25,74 +25,17 @@ from privlearn.ledger.composition import (
 from privlearn.ledger.statement import (
     COMPOSITIONS,
     CompositionName,
+    Entry,
+    Standing,
     Statement,
-    balance_of,
     read_composition,
-    read_counted,
     read_entries,
+    read_standing,
     read_statement,
 )
-from privlearn.ledger.tables import budgets, entries, splits
+from privlearn.ledger.sums import WHOLE, Check, add_sums, balance_of, history
+from privlearn.ledger.tables import budgets
 from privlearn.storage import locate
-
-
-def check_same(connection: Connection, ledger: Ledger, id: str, requested: Amount) -> bool:
-    """True if the request was admitted under this id and is open; refuses an id that stands for something else."""
-    rows = connection.execute(select(entries).where(entries.c.reservation == id)).all()
-    if not rows:
-        return False
-    known = next(row for row in rows if row.kind == "reserved")
-    amount = Amount(known.epsilon, known.delta, known.renyi)
-    stated = (known.dataset, known.account, known.part or "", amount)
-    if stated != (ledger.dataset, ledger.account, ledger.part_name, requested):
-        raise LedgerError(f"reservation {id} is for another data set, account, part or cost: take another id")
-    if len(rows) > 1:
-        settled = next(row.kind for row in rows if row.kind != "reserved")
-        raise LedgerError(f"reservation {id} is {settled} and cannot be used again: take another id")
-    return True
-
-
-def check_room(connection: Connection, ledger: Ledger, requested: Amount) -> None:
-    """Refuses what does not fit beside everything counted, in the total and in the account's share."""
-    dataset, account, share, part = ledger.dataset, ledger.account, ledger.share, ledger.part_name
-    total = read_composition(connection, ledger.store, dataset)
-    if not _all_admit(total, read_counted(connection, dataset, part=part), requested):
-        balance = balance_of(total, read_entries(connection, dataset), part)
-        raise BudgetExceeded(
-            _refusal(f"the budget of data set {dataset!r} ({total.total})", balance, requested)
-        )
-    if share is None:
-        return
-    rule = BasicComposition(share)
-    if not _all_admit(rule, read_counted(connection, dataset, account, part), requested):
-        own = [entry for entry in read_entries(connection, dataset) if entry.account == account]
-        which = f"the share of {account!r} in the budget of data set {dataset!r} ({share})"
-        raise BudgetExceeded(_refusal(which, balance_of(rule, own, part), requested))
-
-
-def _all_admit(rule: Composition, counted: list[list[Amount]], requested: Amount) -> bool:
-    """Whether the people of every part that the request is about can afford it."""
-    return all(rule.admits(amounts, requested) for amounts in counted)
-
-
-def check_split(connection: Connection, dataset: str, split: Split) -> None:
-    """Records the split with the first entry of a part; refuses another split, whose parts would overlap."""
-    known = connection.scalar(select(splits.c.digest).where(splits.c.dataset == dataset))
-    if known is None:
-        content = json.dumps(split.to_dict())
-        connection.execute(insert(splits).values(dataset=dataset, digest=split.digest, description=content))
-    elif known != split.digest:
-        raise LedgerError(
-            f"data set {dataset!r} was split otherwise before, and parts of two splits overlap: take the parts of that "
-            "split, or leave the part out and pay for the whole"
-        )
-
-
-def _refusal(which: str, balance: Balance, requested: Amount) -> str:
-    return (
-        f"{which} has no room for this. Spent: {balance.spent}; reserved: {balance.reserved}; "
-        f"requested: {requested}; left: {balance.left}. Ask for no more than is left"
-    )
 
 
 @dataclass(frozen=True)
@@ -277,7 +220,7 @@ class Ledger:
             if id is not None and check_same(connection, self, id, requested):
                 return Reservation(self.store, self.dataset, id, resumed=True)
             check_room(connection, self, requested)
-            append(
+            entry = append(
                 connection,
                 dataset=self.dataset,
                 kind="reserved",
@@ -292,14 +235,63 @@ class Ledger:
                 file_name=self.file_name,
                 note=self.note,
             )
+            add_sums(connection, entry, self.dataset, self.account, self.part_name, "reserved", requested)
         return reservation
 
-    def statement(self) -> Statement:
-        """Total, spent, reserved, left and every reservation, as of one moment; with an account also its share."""
+    def standing(self) -> Standing:
+        """Total, spent, reserved and left, as of one moment; with an account also its share. However many entries
+        there are, it takes the same time."""
         with stores.reading(self.store) as connection:
-            return read_statement(
-                connection, self.store, self.dataset, self.account, self.share, self.part_name
-            )
+            return self._standing(connection)
+
+    def statement(self) -> Statement:
+        """The same with every reservation."""
+        with stores.reading(self.store) as connection:
+            return read_statement(connection, self._standing(connection))
+
+    def entries(self, most: int, *, of_account: bool = False, before: str | None = None) -> list[Entry]:
+        """The newest reservations, in their order.
+
+        Parameters
+        ----------
+        most : int
+        of_account : bool, default=False
+            Only those of the ledger's account.
+        before : str, optional
+            Only those older than the reservation of this id.
+        """
+        account = self.account if of_account else None
+        with stores.reading(self.store) as connection:
+            return read_entries(connection, self.dataset, account, most, before)
+
+    def history(self, most: int) -> list[tuple[str, Balance]]:
+        """Where the budget, or the account's share if it has one, stood after each entry, or after so many of them,
+        with its time (UTC); oldest first."""
+        with stores.reading(self.store) as connection:
+            rule = read_composition(connection, self.store, self.dataset)
+            if self.share is not None:
+                rule = BasicComposition(self.share)
+            account = WHOLE if self.share is None else self.account
+            moments = history(connection, self.dataset, account, most)
+        return [(time, balance_of(rule, counted, self.part_name)) for time, counted in moments]
+
+    def check(self) -> int:
+        """Adds up all entries again and compares them with every running sum; gives the number of entries.
+
+        Raises
+        ------
+        LedgerError
+            If they differ: the ledger was changed by other means.
+        """
+        self.rule()  # says so if there is no such data set
+        check, more = Check(self.dataset), True
+        while more:
+            with stores.reading(self.store) as connection:
+                more = check.go_on(connection)
+        return check.count
+
+    def _standing(self, connection: Connection) -> Standing:
+        return read_standing(connection, self.store, self.dataset, self.account, self.share, self.part_name)
 
     def rule(self) -> Composition:
         """The total, and how costs add up to it."""

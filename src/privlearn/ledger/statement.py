@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, Row, select
 
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
-from privlearn.ledger.composition import Amount, Balance, BasicComposition, Composition, RenyiComposition
+from privlearn.ledger.composition import Amount, BasicComposition, Composition, RenyiComposition
+from privlearn.ledger.sums import Sums, balance_of, read_sums
 from privlearn.ledger.tables import State, budgets, entries
 
 CompositionName = Literal["basic", "renyi"]
@@ -94,7 +94,7 @@ class PartStatement:
 
 
 @dataclass(frozen=True)
-class Statement:
+class Standing:
     """Where a data set's budget stands.
 
     Attributes
@@ -105,8 +105,6 @@ class Statement:
     spent, reserved, left : Amount
         They add up to the total. In a renyi ledger each epsilon is stated at the total's delta. Of a split data set:
         where those people stand who have the least left; of a ledger's part: its people.
-    entries : tuple of Entry
-        In the order of their reservation.
     renyi_order, renyi_limit : float or None
         The fixed order and the largest divergence at it; None in a basic ledger.
     share : Share or None
@@ -121,7 +119,6 @@ class Statement:
     spent: Amount
     reserved: Amount
     left: Amount
-    entries: tuple[Entry, ...]
     renyi_order: float | None = None
     renyi_limit: float | None = None
     share: Share | None = None
@@ -133,53 +130,59 @@ class Statement:
         return "\n".join([whole, *map(str, beside)])
 
 
-def _balance_lines(balance: Statement | Share | PartStatement) -> str:
+@dataclass(frozen=True)
+class Statement(Standing):
+    """Where a data set's budget stands, with every reservation.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+        In the order of their reservation.
+    """
+
+    entries: tuple[Entry, ...] = ()
+
+    __str__ = Standing.__str__
+
+
+def _balance_lines(balance: Standing | Share | PartStatement) -> str:
     return f"spent     {balance.spent}\nreserved  {balance.reserved}\nleft      {balance.left}"
 
 
-def read_statement(
+def read_standing(
     connection: Connection, store: str, dataset: str, account: str, share: Guarantee | None, part: str = ""
-) -> Statement:
+) -> Standing:
     composition = read_composition(connection, store, dataset)
-    history = read_entries(connection, dataset)
-    balance = balance_of(composition, history, part)
+    counted = read_sums(connection, dataset)
+    balance = balance_of(composition, counted, part)
     renyi = composition if isinstance(composition, RenyiComposition) else None
-    return Statement(
+    return Standing(
         dataset=dataset,
         total=composition.total,
         composition="renyi" if renyi else "basic",
         spent=balance.spent,
         reserved=balance.reserved,
         left=balance.left,
-        entries=tuple(history),
         renyi_order=renyi.order if renyi else None,
         renyi_limit=renyi.limit if renyi else None,
-        share=None if share is None else _share(account, share, history, part),
-        parts=tuple(_part(composition, history, name) for name in _parts_of(history)),
+        share=None if share is None else _share(connection, dataset, account, share, part),
+        parts=tuple(_part(composition, counted, name) for name in sorted(counted) if name),
     )
 
 
-def balance_of(composition: Composition, history: Sequence[Entry], part: str = "") -> Balance:
-    """Where the people of a part stand; of the whole, where those stand who have the least left."""
-    names = [part] if part else _parts_of(history) or [""]
-    about = [[entry for entry in history if entry.part in ("", name)] for name in names]
-    return composition.tightest(
-        [composition.balance(amounts(own, "committed"), amounts(own, "reserved")) for own in about]
-    )
+def read_statement(connection: Connection, standing: Standing) -> Statement:
+    """The same with all entries."""
+    facts = {field.name: getattr(standing, field.name) for field in fields(standing)}
+    return Statement(**facts, entries=tuple(read_entries(connection, standing.dataset)))
 
 
-def _parts_of(history: Sequence[Entry]) -> list[str]:
-    return sorted({entry.part for entry in history if entry.part})
-
-
-def _part(composition: Composition, history: Sequence[Entry], name: str) -> PartStatement:
-    balance = balance_of(composition, history, name)
+def _part(composition: Composition, counted: Sums, name: str) -> PartStatement:
+    balance = balance_of(composition, counted, name)
     return PartStatement(name, balance.spent, balance.reserved, balance.left)
 
 
-def _share(account: str, total: Guarantee, history: Sequence[Entry], part: str) -> Share:
-    own = [entry for entry in history if entry.account == account]
-    balance = balance_of(BasicComposition(total), own, part)
+def _share(connection: Connection, dataset: str, account: str, total: Guarantee, part: str) -> Share:
+    balance = balance_of(BasicComposition(total), read_sums(connection, dataset, account), part)
     return Share(account, total, balance.spent, balance.reserved, balance.left)
 
 
@@ -203,42 +206,37 @@ def read_composition(connection: Connection, store: str, dataset: str) -> Compos
     return BasicComposition(total)
 
 
-def read_counted(
-    connection: Connection, dataset: str, account: str | None = None, part: str = ""
-) -> list[list[Amount]]:
-    """What a request must fit beside, one list for the people of each part that it is about.
+def read_entries(
+    connection: Connection,
+    dataset: str,
+    account: str | None = None,
+    most: int | None = None,
+    before: str | None = None,
+) -> list[Entry]:
+    """Reservations in their order: all, or so many of the newest, of all accounts or of one.
 
-    Of each part: every amount reserved or committed that is about it or about the whole, or those of one account.
-    Equal ones are counted by the database, since writers wait for this.
+    Parameters
+    ----------
+    before : str, optional
+        Id of a reservation: only older ones.
     """
-    of_this = entries.c.dataset == dataset
-    cancelled = select(entries.c.reservation).where(of_this, entries.c.kind == "cancelled")
+    of_this = (entries.c.dataset == dataset) & (entries.c.kind == "reserved")
+    query = select(entries).where(of_this).order_by(entries.c.id.desc()).limit(most)
     if account is not None:
-        of_this &= entries.c.account == account
-    numbers = (entries.c.epsilon, entries.c.delta, entries.c.renyi, entries.c.part)
-    rows = connection.execute(
-        select(*numbers, func.count().label("times"))
-        .where(of_this, entries.c.kind == "reserved", entries.c.reservation.not_in(cancelled))
-        .group_by(*numbers)
-    ).all()
-    names = [part] if part else sorted({row.part for row in rows if row.part}) or [""]
-    return [
-        [
-            Amount(row.epsilon, row.delta, row.renyi)
-            for row in rows
-            if (row.part or "") in ("", name)
-            for _ in range(row.times)
-        ]
-        for name in names
-    ]
+        query = query.where(entries.c.account == account)
+    if before is not None:
+        seen = select(entries.c.id).where(of_this, entries.c.reservation == before)
+        query = query.where(entries.c.id < seen.scalar_subquery())
+    reserved = connection.execute(query).all()[::-1]
+    settled = _settled(connection, dataset, [row.reservation for row in reserved] if most else None)
+    return [_entry(row, settled.get(row.reservation)) for row in reserved]
 
 
-def read_entries(connection: Connection, dataset: str) -> list[Entry]:
-    rows = connection.execute(
-        select(entries).where(entries.c.dataset == dataset).order_by(entries.c.id)
-    ).all()
-    settled = {row.reservation: row for row in rows if row.kind in ("committed", "cancelled")}
-    return [_entry(row, settled.get(row.reservation)) for row in rows if row.kind == "reserved"]
+def _settled(connection: Connection, dataset: str, reservations: list[str] | None) -> dict[str, Row[Any]]:
+    """How reservations ended, by id; of all, or of these."""
+    these = entries.c.dataset == dataset if reservations is None else entries.c.reservation.in_(reservations)
+    query = select(entries).where(these, entries.c.kind.in_(("committed", "cancelled")))
+    return {row.reservation: row for row in connection.execute(query)}
 
 
 def _entry(reserved: Row[Any], settled: Row[Any] | None) -> Entry:
@@ -255,7 +253,3 @@ def _entry(reserved: Row[Any], settled: Row[Any] | None) -> Entry:
         reserved_at=reserved.time,
         settled_at=settled.time if settled else "",
     )
-
-
-def amounts(history: Sequence[Entry], *states: State) -> list[Amount]:
-    return [entry.amount for entry in history if entry.state in states]

@@ -38,8 +38,8 @@ entries = sa.Table(
     "entries",
     _metadata,
     sa.Column("id", sa.Integer, sa.Identity(always=True), primary_key=True),
-    sa.Column("dataset", sa.ForeignKey(budgets.c.dataset), nullable=False, index=True),
-    sa.Column("reservation", sa.String(36)),
+    sa.Column("dataset", sa.ForeignKey(budgets.c.dataset), nullable=False),
+    sa.Column("reservation", sa.String(36), index=True),
     sa.Column(
         "kind",
         sa.String(20),
@@ -60,6 +60,24 @@ entries = sa.Table(
     sqlite_autoincrement=True,
 )
 
+# What counts after an entry: of the data set (account "") and of the entry's account, by part. Exact decimals, as text.
+sums = sa.Table(
+    "sums",
+    _metadata,
+    sa.Column("dataset", sa.ForeignKey(budgets.c.dataset), primary_key=True),
+    sa.Column("account", sa.String(200), primary_key=True),
+    sa.Column("part", sa.String(20), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("entry", sa.ForeignKey(entries.c.id), nullable=False),
+    sa.Column("reserved_epsilon", sa.Text, nullable=False),
+    sa.Column("reserved_delta", sa.Text, nullable=False),
+    sa.Column("reserved_renyi", sa.Text),
+    sa.Column("committed_epsilon", sa.Text, nullable=False),
+    sa.Column("committed_delta", sa.Text, nullable=False),
+    sa.Column("committed_renyi", sa.Text),
+    sa.Index("sums_by_entry", "dataset", "entry"),
+)
+
 # One split for each data set, for ever: parts of two splits are not disjoint.
 splits = sa.Table(
     "splits",
@@ -77,11 +95,21 @@ sa.Index(
 sa.Index(
     "entries_settled", entries.c.reservation, unique=True, sqlite_where=_SETTLED, postgresql_where=_SETTLED
 )
+sa.Index("entries_in_order", entries.c.dataset, entries.c.id)
+sa.Index(
+    "entries_of_account",
+    entries.c.dataset,
+    entries.c.account,
+    entries.c.id,
+    sqlite_where=_RESERVED,
+    postgresql_where=_RESERVED,
+)
 
 _SAME_ROW = {
     formats: "version = NEW.version",
     budgets: "dataset = NEW.dataset",
     splits: "dataset = NEW.dataset",
+    sums: "dataset = NEW.dataset AND account = NEW.account AND part = NEW.part AND number = NEW.number",
     entries: "id = NEW.id"
     " OR (reservation = NEW.reservation AND (kind = 'reserved') = (NEW.kind = 'reserved'))",
 }

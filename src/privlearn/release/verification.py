@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
@@ -178,6 +179,23 @@ def read_public_key(path: str | Path) -> Ed25519PublicKey:
     key = _read_key(path, load_pem_public_key)
     if not isinstance(key, Ed25519PublicKey):
         raise InvalidParameter(f"{path} is not an Ed25519 public key: make it with `openssl pkey -pubout`")
+    return key
+
+
+def public_pem(key: Ed25519PrivateKey) -> str:
+    """The public half of a key, as `openssl pkey -pubout` writes it."""
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return key.public_key().public_bytes(serialization.Encoding.PEM, form).decode()
+
+
+def parse_public_key(content: bytes, where: str) -> Ed25519PublicKey:
+    """A public key in PEM form, found somewhere."""
+    try:
+        key = load_pem_public_key(content)
+    except (TypeError, ValueError):
+        key = None
+    if not isinstance(key, Ed25519PublicKey):
+        raise InvalidParameter(f"what {where} says is not an Ed25519 public key in PEM form")
     return key
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -15,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from privlearn.listening import check_certificate, listen
-from privlearn.service import pages
+from privlearn.service import pages, systemd
 from privlearn.service.access.openid import Provider
 from privlearn.service.api import add_api
 from privlearn.service.holder.settings import Owner, ServerSettings
@@ -65,9 +66,11 @@ def bare_app() -> FastAPI:
 async def _running(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     await run_in_threadpool(service.start)
+    telling = asyncio.create_task(systemd.keep_telling())
     try:
         yield
     finally:
+        telling.cancel()
         await run_in_threadpool(service.stop)
 
 
@@ -163,7 +166,9 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._announce()
+            systemd.notify("READY=1")
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> Any:
         self._app.state.stopping = True
+        systemd.notify("STOPPING=1")
         super().handle_exit(sig, frame)

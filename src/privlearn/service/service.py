@@ -15,9 +15,11 @@ import pyarrow as pa
 
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
-from privlearn.ledger.statement import Statement
+from privlearn.ledger.composition import Balance
+from privlearn.ledger.statement import Entry, Standing
+from privlearn.release.verification import read_private_key
 from privlearn.service.access.keys import Caller
-from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room, statement_for
+from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room
 from privlearn.service.holder.settings import Owner
 from privlearn.service.job_kinds.job_kind import Asked, job_kind, load_job_kinds
 from privlearn.service.jobs import queue, results
@@ -27,13 +29,14 @@ from privlearn.service.jobs.requests import Job, JobRequest, Predictions, Result
 from privlearn.service.jobs.workers import Worker
 from privlearn.service.refusals import Conflict, Forbidden, NotFound, TooLarge, TooMany
 from privlearn.service.store import events
+from privlearn.service.store.paging import Piece
 from privlearn.service.store.store import open_store
 from privlearn.service.timing import Buckets, TtlCache
 from privlearn.service.watch import Watch
 
 Found = TypeVar("Found", Job, ResultInfo)
 
-LEAST_EPSILON = 1e-6
+MOST_NOTE = 200
 MOST_FIELD_BYTES = 16 * 1024
 """Of all that a kind is asked with, as JSON: it is stored, logged and listed with every job."""
 
@@ -54,6 +57,9 @@ class Service:
     def __init__(self, owner: Owner) -> None:
         load_job_kinds(owner.extensions.job_kinds)
         self.owner = owner
+        self.signing_key = (
+            None if owner.server.signing_key is None else read_private_key(owner.server.signing_key)
+        )
         self.store = open_store(owner)
         self._lock = None if owner.server.ledger else only_server(owner.server.folder)
         if self._lock is not None:
@@ -65,9 +71,7 @@ class Service:
         self._watched_jobs: TtlCache[str, Job] = TtlCache(seconds=0.2, most=1000)
         self._new_points = Buckets(owner.limits.points_per_day / 1440.0, burst=owner.limits.points_per_day)
         turns = queue.TakingTurns()
-        self._workers = [
-            Worker(owner, counted, self._ended, turns) for _ in range(owner.server.training_processes)
-        ]
+        self._workers = [Worker(owner, counted, turns) for _ in range(owner.server.training_processes)]
         self.watch = Watch(owner.server, self._look_after_workers)
 
     def start(self) -> None:
@@ -90,14 +94,23 @@ class Service:
     def dataset(self, caller: Caller, name: str) -> OfferedDataSet:
         return self.catalog.get(caller, name)
 
-    def budget(self, caller: Caller, name: str) -> Statement:
+    def budget(self, caller: Caller, name: str) -> Standing:
         """Where the data set's budget stands, and the caller's share of it."""
-        return statement_for(self.dataset(caller, name), caller)
+        return self.dataset(caller, name).ledger_of(caller.name).standing()
+
+    def entries(self, caller: Caller, name: str, most: int, before: str | None = None) -> list[Entry]:
+        """The caller's newest costs, or everybody's for the holder; the newest is last."""
+        ledger = self.dataset(caller, name).ledger_of(caller.name)
+        return ledger.entries(most, of_account=not caller.is_holder, before=before)
+
+    def spending(self, caller: Caller, name: str, most: int) -> list[tuple[str, Balance]]:
+        """How the caller's share, or the whole budget for the holder, was spent in time."""
+        return self.dataset(caller, name).ledger_of(caller.name).history(most)
 
     def estimate(self, caller: Caller, request: JobRequest) -> dict[str, Any]:
         """What a job would cost and what its kind can tell of it; reads no record and costs nothing."""
         asked = self._asked(caller, request)
-        _check_promise(asked.guarantee)
+        _check_promise(asked)
         return job_kind(request.kind).estimate(asked)
 
     def ask(self, caller: Caller, request: JobRequest, idempotency_key: str = "") -> Job:
@@ -127,6 +140,7 @@ class Service:
             limits=self.owner.limits,
         )
         told = {"job": job.id, "epsilon": request.epsilon, "delta": request.delta, "trial": request.trial}
+        told |= {"note": request.note} if request.note else {}
         action = f"asked for {kind.title}"
         events.record(self.store, caller.name, action, request.dataset, **{**request.fields, **told})
         for worker in self._workers:
@@ -150,15 +164,24 @@ class Service:
         events.record(self.store, caller.name, "cancelled a job", job.dataset, job=job_id)
         return ended
 
-    def jobs(self, caller: Caller) -> list[Job]:
-        return [
-            job for job in queue.find_all(self.store, _analyst(caller)) if self._may_see(caller, job.dataset)
-        ]
+    def jobs(
+        self, caller: Caller, most: int, before: str | None = None, dataset: str | None = None
+    ) -> list[Job]:
+        """The newest, or those before the last one seen."""
+        return queue.find_all(self.store, _analyst(caller), self._piece(caller, most, before, dataset))
 
-    def results(self, caller: Caller, kind: str | None = None) -> list[ResultInfo]:
-        """What jobs of one kind, or of all, have made."""
-        found = results.find_all(self.store, _analyst(caller), kind)
-        return [result for result in found if self._may_see(caller, result.dataset)]
+    def results(
+        self,
+        caller: Caller,
+        kind: str | None = None,
+        *,
+        most: int,
+        before: str | None = None,
+        only_open: bool = False,
+    ) -> list[ResultInfo]:
+        """What jobs of one kind, or of all, have made; the newest, or those before the last one seen."""
+        piece = self._piece(caller, most, before)
+        return results.find_all(self.store, _analyst(caller), kind, piece, only_open=only_open)
 
     def result(self, caller: Caller, result_id: str, kind: str | None = None) -> ResultInfo:
         found = results.find(self.store, _analyst(caller), result_id, kind)
@@ -217,6 +240,8 @@ class Service:
             raise InvalidParameter(f"{kind.title} needs no public points: leave them out")
         if len(json.dumps(dict(request.fields))) > MOST_FIELD_BYTES:
             raise TooLarge(f"the fields are more than {MOST_FIELD_BYTES} bytes as JSON: ask with less")
+        if len(request.note) > MOST_NOTE or not request.note.isprintable():
+            raise InvalidParameter(f"note must be one line of at most {MOST_NOTE} characters: shorten it")
         guarantee = Guarantee(request.epsilon, request.delta, offered.settings.neighbours)
         fields = kind.completed(kind.read(request.fields), offered)
         for result_id, result_kind in kind.reads(fields).items():
@@ -225,7 +250,7 @@ class Service:
 
     def _check(self, asked: Asked[Any]) -> None:
         """Refuse promises that the holder does not let out, before anything is charged."""
-        _check_promise(asked.guarantee)
+        _check_promise(asked)
         weak = asked.offered.weakness(asked.guarantee)
         if weak and not asked.offered.settings.accept_weak_privacy:
             raise InvalidParameter(
@@ -250,11 +275,6 @@ class Service:
             worker.look_after()
         return "a worker stands still" if any(worker.stands_still for worker in self._workers) else ""
 
-    def _ended(self, job: Job, reason: str) -> None:
-        told = {"reason": reason} if reason else {}
-        action = f"{job.kind} {'failed' if reason else 'is made'}"
-        events.record(self.store, job.analyst, action, job.dataset, job=job.id, **told)
-
     def _own(self, caller: Caller, found: Found, noun: str) -> Found:
         """What was found, if the caller may see it."""
         if not caller.is_holder and (
@@ -263,16 +283,22 @@ class Service:
             raise NotFound(f"there is no such {noun}: list yours")
         return found
 
+    def _piece(self, caller: Caller, most: int, before: str | None, dataset: str | None = None) -> Piece:
+        """About the data sets that the caller may see."""
+        names = [offered.name for offered in self.catalog.of(caller)]
+        return Piece(most, before, [name for name in names if dataset in (None, name)])
+
     def _may_see(self, caller: Caller, dataset: str) -> bool:
         return any(offered.name == dataset for offered in self.catalog.of(caller))
 
 
-def _check_promise(guarantee: Guarantee) -> None:
+def _check_promise(asked: Asked[Any]) -> None:
     """Of every kind of job."""
-    if not guarantee.is_private:
+    if not asked.guarantee.is_private:
         raise InvalidParameter("epsilon must be finite: the holder lets only private results out")
-    if guarantee.epsilon < LEAST_EPSILON:
-        raise InvalidParameter(f"epsilon below {LEAST_EPSILON:g} leaves nothing but noise: ask for more")
+    least = asked.offered.settings.least_epsilon
+    if asked.guarantee.epsilon < least:
+        raise InvalidParameter(f"epsilon must be at least {least:g}, the holder's lowest price: ask for more")
 
 
 def _analyst(caller: Caller) -> str | None:

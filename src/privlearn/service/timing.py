@@ -58,11 +58,6 @@ class TtlCache(Generic[Key, Value]):
         self._lock = Lock()
         self._known: dict[Key, tuple[float, Value]] = {}
 
-    def has(self, key: Key) -> bool:
-        """Whether `get` will not look it up."""
-        known = self._known.get(key)
-        return known is not None and time.monotonic() - known[0] < self._seconds
-
     def get(self, key: Key, look_up: Callable[[], Value | None]) -> Value | None:
         known = self._known.get(key)
         if known is not None and time.monotonic() - known[0] < self._seconds:

@@ -1,9 +1,10 @@
 """One database for everything durable: an SQLite file or a PostgreSQL database, and transactions on either."""
 
-from privlearn.storage.formats import LEDGER, SERVICE, protect
+from privlearn.storage.formats import LEDGER, SERVICE, protect, removing_from
 from privlearn.storage.postgresql import disconnect
-from privlearn.storage.store import connected, creating, excluding, locate, reading
+from privlearn.storage.store import also_excluding, connected, creating, excluding, locate, reading
 
 __all__ = [
-    "LEDGER", "SERVICE", "connected", "creating", "disconnect", "excluding", "locate", "protect", "reading",
+    "LEDGER", "SERVICE", "also_excluding", "connected", "creating", "disconnect", "excluding", "locate", "protect",
+    "reading", "removing_from",
 ]  # fmt: skip

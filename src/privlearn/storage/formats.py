@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Integer, Table, TableClause, column, func, insert, inspect, select, table
@@ -29,6 +30,23 @@ def protect(connection: Connection, tables: Mapping[Table, str]) -> None:
         statements += [text for table in tables for text in _postgresql_triggers(table.name)]
     for statement in statements:
         connection.exec_driver_sql(statement)
+
+
+@contextmanager
+def removing_from(connection: Connection, name: str) -> Iterator[None]:
+    """Inside the block rows of a protected table can be removed, in this transaction alone; others wait, or see none of
+    it."""
+    if connection.dialect.name == "sqlite":
+        trigger = f"{name}_delete"
+        known = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE name = ?", (trigger,))
+        statement = known.scalar_one()
+        connection.exec_driver_sql(f"DROP TRIGGER {trigger}")
+        yield
+        connection.exec_driver_sql(statement)
+    else:
+        connection.exec_driver_sql(f"ALTER TABLE {name} DISABLE TRIGGER {name}_append_only")
+        yield
+        connection.exec_driver_sql(f"ALTER TABLE {name} ENABLE ALWAYS TRIGGER {name}_append_only")
 
 
 def _sqlite_triggers(name: str, same_row: str) -> Iterator[str]:
@@ -118,6 +136,6 @@ class Part:
         connection.execute(insert(self.formats).values(version=version))
 
 
-LEDGER = Part("ledger", oldest=2, newest=4)
-SERVICE = Part("service", oldest=1, newest=5)
+LEDGER = Part("ledger", oldest=2, newest=5)
+SERVICE = Part("service", oldest=1, newest=7)
 PARTS: Mapping[str, Part] = {part.name: part for part in (LEDGER, SERVICE)}

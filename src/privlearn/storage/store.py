@@ -88,6 +88,11 @@ def excluding(store: str, what: str) -> Iterator[Connection]:
             yield connection
 
 
+def also_excluding(connection: Connection, store: str, what: str) -> None:
+    """Inside `excluding`: every other transaction of this second name as well. Always in one order of names."""
+    _backend(store).exclude_others(connection, what)
+
+
 @contextmanager
 def creating(store: str) -> Iterator[Connection]:
     """A transaction that makes tables, one at a time; in an empty place or beside privlearn's own, never elsewhere."""

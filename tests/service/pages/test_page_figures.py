@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 import re
 from pathlib import Path
 
@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from markupsafe import escape
 
 from privlearn.guarantee import Guarantee
-from privlearn.ledger import Cost, Ledger, Statement
+from privlearn.ledger import Cost, Ledger
 from privlearn.service.pages.figures import Axis, Figure, Line, meter, round_ticks
-from privlearn.service.pages.formatting import spending_figure
-from privlearn.service.pages.page import SIZE, piece_of
+from privlearn.service.pages.formatting import MOST_STEPS, spending_figure
+from privlearn.service.pages.page import SIZE, listed
 
 
 def drawn(figure: Figure) -> str:
@@ -56,53 +56,53 @@ def test_a_meter_says_its_numbers_and_never_leaves_its_track() -> None:
 
 
 @pytest.fixture(params=["basic", "renyi"])
-def statement(request: pytest.FixtureRequest, tmp_path: Path) -> Statement:
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
     ledger = Ledger.create(tmp_path / "budgets.db", "x", Guarantee(4.0, 1e-5), composition=request.param)
     for place in range(6):
         reservation = ledger.reserve(Cost(Guarantee(0.3)), "a test")
-        if place == 0:
+        if place == 5:
             reservation.cancel()
-        elif place < 5:
+        elif place > 0:
             reservation.commit()
-    return ledger.statement()
+    return ledger
 
 
-def test_the_history_ends_where_the_budget_stands(statement: Statement) -> None:
-    figure = spending_figure(statement.entries, statement, "x")
+def test_the_history_ends_where_the_budget_stands(ledger: Ledger) -> None:
+    standing = ledger.standing()
+    figure = spending_figure(ledger.history(MOST_STEPS), standing, "x")
     assert figure is not None
-    steps = figure.lines[0].points
-    assert steps[-1][1] == pytest.approx(statement.spent.epsilon + statement.reserved.epsilon)
-    assert [height for _, height in steps] == sorted(height for _, height in steps)
-    assert len({height for _, height in steps}) == 6  # nothing, and five that count
+    steps = [height for _, height in figure.lines[0].points]
+    counted = standing.spent.epsilon + standing.reserved.epsilon
+    assert steps[-1] == pytest.approx(counted)
+    assert max(steps) > counted  # one was given back
+    assert len(set(map("{:.9f}".format, steps))) == 7  # nothing, five that count, and the one given back
 
 
-def test_a_long_history_is_drawn_in_few_steps(statement: Statement) -> None:
-    many = tuple(dataclasses.replace(statement.entries[-1]) for _ in range(3000))
-    figure = spending_figure(many, statement, "x")
+def test_a_long_history_is_drawn_in_few_steps(ledger: Ledger) -> None:
+    moments = ledger.history(MOST_STEPS)
+    many = [moments[0]] * (MOST_STEPS - 1) + [moments[-1]]
+    figure = spending_figure(many, ledger.standing(), "x")
     assert figure is not None
     assert len(drawn(figure)) < 10_000
-    if statement.composition == "basic":
-        assert figure.lines[0].points[-1][1] == 900.0
 
 
-def test_nothing_spent_is_not_drawn(statement: Statement) -> None:
-    assert spending_figure((), statement, "x") is None
-
-
-@given(st.integers(0, 200), st.integers(0, 300))
-def test_pieces_of_a_list_lead_to_each_other(count: int, skip: int) -> None:
-    everything = list(range(count))
-    piece = piece_of(everything, skip)
-    assert list(piece.items) == everything[skip : skip + SIZE]
-    assert (piece.newer is None) == (skip == 0)
-    assert (piece.older is None) == (skip + SIZE >= count)
+def test_nothing_spent_is_not_drawn(ledger: Ledger) -> None:
+    assert spending_figure([], ledger.standing(), "x") is None
 
 
 def test_every_item_is_on_one_page_on_the_way_from_the_newest() -> None:
-    seen: list[int] = []
-    place: int | None = 0
-    while place is not None:
-        piece = piece_of(range(3 * SIZE + 1), place)
+    everything = [str(number) for number in range(3 * SIZE + 1)]
+    seen: list[str] = []
+    before: str | None = None
+    while not seen or before is not None:
+        rest = everything[len(seen) :]
+        piece = listed(functools.partial(_first, rest), before, str)
+        assert len(piece.items) <= SIZE
         seen += piece.items
-        place = piece.older
-    assert seen == list(range(3 * SIZE + 1))
+        before = piece.older
+        assert before == (seen[-1] if len(seen) < len(everything) else None)
+    assert seen == everything
+
+
+def _first(items: list[str], most: int) -> list[str]:
+    return items[:most]

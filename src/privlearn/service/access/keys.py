@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sqlalchemy import Row, insert, select, update
 
@@ -28,7 +28,9 @@ HOLDER = "holder"
 """The holder's name in logs; no analyst may have it."""
 
 
-Role = Literal["holder", "analyst"]
+PersonRole = Literal["holder", "analyst"]
+Role = Literal[PersonRole, "monitor"]
+"""A monitor is a program: it reads `/metrics` and nothing else."""
 
 _FORM = re.compile(r"pl_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 _NOBODY = "0" * 64  # no SHA-256 that anybody knows an origin of
@@ -42,9 +44,9 @@ class Caller:
     Attributes
     ----------
     key_id : str
-    role : {"holder", "analyst"}
+    role : {"holder", "analyst", "monitor"}
     analyst : str
-        Empty for the holder.
+        Empty for the others.
     datasets : frozenset of str or None
         The only data sets that the key is good for; ``None``: all that the analyst has a share of.
     """
@@ -61,7 +63,7 @@ class Caller:
     @property
     def name(self) -> str:
         """As it stands in the log."""
-        return HOLDER if self.is_holder else self.analyst
+        return self.analyst or self.role
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def create_key(
     Parameters
     ----------
     store : str
-    role : {"holder", "analyst"}
+    role : {"holder", "analyst", "monitor"}
     analyst : str, optional
         Name of the analyst, for that role alone.
     datasets : sequence of str, optional
@@ -98,10 +100,12 @@ def create_key(
     expires : datetime, optional
         With a time zone.
     """
-    if role not in ("holder", "analyst") or (role == "analyst") != bool(analyst):
-        raise InvalidParameter("a key is the holder's, or an analyst's whose name is given: choose one")
-    if role == "holder" and datasets is not None:
-        raise InvalidParameter("the holder's key opens everything: leave out the data sets")
+    if role not in get_args(Role) or (role == "analyst") != bool(analyst):
+        raise InvalidParameter(
+            "a key is the holder's, a monitor's, or an analyst's whose name is given: choose one"
+        )
+    if role != "analyst" and datasets is not None:
+        raise InvalidParameter(f"the {role}'s key is for none in particular: leave out the data sets")
     if expires is not None and (expires.tzinfo is None or expires <= now()):
         raise InvalidParameter("a key expires in the future, at a time with a time zone: give a later one")
     key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
@@ -145,24 +149,41 @@ def authenticate(store: str, text: str) -> Caller:
     AccessRefused
         For a key that is unknown, expired or revoked, or no key at all: the message does not say which.
     """
-    form = _FORM.fullmatch(text)
-    key_id, secret = form.groups() if form else ("", "")
-    found = _LOOKED_UP.get((store, key_id), lambda: _look_up(store, key_id))
-    expected, info = found or (_NOBODY, None)
-    same = hmac.compare_digest(expected, hashed(secret))
-    return _admitted(info if same else None)
+    remembered = known_caller(store, text)
+    if remembered is not None:
+        return remembered
+    key_id, secret = _parts(text)
+    # Whatever is refused is looked up: for an id that there is it takes as long as for one that there is not.
+    found = _look_up(store, key_id)
+    caller = _admitted(_shown(found, secret))
+    _LOOKED_UP.get((store, key_id), lambda: found)
+    return caller
 
 
 def known_caller(store: str, text: str) -> Caller | None:
     """The same if it needs no look into the database; ``None`` otherwise."""
-    form = _FORM.fullmatch(text)
-    return authenticate(store, text) if form and _LOOKED_UP.has((store, form[1])) else None
+    key_id, secret = _parts(text)
+    remembered = _shown(_LOOKED_UP.get((store, key_id), lambda: None), secret)
+    return None if remembered is None else _admitted(remembered)
 
 
 def caller_of_key(store: str, key_id: str) -> Caller:
     """Who has the key of this id, if it is still valid; for those who have shown the key itself before."""
     found = _LOOKED_UP.get((store, key_id), lambda: _look_up(store, key_id))
     return _admitted(found and found[1])
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """Id and secret."""
+    form = _FORM.fullmatch(text)
+    return (form[1], form[2]) if form else ("", "")
+
+
+def _shown(found: tuple[str, KeyInfo] | None, secret: str) -> KeyInfo | None:
+    """The key, if this is its secret."""
+    expected, info = found or (_NOBODY, None)
+    same = hmac.compare_digest(expected, hashed(secret))
+    return info if same else None
 
 
 def hashed(secret: str) -> str:

@@ -15,6 +15,7 @@ from privlearn.service.access.keys import Caller, Role, authenticate, caller_of_
 from privlearn.service.access.openid import as_caller
 from privlearn.service.holder.sign_in import SignIn
 from privlearn.service.refusals import AccessRefused
+from privlearn.service.store.events import record
 from privlearn.service.store.tables import logins
 from privlearn.service.timing import TtlCache, as_text, from_text, now
 from privlearn.storage import excluding, reading
@@ -48,31 +49,50 @@ class Login:
 def sign_in(store: str, key: str, rules: SignIn) -> str:
     """A token for the browser that shows this key; only its hash is stored."""
     caller = authenticate(store, key)
-    return _new_login(store, rules, key_id=caller.key_id, role=caller.role, person="")
+    if caller.role == "monitor":
+        raise AccessRefused("this key is for a program that watches the server: sign in with another")
+    token = _new_login(store, rules, key_id=caller.key_id, role=caller.role, person="")
+    record(store, caller.name, "signed in", key=caller.key_id)
+    return token
 
 
 def sign_in_person(store: str, role: Role, person: str, rules: SignIn) -> str:
     """A token for the browser of somebody whom the provider has let in."""
-    return _new_login(store, rules, key_id=None, role=role, person=person)
+    token = _new_login(store, rules, key_id=None, role=role, person=person)
+    record(store, as_caller(role, person).name, "signed in", person=person)
+    return token
 
 
 def caller_of_login(store: str, token: str, rules: SignIn) -> Caller:
     """Who signed in, if that is still good; AccessRefused for anything else."""
+    return _caller(store, _valid(store, token, rules))
+
+
+def sign_out(store: str, token: str, rules: SignIn) -> None:
+    try:
+        found = _valid(store, token, rules)
+        caller = _caller(store, found)
+    except AccessRefused:  # anybody can say so, and must keep nobody waiting
+        return
+    with excluding(store, "keys") as connection:
+        connection.execute(delete(logins).where(logins.c.token_hash == hashed(token)))
+    _LOOKED_UP.forget()
+    told = {"key": found.key_id} if found.key_id else {"person": found.person}
+    record(store, caller.name, "signed out", **told)
+
+
+def _valid(store: str, token: str, rules: SignIn) -> Login:
     found = _LOOKED_UP.get((store, hashed(token)), lambda: _look_up(store, hashed(token)))
     moment, idle = now(), timedelta(minutes=rules.idle_minutes)
     if found is None or found.expires <= as_text(moment) or from_text(found.seen) + idle <= moment:
         raise AccessRefused("you are not signed in, or no longer: sign in again")
     if from_text(found.seen) + idle / _SEEN_STEPS <= moment:
         _note_seen(store, hashed(token))
-    return caller_of_key(store, found.key_id) if found.key_id else as_caller(found.role, found.person)
+    return found
 
 
-def sign_out(store: str, token: str) -> None:
-    if _look_up(store, hashed(token)) is None:  # anybody can say so, and must keep nobody waiting
-        return
-    with excluding(store, "keys") as connection:
-        connection.execute(delete(logins).where(logins.c.token_hash == hashed(token)))
-    _LOOKED_UP.forget()
+def _caller(store: str, login: Login) -> Caller:
+    return caller_of_key(store, login.key_id) if login.key_id else as_caller(login.role, login.person)
 
 
 def _new_login(store: str, rules: SignIn, **who: str | None) -> str:

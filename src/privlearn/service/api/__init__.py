@@ -16,8 +16,8 @@ from privlearn.service.http.problems import Problem
 
 DESCRIPTION = """\
 Train on records that stay with their holder, within a privacy budget that nobody can overspend. Every call but
-`/healthz`, `/readyz` and `/v1/openapi.json` needs a key: `Authorization: Bearer pl_...`. What is refused costs nothing,
-and says why."""
+`/healthz`, `/readyz`, `/.well-known/privlearn.pem` and `/v1/openapi.json` needs a key:
+`Authorization: Bearer pl_...`. What is refused costs nothing, and says why."""
 _UNSEEN: tuple[type[BaseModel], ...] = (Problem, estimates.EstimateRequest)
 """What FastAPI does not find by itself: bodies that the code reads, and problems."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -13,11 +14,21 @@ from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.http.callers import ROWS_EXAMPLE, KnownCaller, Served
 from privlearn.service.http.limits import aside
 from privlearn.service.http.media_types import ARROW, CSV, JSON, Kind, kind_accepted, table_answer
+from privlearn.service.http.paging import LIMIT, Limit, link_next
 from privlearn.service.http.problems import refused
 
 router = APIRouter(prefix="/v1/datasets", tags=["data sets"])
 
 MOST_SYNTHETIC = 10_000
+BeforeEntry = Annotated[
+    str | None,
+    Query(
+        max_length=36,
+        pattern="^[ -~]+$",
+        description="Only entries before the reservation of this id.",
+        examples=["9f86d081884c7d65"],
+    ),
+]
 
 
 class DataSetAnswer(Answer):
@@ -71,6 +82,7 @@ class EntryAnswer(Answer):
     state: str = Field(description="reserved, committed or cancelled; all but cancelled ones count.")
     amount: Amount = Field(description="The cost.")
     purpose: str = Field(description="What it was for.")
+    note: str = Field(description="The same in the analyst's words.")
     analyst: str = Field(validation_alias="account", description="Who asked for it.")
     reserved_at: str = Field(description="When (UTC).")
     settled_at: str = Field(description="When it was committed or cancelled; empty: not yet.")
@@ -108,7 +120,9 @@ class BudgetAnswer(Answer):
     reserved: Amount = Field(description="What running trainings will cost.")
     left: Amount = Field(description="What is left.")
     share: ShareAnswer | None = Field(description="Your part of it; null for the holder.")
-    entries: list[EntryAnswer] = Field(description="Your costs, oldest first; all of them for the holder.")
+    entries: list[EntryAnswer] = Field(
+        description="Your latest costs, or everybody's for the holder; the newest is last."
+    )
 
 
 @router.get("", summary="List data sets", responses=refused())
@@ -124,9 +138,20 @@ def get_dataset(service: Served, caller: KnownCaller, name: DataSetName) -> Data
 
 
 @router.get("/{name}/budget", summary="See where a budget stands", responses=refused(404, 422))
-def get_budget(service: Served, caller: KnownCaller, name: DataSetName) -> BudgetAnswer:
-    """What is spent, reserved and left, of the whole and of your share."""
-    return BudgetAnswer.of(service.budget(caller, name))
+def get_budget(
+    request: Request,
+    response: Response,
+    service: Served,
+    caller: KnownCaller,
+    name: DataSetName,
+    limit: Limit = LIMIT,
+    before: BeforeEntry = None,
+) -> BudgetAnswer:
+    """What is spent, reserved and left, of the whole and of your share. The header `Link` leads to older entries."""
+    standing = service.budget(caller, name)
+    entries = service.entries(caller, name, limit, before)
+    link_next(request, response, entries, limit, entries[0].reservation if entries else "")
+    return BudgetAnswer.of({**asdict(standing), "entries": entries})
 
 
 @router.get(

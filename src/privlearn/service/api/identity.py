@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
+from privlearn.service.access.keys import Role
 from privlearn.service.api.schemas import Answer, with_example
 from privlearn.service.http.callers import Holder, KnownCaller, Served
 from privlearn.service.http.problems import refused
@@ -22,8 +23,8 @@ class MeAnswer(Answer):
     )
 
     key: str = Field(description="Id of the key, as in the holder's list; not the key itself.")
-    role: Literal["holder", "analyst"] = Field(description="What it may do.")
-    analyst: str = Field(description="Whose it is; empty for the holder.")
+    role: Role = Field(description="What it may do.")
+    analyst: str = Field(description="Whose it is; empty for the holder and the monitor.")
     datasets: list[str] = Field(description="The data sets that it may ask about.")
 
 
@@ -38,6 +39,7 @@ class EventAnswer(Answer):
             "action": "asked for a release",
             "dataset": "census",
             "details": {"job": "9f86d081884c7d65", "epsilon": 1.0},
+            "digest": "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9",
         }
     )
 
@@ -47,6 +49,7 @@ class EventAnswer(Answer):
     action: str = Field(description="What was done.")
     dataset: str = Field(description="To which data set; empty: none.")
     details: dict[str, Any] = Field(description="Public details.")
+    digest: str = Field(description="SHA-256 of the line and of the digest before it: lines form a chain.")
 
 
 @router.get("/me", summary="See whose key this is", responses=refused())

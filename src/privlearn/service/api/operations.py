@@ -6,15 +6,19 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from privlearn.service.http.callers import Holder, Served
+from privlearn.release.verification import public_pem
+from privlearn.service.http.callers import Monitor, Served
 from privlearn.service.http.problems import problem, refused
+from privlearn.service.refusals import NotFound
 
 router = APIRouter(tags=["operations"])
 
 _ASKING = CapacityLimiter(20)  # threads of their own: the others may all wait for the database
+_PEM = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA...\n-----END PUBLIC KEY-----\n"
 METRICS = "text/plain; version=1.0.0; charset=utf-8"
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get(
     "/healthz",
     summary="Is the process alive?",
@@ -26,6 +30,7 @@ async def healthz() -> str:
     return "ok\n"
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get(
     "/readyz",
     summary="Can it answer?",
@@ -42,13 +47,27 @@ async def readyz(request: Request, service: Served) -> Response:
 
 
 @router.get(
+    "/.well-known/privlearn.pem",
+    summary="The server's public key",
+    response_class=PlainTextResponse,
+    responses=refused(404, key=False) | {200: {"content": {"text/plain": {"example": _PEM}}}},
+)
+def public_key(service: Served) -> Response:
+    """No key is needed. Whatever the server gives out as a file is signed with it: `privlearn verify FILE --server URL`
+    asks here. 404 if the server does not sign."""
+    if service.signing_key is None:
+        raise NotFound("this server signs nothing: its holder can name a signing_key in owner.toml")
+    return PlainTextResponse(public_pem(service.signing_key))
+
+
+@router.get(
     "/metrics",
     summary="Figures for Prometheus",
     response_class=PlainTextResponse,
     responses=refused(403)
     | {200: {"content": {"text/plain": {"example": "privlearn_predictions_total 1000.0\n"}}}},
 )
-def metrics(request: Request, service: Served, holder: Holder) -> Response:
+def metrics(request: Request, service: Served, _: Monitor) -> Response:
     """Requests, times, trainings, predictions, budgets: nothing that depends on a record but what was paid for. Needs a
-    holder's key."""
-    return Response(request.app.state.metrics.text(service, holder), media_type=METRICS)
+    monitor's key, or the holder's."""
+    return Response(request.app.state.metrics.text(service), media_type=METRICS)

@@ -56,6 +56,11 @@ class JobBody(schemas.Request):
     epsilon: Epsilon
     delta: Delta = 0.0
     trial: bool = Field(default=False, description="Train on rows made up from the schema: costs nothing.")
+    note: str = Field(
+        default="",
+        max_length=200,
+        description="What it is for, in your words: one line, for the ledger, the log and the holder.",
+    )
 
 
 class PointsBody(JobBody):
@@ -205,6 +210,7 @@ def _request(kind: AnyJobKind, body: JobBody, points: Points | None) -> JobReque
         epsilon=body.epsilon,
         delta=body.delta,
         trial=body.trial,
+        note=body.note.strip(),
         fields=body.model_dump(mode="json", include=set(kind.fields.model_fields)),
         points=points,
     )
@@ -244,6 +250,7 @@ class JobAnswer(Answer):
             "started": "2026-11-16T09:00:00.100000+00:00",
             "finished": "2026-11-16T09:00:01.100000+00:00",
             "failure": "",
+            "note": "",
             "result": "9f86d081884c7d65",
         }
     )
@@ -262,6 +269,7 @@ class JobAnswer(Answer):
     started: str = Field(description="When it began; empty: not yet.")
     finished: str = Field(description="When its end became visible; empty: not yet.")
     failure: str = Field(description="Why it failed, and whether its cost stands.")
+    note: str = Field(description="What it is for, in the analyst's words.")
 
     @computed_field(description="The state in words: waiting, training, finished.")  # type: ignore[prop-decorator]
     @property

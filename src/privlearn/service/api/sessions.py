@@ -26,6 +26,7 @@ from privlearn.service.http.media_types import (
     reading,
     table_bytes,
 )
+from privlearn.service.http.paging import LIMIT, Before, Limit, link_next
 from privlearn.service.http.problems import refused
 from privlearn.service.job_kinds.session import OPEN_SESSION
 from privlearn.service.jobs.requests import Predictions
@@ -94,10 +95,19 @@ async def ask_session(
     return JobAnswer.of(await aside(request, service.ask, caller, wanted, idempotency_key))
 
 
-@router.get("", summary="List sessions", responses=refused())
-def list_sessions(service: Served, caller: KnownCaller) -> list[SessionAnswer]:
-    """Your sessions, newest first; all of them with the holder's key."""
-    return [SessionAnswer.of(session) for session in service.results(caller, OPEN_SESSION.name)]
+@router.get("", summary="List sessions", responses=refused(422))
+def list_sessions(
+    request: Request,
+    response: Response,
+    service: Served,
+    caller: KnownCaller,
+    limit: Limit = LIMIT,
+    before: Before = None,
+) -> list[SessionAnswer]:
+    """Your sessions, newest first; everybody's with the holder's key. The header `Link` leads to older ones."""
+    found = service.results(caller, OPEN_SESSION.name, most=limit, before=before)
+    link_next(request, response, found, limit, found[-1].id if found else "")
+    return [SessionAnswer.of(session) for session in found]
 
 
 @router.get("/{id}", summary="Describe a session", responses=refused(404, 422))

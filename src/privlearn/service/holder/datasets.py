@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,7 +20,6 @@ from privlearn.estimators.cluster.rows import Cluster, ClusterRows
 from privlearn.guarantee import Guarantee, weakness
 from privlearn.ledger.composition import exact
 from privlearn.ledger.ledger import Ledger
-from privlearn.ledger.statement import Statement
 from privlearn.planning.stand_in import synthetic_table
 from privlearn.release.meaning import Meaning, meaning_of
 from privlearn.service.access.keys import HOLDER, Caller
@@ -31,21 +29,12 @@ from privlearn.service.jobs.recipes import Recipe, default_recipes, estimator
 from privlearn.service.refusals import Forbidden, NotFound
 
 
-def statement_for(offered: OfferedDataSet, caller: Caller) -> Statement:
-    """The whole budget and the caller's share of it; of the entries the caller's own, or all for the holder."""
-    statement = offered.ledger_of(caller.name).statement()
-    if caller.is_holder:
-        return statement
-    own = tuple(entry for entry in statement.entries if entry.account == caller.name)
-    return dataclasses.replace(statement, entries=own)
-
-
 def check_room(offered: OfferedDataSet, caller: Caller, wanted: Guarantee) -> None:
     """Refuse at once what cannot fit; whether it does is decided when the training reserves its cost."""
-    statement = offered.ledger_of(caller.name).statement()
-    lefts = {"your share": statement.share.left} if statement.share else {}
-    if statement.composition == "basic":  # in the other, many small costs take less than their sum
-        lefts["the data set's budget"] = statement.left
+    standing = offered.ledger_of(caller.name).standing()
+    lefts = {"your share": standing.share.left} if standing.share else {}
+    if standing.composition == "basic":  # in the other, many small costs take less than their sum
+        lefts["the data set's budget"] = standing.left
     for name, left in lefts.items():
         if exact(wanted.epsilon) > exact(left.epsilon) or exact(wanted.delta) > exact(left.delta):
             raise BudgetExceeded(

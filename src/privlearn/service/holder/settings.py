@@ -51,6 +51,8 @@ class ServerSettings(PublicModel):
     behind_proxy : bool, default=False
         True if another server, which does TLS, passes requests on to this one.
     training_processes : int, default=1
+    signing_key : path, optional
+        An Ed25519 key (PEM) that signs whatever leaves as a file, and what is left of old lines of the log.
     """
 
     host: Annotated[StrictStr, Field(min_length=1)] = "127.0.0.1"
@@ -61,6 +63,7 @@ class ServerSettings(PublicModel):
     tls_key: Path | None = None
     behind_proxy: StrictBool = False
     training_processes: Annotated[StrictInt, Field(ge=1, le=64)] = 1
+    signing_key: Path | None = None
 
     @field_validator("ledger")
     @classmethod
@@ -158,6 +161,12 @@ class Limits(PublicModel):
 DEFAULT_LIMITS = Limits()
 
 
+class Log(PublicModel):
+    """How long lines of the audit log are kept; by default for ever. `privlearn log prune` removes older ones."""
+
+    keep_days: Count | None = None
+
+
 class Share(PublicModel):
     """What an analyst may spend of a data set's budget."""
 
@@ -180,6 +189,8 @@ class DataSet(PublicModel):
         The budget, as in `Ledger.create`; fixed from the first start on.
     expected_records : int, optional
         With ``neighbours = "add_remove"``: how many records there are about, for analysts and in place of n.
+    least_epsilon : float, default=0.001
+        The lowest price. It bounds how many results, and entries in the ledger, the budget can pay for.
     training_seconds : float, default=1
         A training's end is seen so long after its start, or twice, four times, ... so long if it takes longer; its
         charge, half so long after it.
@@ -198,6 +209,7 @@ class DataSet(PublicModel):
     neighbours: Neighbours = "replace_one"
     expected_records: Count | None = None
     composition: CompositionName = "basic"
+    least_epsilon: Positive = 0.001
     training_seconds: Positive = 1.0
     accept_weak_privacy: StrictBool = False
     learners: dict[Name, Recipe] = Field(default_factory=dict)
@@ -300,6 +312,7 @@ class Owner(PublicModel):
 
     server: ServerSettings = Field(default_factory=ServerSettings)
     limits: Limits = Field(default_factory=Limits)
+    log: Log = Field(default_factory=Log)
     datasets: Annotated[dict[Name, DataSet], Field(min_length=1)]
     analysts: dict[Name, dict[Name, Share]] = Field(default_factory=dict)
     training: Training = Field(default_factory=Training)
@@ -364,7 +377,7 @@ def _resolve(content: dict[str, Any], folder: Path) -> None:
     server = content.setdefault("server", {})
     if isinstance(server, dict):
         server.setdefault("folder", "state")
-        _resolve_paths(server, ("folder", "tls_certificate", "tls_key"), folder)
+        _resolve_paths(server, ("folder", "tls_certificate", "tls_key", "signing_key"), folder)
     training = content.get("training")
     if isinstance(training, dict):
         _resolve_paths(training, ("cluster_ca", "cluster_certificate", "cluster_key"), folder)

@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt, StrictStr, field_validator
 
 from privlearn.data.schema.public import PublicModel
 from privlearn.errors import SchemaError
-from privlearn.service.access.keys import Role
+from privlearn.service.access.keys import PersonRole
 
 _Text = Annotated[StrictStr, Field(min_length=1)]
 _HERE = ("localhost", "127.0.0.1", "::1")
@@ -47,7 +47,7 @@ class OpenId(PublicModel):
     scopes: tuple[_Text, ...] = ("openid", "profile", "email")
     name_claim: _Text
     roles_claim: _Text
-    roles: Annotated[dict[_Text, Role], Field(min_length=1)]
+    roles: Annotated[dict[_Text, PersonRole], Field(min_length=1)]
 
     @field_validator("issuer", "address")
     @classmethod

@@ -64,7 +64,14 @@ async def holder_of(caller: KnownCaller) -> Caller:
     return caller
 
 
+async def monitor_of(caller: KnownCaller) -> Caller:
+    if caller.role not in ("holder", "monitor"):
+        raise Forbidden("this is for those who watch the server: ask with a monitor's key, or the holder's")
+    return caller
+
+
 Holder = Annotated[Caller, Depends(holder_of)]
+Monitor = Annotated[Caller, Depends(monitor_of)]
 
 
 async def _served(request: Request) -> Service:

@@ -6,6 +6,7 @@ import json
 import logging
 import secrets
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, MutableMapping
@@ -41,11 +42,21 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr() -> None:
-    """Every logger's lines, the server's own included, as JSON on stderr."""
+    """Every logger's lines, the server's own included, as JSON on stderr; and what nobody has caught, too."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.captureWarnings(True)
+    sys.excepthook = lambda _kind, error, _trace: log_uncaught(error)
+    sys.unraisablehook = lambda found: log_uncaught(found.exc_value)
+    threading.excepthook = lambda found: log_uncaught(found.exc_value)
+
+
+def log_uncaught(error: BaseException | None) -> None:
+    """What would have been printed as a traceback, with a message that may quote a cell."""
+    if error is not None and not isinstance(error, KeyboardInterrupt | SystemExit):
+        failures.error("not caught", extra={"fields": places(error)})
 
 
 def places(error: BaseException) -> dict[str, Any]:

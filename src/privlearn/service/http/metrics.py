@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from privlearn.service.access.keys import Caller
+from privlearn.ledger.ledger import Ledger
 from privlearn.service.jobs.queue import count_by_state
 from privlearn.service.service import Service
 
@@ -41,19 +41,18 @@ class Metrics:
     def predicted(self, rows: int) -> None:
         self._predictions.inc(rows)
 
-    def text(self, service: Service, holder: Caller) -> bytes:
+    def text(self, service: Service) -> bytes:
         """These figures and those that are in the store, in Prometheus' text form."""
         stored = CollectorRegistry()
-        stored.register(_Stored(service, holder))
+        stored.register(_Stored(service))
         return bytes(generate_latest(self._registry) + generate_latest(stored))
 
 
 class _Stored(Collector):
     """What all server processes share: trainings by state, and budgets."""
 
-    def __init__(self, service: Service, holder: Caller) -> None:
+    def __init__(self, service: Service) -> None:
         self._service = service
-        self._holder = holder
 
     def describe(self) -> Iterator[Metric]:
         return iter(())  # so that registering does not read the store
@@ -68,10 +67,10 @@ class _Stored(Collector):
             "privlearn_budget_epsilon", "Epsilon of a data set's budget.", labels=labels
         )
         delta = GaugeMetricFamily("privlearn_budget_delta", "Delta of a data set's budget.", labels=labels)
-        for offered in self._service.datasets(self._holder):
-            statement = self._service.budget(self._holder, offered.name)
+        for name in self._service.owner.datasets:
+            standing = Ledger(self._service.store, name).standing()
             for part in ("total", "spent", "reserved", "left"):
-                amount = getattr(statement, part)
-                epsilon.add_metric((offered.name, part), amount.epsilon)
-                delta.add_metric((offered.name, part), amount.delta)
+                amount = getattr(standing, part)
+                epsilon.add_metric((name, part), amount.epsilon)
+                delta.add_metric((name, part), amount.delta)
         yield from (epsilon, delta)

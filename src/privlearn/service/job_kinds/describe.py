@@ -51,7 +51,7 @@ class Describe(JobKind[DescribeFields, NoisyCounts]):
         planned = plan_description(schema, asked.guarantee, records, correlations=correlated)
         check_same(planned.mechanism, plan)
         found = run_plan(planned, schema, cells, weights, SecureRandomness())
-        return Result(found.certificate.to_dict(), found.to_bytes(), BYTES)
+        return Result(found.certificate.to_dict(), asked.signed(found), BYTES)
 
     def page_part(self, result: ResultInfo, content: bytes) -> Markup:
         return Markup(page_part(Description.from_bytes(content))) + super().page_part(result, content)

@@ -62,7 +62,7 @@ class Evaluate(JobKind[EvaluateFields, NoisyCounts]):
         planned = plan_evaluation(subject, schema, groups, asked.guarantee, records)
         check_same(planned.mechanism, plan)
         found = run_plan(planned, schema, counted, weights, SecureRandomness())
-        return Result(found.certificate.to_dict(), found.to_bytes(), BYTES)
+        return Result(found.certificate.to_dict(), asked.signed(found), BYTES)
 
     def purpose(self, fields: EvaluateFields) -> str:
         return f"{self.name}, {fields.release}"

@@ -23,6 +23,8 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
+from privlearn.release.archive import SignedArchive
+from privlearn.release.verification import read_private_key
 from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.jobs.requests import JobRequest, Points, ResultInfo
 from privlearn.service.refusals import NotFound
@@ -72,6 +74,11 @@ class Asked(Generic[Fields]):
     guarantee: Guarantee
     fields: Fields
     points: Points | None = None
+
+    def signed(self, made: SignedArchive) -> bytes:
+        """A file that leaves, with the server's signature if it has a key."""
+        key = self.offered.owner.server.signing_key
+        return (made if key is None else made.signed(read_private_key(key))).to_bytes()
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ from privlearn.service.holder.settings import DEFAULT_LIMITS, Limits
 from privlearn.service.job_kinds.job_kind import job_kind
 from privlearn.service.jobs.requests import Job, JobRequest, accepted_in
 from privlearn.service.refusals import Conflict, NotFound, TooMany
+from privlearn.service.store.events import record_with
+from privlearn.service.store.paging import EVERYTHING, Piece
 from privlearn.service.store.tables import jobs, keys
 from privlearn.service.timing import as_text, from_text, now
 from privlearn.storage import excluding, reading
@@ -70,9 +72,9 @@ def find(store: str, job_id: str) -> Job:
         return _as_job(_row(connection, job_id))
 
 
-def find_all(store: str, analyst: str | None, most: int = 200) -> list[Job]:
-    """The newest jobs of an analyst, or of all."""
-    query = select(*_SHOWN).order_by(jobs.c.created.desc()).limit(most)
+def find_all(store: str, analyst: str | None, piece: Piece = EVERYTHING) -> list[Job]:
+    """Jobs of an analyst, or of all, newest first."""
+    query = piece.of(select(*_SHOWN), jobs.c.created)
     if analyst is not None:
         query = query.where(jobs.c.analyst == analyst)
     with reading(store) as connection:
@@ -151,7 +153,7 @@ def cancel(store: str, job_id: str, by: str) -> Job:
         row = _row(connection, job_id)
         if row.state not in ("waiting", "running"):
             raise Conflict("this job is over: there is nothing to cancel")
-        _end(connection, job_id, f"{by} has cancelled it; {_spent(row)}")
+        _end(connection, store, job_id, f"{by} has cancelled it; {_spent(row)}")
         return _as_job(_row(connection, job_id))
 
 
@@ -164,7 +166,7 @@ def end_revoked(store: str) -> None:
             return
     with excluding(store, _LOCK) as connection:
         for row in connection.execute(theirs).all():
-            _end(connection, row.id, f"the key that asked for it was revoked; {_spent(row)}")
+            _end(connection, store, row.id, f"the key that asked for it was revoked; {_spent(row)}")
 
 
 def give_back(store: str, job_id: str, *, count_attempt: bool) -> None:
@@ -176,18 +178,23 @@ def give_back(store: str, job_id: str, *, count_attempt: bool) -> None:
             connection.execute(_this(job_id).values(state="waiting", attempts=attempts))
 
 
-def finish(store: str, job_id: str, failure: str = "") -> None:
-    """The job's end; ``failure`` is for the analyst to read."""
+def finish(store: str, job_id: str, failure: str = "", reason: str = "") -> None:
+    """The job's end; ``failure`` is for the analyst to read, ``reason`` for the holder."""
     with excluding(store, _LOCK) as connection:
         if _row(connection, job_id).state == "running":
-            _end(connection, job_id, failure)
+            _end(connection, store, job_id, failure, reason)
 
 
-def _end(connection: Connection, job_id: str, failure: str) -> None:
+def _end(connection: Connection, store: str, job_id: str, failure: str, reason: str = "") -> None:
+    """With its line in the log, in one transaction: no end goes unrecorded."""
     ended = {"state": "failed" if failure else "done", "failure": failure, "finished": as_text(now())}
     # Of a job that is done nobody can need the points again; of one that failed another process may still be running.
     done_with = {} if failure else {"points": None}
     connection.execute(_this(job_id).values(ended | done_with))
+    row = _row(connection, job_id)
+    told = {"job": job_id, "reason": reason or failure} if failure else {"job": job_id}
+    action = f"{row.kind} {'failed' if failure else 'is made'}"
+    record_with(connection, store, row.analyst, action, row.dataset, **told)
 
 
 def _submitted_before(connection: Connection, analyst: str, request: JobRequest, key: str) -> Job | None:
@@ -244,6 +251,7 @@ def _insert(
             delta=guarantee.delta,
             neighbours=guarantee.neighbours,
             trial=request.trial,
+            note=request.note,
             points=request.points_bytes(),
             idempotency_key=key or None,
             request_digest=job_kind(request.kind).digest(request),
@@ -278,4 +286,5 @@ def _as_job(row: Row[Any]) -> Job:
         finished=row.finished,
         failure=row.failure,
         attempts=row.attempts,
+        note=row.note,
     )

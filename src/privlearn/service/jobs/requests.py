@@ -38,6 +38,8 @@ class JobRequest:
         What the kind is asked with beyond that: its `JobFields` as JSON values.
     points : pyarrow.Table or "schema", optional
         The analyst's public points, without the target, for kinds that take them; the word has them made up.
+    note : str, optional
+        What it is for, in the analyst's words: a line for the ledger, the log and the pages.
     """
 
     dataset: str
@@ -47,6 +49,7 @@ class JobRequest:
     trial: bool = False
     fields: Mapping[str, JsonValue] = field(default_factory=dict)
     points: Points | None = field(default=None, repr=False)
+    note: str = ""
 
     def points_bytes(self) -> bytes | None:
         """The points as an Arrow stream, or the word."""
@@ -112,6 +115,7 @@ class Job(Accepted):
     finished: str
     failure: str
     attempts: int
+    note: str
 
 
 @dataclass(frozen=True, kw_only=True)

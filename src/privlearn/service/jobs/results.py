@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Row, Select, func, insert, select, update
 from privlearn.service.job_kinds.job_kind import Result
 from privlearn.service.jobs.requests import Job, ResultInfo, accepted_in
 from privlearn.service.refusals import Conflict, NotFound
+from privlearn.service.store.paging import EVERYTHING, Piece
 from privlearn.service.store.tables import jobs, results
 from privlearn.storage import excluding, reading
 
@@ -42,9 +43,20 @@ def store_result(store: str, job: Job, made: Result) -> None:
             connection.execute(insert(results).values(id=job.id, **facts))
 
 
-def find_all(store: str, analyst: str | None, kind: str | None = None) -> list[ResultInfo]:
-    """Of an analyst or of all, of one kind or of all, newest first."""
-    query = _visible(*_SHOWN, analyst=analyst, kind=kind).order_by(jobs.c.finished.desc())
+def find_all(
+    store: str,
+    analyst: str | None,
+    kind: str | None = None,
+    piece: Piece = EVERYTHING,
+    *,
+    only_open: bool = False,
+) -> list[ResultInfo]:
+    """Of an analyst or of all, of one kind or of all, newest first; of sessions perhaps only those that are open."""
+    query = piece.of(_visible(*_SHOWN, analyst=analyst, kind=kind), jobs.c.finished)
+    if only_open:  # found among those that are open, not by looking at all that were closed
+        one = results.alias()
+        open_ones = select(one.c.id).where(one.c.closed.is_(False), one.c.media_type == "")
+        query = query.where(jobs.c.id.in_(open_ones))
     with reading(store) as connection:
         return [_as_result(row) for row in connection.execute(query)]
 

@@ -46,7 +46,7 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
         offered = catalog.named(job.dataset)
         ledger = offered.ledger_of(job.analyst)
     except Refusal as refusal:  # the holder's file has changed since the job was asked for
-        queue.finish(store, job.id, f"{refusal}; {_what_was_spent(store, job)}")
+        queue.finish(store, job.id, f"{refusal}; {_what_was_spent(store, job)}", str(refusal))
         return str(refusal)
     failure = reason = ""
     try:
@@ -64,7 +64,7 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
         wait_for_end_of_slot(began, offered.settings.training_seconds)
         if not failure:
             Reservation(store, job.dataset, job.id).commit()
-    queue.finish(store, job.id, failure)
+    queue.finish(store, job.id, failure, reason)
     return reason
 
 
@@ -93,7 +93,7 @@ def _reserve(offered: OfferedDataSet, ledger: Ledger, job: Job, price: Priced) -
     """Public: the cost of what public facts call for, which is no more than was asked for."""
     promise = with_purchases(price.plan.guarantee, offered.schema.bought)
     check_strength(promise, offered.records, offered.settings.accept_weak_privacy)
-    ledger.reserve(price.cost, price.purpose, offered.schema.digest, id=job.id)
+    ledger.with_note(job.note).reserve(price.cost, price.purpose, offered.schema.digest, id=job.id)
 
 
 def reason_of(error: Exception) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import signal
+import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
@@ -15,6 +16,7 @@ from privlearn.errors import LedgerError, StoreUnusable
 from privlearn.extensions import load_extensions
 from privlearn.service.holder.datasets import Catalog
 from privlearn.service.holder.settings import Owner
+from privlearn.service.http.logs import log_to_stderr, log_uncaught
 from privlearn.service.job_kinds.job_kind import load_job_kinds
 from privlearn.service.jobs import queue
 from privlearn.service.jobs.requests import Job
@@ -37,23 +39,14 @@ class Worker:
     owner : Owner
     counted : mapping from data sets to their numbers of records
         Public: what a training costs follows from it before a row is read.
-    ended : callable
-        Called with each job that has ended here and the reason of its failure, empty if it is done.
     turns : TakingTurns
         Of all workers of the server.
     """
 
-    def __init__(
-        self,
-        owner: Owner,
-        counted: Mapping[str, int],
-        ended: Callable[[Job, str], None],
-        turns: queue.TakingTurns,
-    ) -> None:
+    def __init__(self, owner: Owner, counted: Mapping[str, int], turns: queue.TakingTurns) -> None:
         self._owner = owner
         self._counted = counted
         self._store = owner.server.store
-        self._ended = ended
         self._turns = turns
         self._process: BaseProcess | None = None
         self._looked = time.monotonic()
@@ -124,7 +117,6 @@ class Worker:
             trouble, reason = "process", "its process was killed"
             self._end_process()
         if not trouble:
-            self._ended(job, reason)
             return
         _log.error("job %s was interrupted: %s", job.id, reason)
         queue.give_back(self._store, job.id, count_attempt=trouble == "process")
@@ -176,7 +168,17 @@ class Worker:
 
 
 def train_for(owner: Owner, counted: Mapping[str, int], pipe: Connection) -> None:
-    """A training process: does one job after another until its server is gone."""
+    """A training process, whose errors are lines of the log like those of its server."""
+    log_to_stderr()
+    try:
+        _train_for(owner, counted, pipe)
+    except Exception as error:
+        log_uncaught(error)
+        sys.exit(1)
+
+
+def _train_for(owner: Owner, counted: Mapping[str, int], pipe: Connection) -> None:
+    """Does one job after another until its server is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
     load_extensions(owner.extensions.modules)
     load_job_kinds(owner.extensions.job_kinds)

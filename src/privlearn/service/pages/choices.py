@@ -65,6 +65,7 @@ FORMS_OF_RELEASE = {face.name: face for face in _ALL}
 
 
 FIELDS = ("face", "learner", "epsilon", "delta")
+_PLACES = (*FIELDS, "note")
 _ONCE = re.compile("[0-9a-f]{32}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """A price as people write it: `float` would take 1_0, and digits of other scripts, for another price."""
@@ -130,7 +131,7 @@ def placed(error: Exception) -> dict[str, str]:
     """An error's sentence under the field it belongs to, or under none."""
     text = str(error)
     field = "epsilon" if isinstance(error, BudgetExceeded) else text.partition(" ")[0]
-    return {field if field in FIELDS else "": sentence(error)}
+    return {field if field in _PLACES else "": sentence(error)}
 
 
 def sentence(error: Exception) -> str:

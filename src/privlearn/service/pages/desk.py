@@ -5,13 +5,16 @@ from __future__ import annotations
 from fastapi import Request
 from fastapi.responses import Response
 
+from privlearn.ledger.statement import Entry
+from privlearn.service.access.keys import Caller
 from privlearn.service.http.callers import Served
 from privlearn.service.http.media_types import CSV, table_bytes
 from privlearn.service.pages.columns import column_views, target_range
 from privlearn.service.pages.commands import dataset_commands
-from privlearn.service.pages.formatting import spending_figure
-from privlearn.service.pages.page import Skip, download, page_router, piece_of, render
+from privlearn.service.pages.formatting import MOST_STEPS, spending_figure
+from privlearn.service.pages.page import Before, Listed, download, listed, page_router, render
 from privlearn.service.pages.signing import Analyst
+from privlearn.service.service import Service
 
 router = page_router()
 
@@ -28,14 +31,14 @@ def desk(request: Request, service: Served, caller: Analyst) -> Response:
         caller,
         "desk.html",
         datasets=list(zip(offered, shares, strict=True)),
-        jobs=service.jobs(caller)[:LATEST],
+        jobs=service.jobs(caller, LATEST),
     )
 
 
 @router.get("/desk/{name}")
-def dataset(request: Request, service: Served, caller: Analyst, name: str, skip: Skip = 0) -> Response:
-    offered, statement = service.dataset(caller, name), service.budget(caller, name)
-    share, target = statement.share, offered.schema.target
+def dataset(request: Request, service: Served, caller: Analyst, name: str, before: Before) -> Response:
+    offered, standing = service.dataset(caller, name), service.budget(caller, name)
+    share, target = standing.share, offered.schema.target
     assert share is not None  # an analyst without a share does not see the data set
     assert target is not None  # nothing is offered without one
     return render(
@@ -44,13 +47,22 @@ def dataset(request: Request, service: Served, caller: Analyst, name: str, skip:
         "dataset.html",
         offered=offered,
         part=share,
-        statement=statement,
+        standing=standing,
         columns=column_views(offered.schema),
         target=target,
         target_range=target_range(target),
-        history=spending_figure(statement.entries, share, "your share"),
-        entries=piece_of(statement.entries[::-1], skip),
+        history=spending_figure(service.spending(caller, name, MOST_STEPS), share, "your share"),
+        entries=entries_of(service, caller, name, before),
         commands=dataset_commands(str(request.base_url), name, next(iter(offered.learners))),
+    )
+
+
+def entries_of(service: Service, caller: Caller, name: str, before: str | None) -> Listed[Entry]:
+    """A page of the costs that the caller may see, newest first."""
+    return listed(
+        lambda most: service.entries(caller, name, most, before)[::-1],
+        before,
+        lambda entry: entry.reservation,
     )
 
 

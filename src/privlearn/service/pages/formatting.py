@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from decimal import ROUND_DOWN, Context, Decimal
 from typing import Any
 
-from privlearn.ledger.composition import BasicComposition, Composition, RenyiComposition
-from privlearn.ledger.statement import Entry, Share, Statement, balance_of
+from privlearn.ledger.composition import Balance
+from privlearn.ledger.statement import Share, Standing
 from privlearn.service.pages.figures import Axis, Figure, Line, round_ticks
 from privlearn.service.timing import now
 
@@ -43,7 +42,7 @@ def size(count: int) -> str:
     return f"{count / 1000:,.1f} kB" if count >= 1000 else f"{count} bytes"
 
 
-def said(part: Share | Statement) -> str:
+def said(part: Share | Standing) -> str:
     """What a meter tells a screen reader."""
     reserved = f", {number(part.reserved.epsilon)} reserved" if part.reserved.epsilon else ""
     return (
@@ -55,28 +54,30 @@ def said(part: Share | Statement) -> str:
 _LEAST = 60.0  # seconds
 _BEFORE = 1.1  # of the time since the first entry
 _AHEAD = 1.04  # of the total, so that its line is not at the very edge
-_MOST_STEPS = 150
+MOST_STEPS = 150
+"""Entries after which the line is drawn: more could not be told apart."""
 
 
-def spending_figure(entries: Sequence[Entry], part: Statement | Share, what: str) -> Figure | None:
+def spending_figure(
+    history: Sequence[tuple[str, Balance]], part: Standing | Share, what: str
+) -> Figure | None:
     """Epsilon spent and reserved against time, under the line that it cannot cross; ``None`` if nothing was spent."""
-    counted = [entry for entry in entries if entry.state != "cancelled"]
-    if not counted:
+    if not history:
         return None
     total, over = part.total.epsilon, now().timestamp()
-    begin = over - _BEFORE * max(over - _time(counted[0]), _LEAST)
+    first = history[0][0]
+    begin = over - _BEFORE * max(over - _time(first), _LEAST)
     steps, spent = [(begin, 0.0)], 0.0
-    for place in _places(len(counted)):
-        time = _time(counted[place - 1])
-        steps.append((time, spent))
-        spent = _epsilon(part, counted[:place])
-        steps.append((time, spent))
+    for time, balance in history:
+        steps.append((_time(time), spent))
+        spent = balance.spent.epsilon + balance.reserved.epsilon
+        steps.append((_time(time), spent))
     steps.append((over, spent))
     return Figure(
         id="history",
         title=f"Epsilon spent of {what}",
-        description=f"From {moment(counted[0].reserved_at)} on, {len(counted)} trainings took {number(spent)} of "
-        f"{number(total)}. The table below has each of them.",
+        description=f"From {moment(first)} on, {number(spent)} of {number(total)} was taken. The table below has each "
+        "training.",
         x=Axis(begin, over),
         y=Axis(0.0, _AHEAD * total),
         x_ticks=[(begin, _clock(begin, over)), (over, "now")],
@@ -90,22 +91,8 @@ def spending_figure(entries: Sequence[Entry], part: Statement | Share, what: str
     )
 
 
-def _epsilon(part: Statement | Share, entries: Sequence[Entry]) -> float:
-    """What they take together, by the budget's own rule; all of them count."""
-    rule: Composition = BasicComposition(part.total)
-    if isinstance(part, Statement) and part.renyi_order is not None and part.renyi_limit is not None:
-        rule = RenyiComposition(part.total, part.renyi_order, part.renyi_limit)
-    return balance_of(rule, [replace(entry, state="committed") for entry in entries]).spent.epsilon
-
-
-def _places(count: int) -> list[int]:
-    """After how many entries the line is drawn: all, or so many of them as can be told apart."""
-    steps = min(count, _MOST_STEPS)
-    return [round(count * step / steps) for step in range(1, steps + 1)]
-
-
-def _time(entry: Entry) -> float:
-    return datetime.fromisoformat(entry.reserved_at).timestamp()
+def _time(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 def _clock(begin: float, over: float) -> str:

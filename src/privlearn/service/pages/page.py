@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
@@ -20,8 +21,9 @@ from starlette.exceptions import HTTPException
 
 from privlearn._version import __version__
 from privlearn.errors import PrivlearnError
+from privlearn.guarantee import Guarantee
 from privlearn.service.access.keys import Caller
-from privlearn.service.http.callers import ID
+from privlearn.service.http.callers import ID, service_of
 from privlearn.service.http.forms import small_form
 from privlearn.service.http.problems import defect
 from privlearn.service.job_kinds.job_kind import JOB_KINDS
@@ -42,26 +44,32 @@ def _known_form(id: str) -> str:
 
 PageId = Annotated[str, Depends(_known_form)]
 """Of a job, or of what it made."""
-Skip = Annotated[int, Query(ge=0, le=10**9)]
-"""How many of the newest a page leaves out."""
+
+
+def _seen(before: Annotated[str | None, Query(max_length=36)] = None) -> str | None:
+    """Id of the last one that the visitor has seen of a list; what is no id leads to its beginning."""
+    return before if before is not None and before.isascii() and before.isprintable() else None
+
+
+Before = Annotated[str | None, Depends(_seen)]
 
 
 @dataclass(frozen=True)
-class Piece(Generic[Item]):
-    """A part of a list that begins with the newest."""
+class Listed(Generic[Item]):
+    """A part of a list that begins with the newest; ``older`` is the id of its last one, if there are more."""
 
     items: Sequence[Item]
-    newer: int | None
-    older: int | None
+    before: str | None
+    older: str | None
 
 
-def piece_of(newest_first: Sequence[Item], skip: int) -> Piece[Item]:
-    following = skip + SIZE
-    return Piece(
-        newest_first[skip:following],
-        newer=max(skip - SIZE, 0) if skip else None,
-        older=following if following < len(newest_first) else None,
-    )
+def listed(
+    look_up: Callable[[int], Sequence[Item]], before: str | None, name: Callable[[Item], str]
+) -> Listed[Item]:
+    """As many as fit on a page; ``look_up`` is told how many to find."""
+    found = look_up(SIZE + 1)
+    items = found[:SIZE]
+    return Listed(items, before, name(items[-1]) if len(found) > SIZE else None)
 
 
 STATIC = Path(__file__).parent / "static"
@@ -117,10 +125,19 @@ def render(
 ) -> HTMLResponse:
     """A page."""
     menu = _MENUS[caller.role] if caller else ()
-    content = _TEMPLATES.get_template(template).render(
-        caller=caller, menu=menu, here=request.url.path, **{"errors": {}, **shown}
-    )
+    always: dict[str, Any] = {"caller": caller, "menu": menu, "here": request.url.path, "errors": {}}
+    always["weakness_of"] = partial(_weakness, request)
+    content = _TEMPLATES.get_template(template).render(always | shown)
     return HTMLResponse(content, status)
+
+
+def _weakness(request: Request, dataset: str, epsilon: float, delta: float) -> str | None:
+    """Why a promise about a data set is hardly private; of one that is not offered any more nothing is known."""
+    service = service_of(request)
+    if dataset not in service.owner.datasets:
+        return None
+    offered = service.catalog.named(dataset)
+    return offered.weakness(Guarantee(epsilon, delta, offered.settings.neighbours))
 
 
 _HEADINGS = {404: "Not found", 409: "Not possible", 413: "Too large", 422: "This cannot be used"}

@@ -32,12 +32,13 @@ from privlearn.service.jobs.requests import Job, JobRequest, ResultInfo
 from privlearn.service.pages.choices import fresh, is_once, sentence
 from privlearn.service.pages.commands import release_commands
 from privlearn.service.pages.page import (
+    Before,
     Form,
+    Listed,
     PageId,
-    Skip,
     download,
+    listed,
     page_router,
-    piece_of,
     render,
     text_of,
 )
@@ -96,12 +97,19 @@ def result(service: Served, caller: Visitor, id: PageId) -> Response:
 
 
 @router.get("/releases")
-def releases(request: Request, service: Served, caller: Visitor, skip: Skip = 0) -> Response:
+def releases(request: Request, service: Served, caller: Visitor, before: Before) -> Response:
     return render(
         request,
         caller,
         "releases.html",
-        releases=piece_of(service.results(caller, GIVE_OUT_RELEASE.name), skip),
+        releases=results_of(service, caller, GIVE_OUT_RELEASE.name, before),
+    )
+
+
+def results_of(service: Service, caller: Caller, kind: str, before: str | None) -> Listed[ResultInfo]:
+    """A page of what jobs of one kind have made."""
+    return listed(
+        lambda most: service.results(caller, kind, most=most, before=before), before, lambda found: found.id
     )
 
 

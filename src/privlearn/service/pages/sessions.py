@@ -30,17 +30,18 @@ from privlearn.service.pages.choices import sentence
 from privlearn.service.pages.columns import FieldView, field_views, point_of
 from privlearn.service.pages.commands import session_commands
 from privlearn.service.pages.page import (
+    Before,
     Form,
     PageId,
-    Skip,
     download,
     page_router,
-    piece_of,
     render,
 )
+from privlearn.service.pages.result_page import results_of
 from privlearn.service.pages.signing import RowsForm, Visitor
 from privlearn.service.refusals import Conflict, TooLarge
 from privlearn.service.service import Service
+from privlearn.service.store.cells import inert
 
 router = page_router()
 
@@ -48,10 +49,9 @@ _UNUSABLE = (Conflict, DataError, InvalidParameter, SessionError, TooLarge)
 
 
 @router.get("/sessions")
-def sessions(request: Request, service: Served, caller: Visitor, skip: Skip = 0) -> Response:
-    return render(
-        request, caller, "sessions.html", sessions=piece_of(service.results(caller, OPEN_SESSION.name), skip)
-    )
+def sessions(request: Request, service: Served, caller: Visitor, before: Before) -> Response:
+    found = results_of(service, caller, OPEN_SESSION.name, before)
+    return render(request, caller, "sessions.html", sessions=found)
 
 
 @router.get("/sessions/{id}")
@@ -133,6 +133,7 @@ def _page(
         answer=None if answers is None else answers.predictions[0],
         explained="" if answers is None else _explained(answers),
         target=schema.target.name,
+        unit=schema.target.unit or "",
         batch_rows=service.owner.limits.batch_rows,
         may_ask=found.state == "open" and found.analyst == caller.name,
         certificate=_read(found),
@@ -168,8 +169,9 @@ def _with_predictions(lines: list[list[str]], answers: Predictions) -> bytes:
     header, *rows = lines
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*header, "prediction"])
-    writer.writerows([*row, answer] for row, answer in zip(rows, answers.predictions.tolist(), strict=True))
+    writer.writerow(map(inert, [*header, "prediction"]))
+    predicted = zip(rows, answers.predictions.tolist(), strict=True)
+    writer.writerows(map(inert, [*row, answer]) for row, answer in predicted)
     return text.getvalue().encode()
 
 

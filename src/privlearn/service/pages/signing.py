@@ -106,7 +106,8 @@ def keep_signed_in(request: Request, answer: Response, token: str) -> None:
 
 @router.post("/sign-out")
 def leave(request: Request) -> Response:
-    sign_out(service_of(request).store, request.cookies.get(cookies.login_cookie(request), ""))
+    service, token = service_of(request), request.cookies.get(cookies.login_cookie(request), "")
+    sign_out(service.store, token, service.owner.sign_in)
     answer = RedirectResponse("/", 303)
     cookies.forget(request, answer, cookies.login_cookie(request), "strict")
     return answer
@@ -126,7 +127,7 @@ def inside(address: str) -> str:
 
 Handler = Callable[[Request, Any], Awaitable[Response]]
 
-_FOR_PROGRAMS = ("/v1/", "/healthz", "/readyz", "/metrics")
+_FOR_PROGRAMS = ("/v1/", "/.well-known/", "/healthz", "/readyz", "/metrics")
 
 
 def refuse_with_pages(app: FastAPI) -> None:

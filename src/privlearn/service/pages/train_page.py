@@ -71,7 +71,7 @@ async def train(request: Request, service: Served, caller: Analyst, name: str, f
 def _train(
     request: Request, service: Service, caller: Caller, name: str, form: FormData, content: bytes
 ) -> Response:
-    typed = {field: text_of(form, field) for field in (*FIELDS, "once")}
+    typed = {field: text_of(form, field) for field in (*FIELDS, "once", "note")}
     act = "pay" if text_of(form, "act") == "pay" else "try"
     try:
         if not is_once(typed["once"]):
@@ -95,7 +95,7 @@ def _request(
     service: Service, offered: OfferedDataSet, typed: Mapping[str, str], content: bytes, trial: bool
 ) -> JobRequest | None:
     """What the form asks for; ``None`` if it cannot be understood, which the form itself will say."""
-    choices = Choices(**typed)
+    choices = Choices(**{name: typed[name] for name in (*FIELDS, "once")})
     face, guarantee, errors = choices.meaning(offered.settings.neighbours)
     if face is None or guarantee is None or errors:
         return None
@@ -108,6 +108,7 @@ def _request(
         epsilon=guarantee.epsilon,
         delta=guarantee.delta,
         trial=trial,
+        note=typed["note"],
         fields=face.fields(choices.learner),
         points=points,
     )
@@ -147,6 +148,7 @@ def _page(
         learners=[(key, _described(key, recipe)) for key, recipe in offered.learners.items()],
         columns=list(offered.schema.columns),
         form=form,
+        note=typed.get("note", ""),
         fresh=fresh(),
         errors=wrong,
         estimate=estimate,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import delete, update
+from sqlalchemy import delete, select, update
 
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
@@ -57,6 +57,9 @@ def _end_what_was_under_way(store: str) -> None:
     moment = as_text(now())
     with excluding(store, "jobs") as connection:
         under_way = jobs.c.state.in_(("waiting", "running"))
+        for job in connection.execute(select(jobs).where(under_way)).all():
+            told = {"job": job.id, "reason": "an older backup was restored"}
+            events.record_with(connection, store, job.analyst, f"{job.kind} failed", job.dataset, **told)
         ended = {"state": "failed", "failure": _FAILED, "finished": moment}
         connection.execute(update(jobs).where(under_way).values(ended))
         noisy = results.c.content.is_(None)  # the noise of a content is in the backup, whole
@@ -67,12 +70,12 @@ def _end_what_was_under_way(store: str) -> None:
 
 def _spend(ledger: Ledger, lost: Amount | None) -> Guarantee | None:
     """One committed entry over what was lost, or over everything that is left."""
-    statement = ledger.statement()
-    amount = statement.left if lost is None else lost
+    standing = ledger.standing()
+    amount = standing.left if lost is None else lost
     if amount.epsilon == 0:
         return None
     divergence = amount.renyi
-    guarantee = Guarantee(amount.epsilon, amount.delta, statement.total.neighbours)
+    guarantee = Guarantee(amount.epsilon, amount.delta, standing.total.neighbours)
     cost = Cost(guarantee, renyi=None if divergence is None else lambda _order: divergence)
     with ledger.reserve(cost, _PURPOSE) as reservation:
         reservation.commit()

@@ -46,7 +46,7 @@ def _open_budget(store: str, name: str, dataset: DataSet) -> None:
     try:
         Ledger.create(store, name, dataset.guarantee, composition=dataset.composition)
     except LedgerError:
-        recorded = Ledger.open(store, name).statement()
+        recorded = Ledger.open(store, name).standing()
         if (recorded.total, recorded.composition) != (dataset.guarantee, dataset.composition):
             raise LedgerError(
                 f"datasets.{name}: the ledger says {recorded.total}, {recorded.composition} composition, and a budget "

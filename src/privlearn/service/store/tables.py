@@ -40,7 +40,7 @@ keys = sa.Table(
     "keys",
     _metadata,
     _id(),
-    _one_of("role", "holder", "analyst"),
+    sa.Column("role", sa.String(20), nullable=False),  # those that there are, the code knows
     _name("analyst"),
     sa.Column("datasets", sa.JSON(none_as_null=True)),  # names; NULL: all that the analyst has a share of
     sa.Column("secret_hash", sa.String(64), nullable=False),
@@ -85,7 +85,16 @@ jobs = sa.Table(
     sa.Column(
         "key_id", sa.String(250), nullable=False, server_default=""
     ),  # that asked for it; "": before format 4
+    sa.Column("note", sa.String(200), nullable=False, server_default=""),  # the analyst's own words
     sa.UniqueConstraint("analyst", "idempotency_key"),
+    # For lists in pieces, and for those who look for work.
+    sa.Index("jobs_by_state", "state", "created"),
+    sa.Index("jobs_by_time", "created", "id"),
+    sa.Index("jobs_of_analyst", "analyst", "created", "id"),
+    sa.Index("jobs_by_end", "state", "finished", "id"),
+    sa.Index("jobs_by_kind", "state", "kind", "finished", "id"),
+    sa.Index("jobs_of_analyst_by_end", "state", "analyst", "finished", "id"),
+    sa.Index("jobs_of_analyst_by_kind", "state", "analyst", "kind", "finished", "id"),
 )
 
 results = sa.Table(
@@ -97,6 +106,8 @@ results = sa.Table(
     sa.Column("media_type", sa.String(100), nullable=False, default=""),  # "": the content is not given out
     sa.Column("closed", sa.Boolean, nullable=False, default=False),  # a session that answers no more
 )
+_OPEN = sa.and_(results.c.closed.is_(False), results.c.media_type == "")
+sa.Index("results_open", results.c.id, sqlite_where=_OPEN, postgresql_where=_OPEN)
 
 events = sa.Table(
     "events",
@@ -107,10 +118,24 @@ events = sa.Table(
     _name("action"),
     _name("dataset"),
     sa.Column("details", sa.JSON, nullable=False),
+    sa.Column(
+        "digest", sa.String(64), nullable=False, server_default=""
+    ),  # of this line and the digest before it
     sqlite_autoincrement=True,
 )
 
-_APPEND_ONLY = {formats: "version = NEW.version", events: "id = NEW.id"}
+# Where the log went on after old lines were removed: number and digest of the last one of them.
+log_heads = sa.Table(
+    "log_heads",
+    _metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    _time("time"),
+    sa.Column("signature", sa.String(128), nullable=False),
+    sa.Column("public_key", sa.String(64), nullable=False),
+)
+
+_APPEND_ONLY = {formats: "version = NEW.version", events: "id = NEW.id", log_heads: "id = NEW.id"}
 
 
 def create_all(connection: sa.Connection) -> None:
