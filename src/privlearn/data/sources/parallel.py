@@ -19,7 +19,7 @@ def in_order(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterat
 
     Blocks are read by the caller's thread. Results do not depend on the number of threads, nor do sums of them.
     """
-    threads = min(MOST_THREADS, len(os.sched_getaffinity(0)))
+    threads = min(MOST_THREADS, _cores())
     if threads == 1:
         yield from map(work, blocks)
         return
@@ -35,3 +35,9 @@ def in_order(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterat
         finally:  # whoever stops listening need not wait for what has not begun
             for future in waiting:
                 future.cancel()
+
+
+def _cores() -> int:
+    """Those that this process may use, where the system says so: Windows has only the number of all."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return (os.cpu_count() or 1) if allowed is None else len(allowed(0))

@@ -6,7 +6,6 @@ same bytes, and any other message for the same question with a refusal (docs/the
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Mapping
@@ -66,6 +65,12 @@ class PartyMemory:
 
 def only_process(path: Path) -> int:
     """A lock on ``path``, as an open file's descriptor: no second process gets it until it is closed."""
+    try:
+        import fcntl
+    except ImportError:
+        raise InvalidParameter(
+            "a run that outlives a crash locks its file in a way that Windows has not: use Linux or macOS"
+        ) from None
     lock = os.open(path.with_name(f".{path.name}.lock"), os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
