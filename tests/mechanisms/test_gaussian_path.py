@@ -18,6 +18,7 @@ from privlearn.mechanisms.session.function_release import (
     PATH_BITS,
     VALUE_JITTER,
     GaussianPaths,
+    _exact_sums,
     rounding_bound,
 )
 from privlearn.randomness import Randomness, SecureRandomness, SeededRandomness
@@ -62,7 +63,7 @@ HARD = {
 def test_the_noise_is_nowhere_below_the_kernel(name: str) -> None:
     kernel, points = HARD[name]
     matrix = kernel(points, points) / kernel.bound
-    factor, _ = walk(matrix, [1, 99, 1, BLOCK, 87], SeededRandomness(0))
+    factor, _ = walk(matrix, [1, 99, 1, 4 * BLOCK, 87], SeededRandomness(0))
     difference = np.linalg.eigvalsh(factor @ factor.T - matrix)
     assert difference[0] >= FACTOR_JITTER - rounding_bound(len(points)) - 1e-12
     assert difference[-1] <= FACTOR_JITTER + rounding_bound(len(points)) + 1e-12
@@ -70,6 +71,14 @@ def test_the_noise_is_nowhere_below_the_kernel(name: str) -> None:
 
 def test_the_rounding_bound_is_below_the_jitter_for_every_path() -> None:
     assert rounding_bound(CAPACITY) < FACTOR_JITTER / 2.0
+
+
+def test_sums_beyond_64_bits_are_exact() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.choice([-(2**FACTOR_BITS), 2**FACTOR_BITS, 2**FACTOR_BITS - 1, 3], CAPACITY)
+    for draws in (np.sign(factors) * (2**27 - 1), rng.integers(-(2**27), 2**27, CAPACITY)):
+        exact = sum(int(draw) * int(factor) for draw, factor in zip(draws, factors, strict=True))
+        assert _exact_sums(np.array([draws, -draws]), factors) == [exact, -exact]
 
 
 def test_the_noise_is_an_integer_matrix_times_integer_draws() -> None:

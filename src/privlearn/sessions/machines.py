@@ -118,9 +118,9 @@ class FunctionSession:
     def _steps(self, points: Any) -> list[PathStep]:
         if not self._mechanism.guarantee.is_private:
             return [PathStep(np.empty(0), (), (0,) * self._functions)] * len(points)
-        past = self._points
-        cross = self._learner.similarity(points, past.all) if len(past) else np.empty((len(points), 0))
-        return self._paths.draw(cross, self._learner.similarity(points, points), self._randomness)
+        kernel = self._learner.similarity(points, self._points.and_then(points))
+        past = len(self._points)
+        return self._paths.draw(kernel[:, :past], kernel[:, past:], self._randomness)
 
 
 _UPDATE = struct.Struct("<dq")  # the correction, and the noisy threshold from here on

@@ -24,6 +24,9 @@ class PointList(Protocol):
     def all(self) -> Any:
         """In the order they were added."""
 
+    def and_then(self, points: Any) -> Any:
+        """All, and behind them these, which are not added yet; until the next call of another method."""
+
     @staticmethod
     def together(points: Sequence[Any]) -> Any:
         """Single points as the kernel takes several."""
@@ -39,13 +42,16 @@ class NumberPoints:
         self._count = 0
 
     def add(self, key: bytes) -> None:
-        row = numbers_from_bytes(key)
-        if self._rows is None:
-            self._rows = np.empty((16, len(row)))
-        if self._count == len(self._rows):
-            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
-        self._rows[self._count] = row
+        self.and_then(numbers_from_bytes(key)[np.newaxis])
         self._count += 1
+
+    def and_then(self, points: Array) -> Array:
+        stop = self._count + len(points)
+        if self._rows is None or stop > len(self._rows):
+            more = np.empty((max(stop, 16), points.shape[1]))
+            self._rows = np.concatenate([self.all, more]) if self._count else more
+        self._rows[self._count : stop] = points
+        return self._rows[:stop]
 
     def __len__(self) -> int:
         return self._count
@@ -69,6 +75,9 @@ class ObjectPoints:
 
     def add(self, key: bytes) -> None:
         self.all.append(object_from_bytes(key))
+
+    def and_then(self, points: list[Any]) -> list[Any]:
+        return [*self.all, *points]
 
     def __len__(self) -> int:
         return len(self.all)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import mul
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +17,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.heavy import linalg
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.session.task import KernelTask, SessionMechanism
-from privlearn.randomness import GaussianIntegers
+from privlearn.randomness import GaussianIntegers, Integers
 
 FACTOR_BITS = 40
 DRAW_BITS = 20
@@ -31,8 +30,8 @@ CAPACITY = 2**15
 MOST_PATHS = 128
 """Up to here the discrete law is as near the Gaussian's as the guarantee's margin allows."""
 
-BLOCK = 512
-"""Rows of L kept together; as many new points at most are best taken at once."""
+BLOCK = 128
+"""Rows of L kept together: few enough that a triangle stays in the cache, and that little of one is empty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +50,11 @@ class GaussianPaths:
     def __init__(self, count: int = 1) -> None:
         self._beside: list[Array] = []  # of each block of rows what lies left of the diagonal's triangle
         self._triangles: list[Array] = []  # the identity where no row is yet
-        self._draws: list[list[int]] = [[] for _ in range(count)]
+        self._draws = np.zeros((count, BLOCK), dtype=np.int64)  # grows by doubling
+        self._length = 0
 
     def __len__(self) -> int:
-        return len(self._draws[0])
+        return self._length
 
     def draw(self, cross: Array, own: Array, randomness: GaussianIntegers) -> list[PathStep]:
         """Draw the paths at m new points; `remember` each step once it is durable.
@@ -70,15 +70,11 @@ class GaussianPaths:
         shape = (len(own), len(self._draws))
         draws = _integers(2.0**DRAW_BITS, shape, randomness)
         jitter = _integers(VALUE_JITTER**0.5 * 2.0**PATH_BITS, shape, randomness)
-        known, steps = [list(past) for past in self._draws], []
+        known, steps = np.hstack([self._draws[:, : len(self)], np.transpose(draws)]), []
         for row, new, extras in zip(rows, draws, jitter, strict=True):
-            integers = np.ldexp(row, FACTOR_BITS).astype(np.int64).tolist()
-            for past, draw in zip(known, new, strict=True):
-                past.append(draw)
-            noises = [
-                sum(map(mul, integers, past)) + extra for past, extra in zip(known, extras, strict=True)
-            ]
-            steps.append(PathStep(row, tuple(new), tuple(noises)))
+            sums = _exact_sums(known[:, : len(row)], np.ldexp(row, FACTOR_BITS).astype(np.int64))
+            noises = tuple(total + extra for total, extra in zip(sums, extras, strict=True))
+            steps.append(PathStep(row, tuple(new), noises))
         return steps
 
     def remember(self, row: Array, draws: Sequence[int]) -> None:
@@ -87,11 +83,12 @@ class GaussianPaths:
         if place == 0:
             self._beside.append(np.zeros((BLOCK, number * BLOCK)))
             self._triangles.append(np.eye(BLOCK))
-        left, right = np.split(row, [number * BLOCK])
-        self._beside[-1][place] = left
-        self._triangles[-1][place, : place + 1] = right
-        for past, draw in zip(self._draws, draws, strict=True):
-            past.append(draw)
+        self._beside[-1][place] = row[: number * BLOCK]
+        self._triangles[-1][place, : place + 1] = row[number * BLOCK :]
+        if len(self) == self._draws.shape[1]:
+            self._draws = np.hstack([self._draws, np.zeros_like(self._draws)])
+        self._draws[:, len(self)] = draws
+        self._length += 1
 
     def _new_rows(self, cross: Array, own: Array) -> list[Array]:
         """Rows of the Cholesky factor of the kernel matrix plus `FACTOR_JITTER`, each rounded to its grid."""
@@ -128,6 +125,15 @@ def _integers(scale: float, shape: tuple[int, int], randomness: GaussianIntegers
     """Exact draws, one row per point and one column per path."""
     drawn: list[list[int]] = randomness.discrete_gaussian(scale, shape[0] * shape[1]).reshape(shape).tolist()
     return drawn
+
+
+def _exact_sums(draws: Integers, factors: Integers) -> list[int]:
+    """draws @ factors, a path each. Halves of the factors' 41 bits apart: up to `CAPACITY` terms with draws below 2^27,
+    128 deviations, no sum reaches 2^63."""
+    high, low = factors >> DRAW_BITS, factors & (2**DRAW_BITS - 1)
+    return [
+        (int(upper) << DRAW_BITS) + int(lower) for upper, lower in zip(draws @ high, draws @ low, strict=True)
+    ]
 
 
 def _substitute(triangle: Array, targets: Array) -> None:
