@@ -146,7 +146,8 @@ class _Block:
 
     def at(self, place: int) -> _Block:
         gone = {
-            name: (kind, [array[:0] for array in arrays]) for name, (kind, arrays) in self.columns.items()
+            name: (kind, [np.empty(0) for _ in arrays])  # a slice would keep its array
+            for name, (kind, arrays) in self.columns.items()
         }
         return _Block(self.rows, gone, place)
 
