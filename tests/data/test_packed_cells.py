@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,16 @@ def test_many_cells_go_to_a_file_without_a_name(tmp_path: Path, monkeypatch: pyt
     np.testing.assert_array_equal(
         np.vstack([block["words"].toarray() for block in cells.blocks()]), sparse.vstack(words).toarray()
     )
+
+
+def test_what_is_in_the_file_is_not_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 1000)
+    tracemalloc.start()
+    cells = packed(*(np.random.default_rng(place).random(10_000) for place in range(20)))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert cells._kept >= 20 * 80_000
+    assert kept < 200_000
 
 
 def test_some_rows_of_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import privlearn.estimators.inputs as inputs
 from privlearn import PrivateGridSearch, PrivateLogisticRegression, PrivateRegressor, PrivateSVC, Schema
 from privlearn.data import write_table
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.encode import packed_cells
+from privlearn.data.encode import packed_cells, row_numbers
 from privlearn.data.sources.files import open_records
 from privlearn.data.sources.row_source import EncodedRows, RowSource
 from privlearn.errors import DataError
@@ -40,9 +40,10 @@ LEARNERS: dict[str, Any] = {
 
 @pytest.fixture
 def in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RowSource[Any]:
-    """Everything small: blocks of a file, packed cells in a file of their own, vectors never all at once."""
+    """Everything small: blocks of a file, cells and margins in files of their own, vectors never all at once."""
     monkeypatch.setattr("privlearn.data.sources.files.BLOCK", 700)
     monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 1000)
+    monkeypatch.setattr(row_numbers, "KEPT_IN_MEMORY", 1000)
     monkeypatch.setattr(inputs, "IN_MEMORY", 0)
     write_table(TABLE, tmp_path / "rows.parquet")
     return open_records(tmp_path / "rows.parquet", census_schema())

@@ -39,6 +39,8 @@ MUTANTS = [
     Mutant("fine rows: not divided by their norm", "data/encode/resolved_rows.py", "        rescale_sparse(encoded)\n", "", RESOLUTION),
     Mutant("blocks: some rows come in another order", "data/encode/packed_cells.py", "for part in parts])[back]", "for part in parts])", ("data/test_packed_cells.py",)),
     Mutant("blocks: cells beyond memory are lost", "data/encode/packed_cells.py", "            block = self._written(block)\n", "            return\n", ("data/test_packed_cells.py",)),
+    Mutant("blocks: cells in the file stay in memory", "data/encode/packed_cells.py", "[np.empty(0) for _ in arrays]", "[array[:0] for array in arrays]", ("data/test_packed_cells.py",)),
+    Mutant("blocks: margins in the file are another row's", "data/encode/row_numbers.py", "range(start, stop, stride)", "range(start, stop, stride - 1)", ("data/test_row_numbers.py",)),
     Mutant("fine rows: a missing cell fills a bin", "data/encode/slots.py", "cells[first].present\n", "np.ones_like(cells[first].present)\n", RESOLUTION),
     Mutant("fine rows: noise that grows with the features is not reckoned with", BASE, "        if not self._is_gaussian(guarantee):\n", "        if False:\n", RESOLUTION),
     Mutant("fine rows: a release forgets its resolution", "release/model.py", 'if "resolution" in record else None', "if False else None", RESOLUTION),

@@ -30,7 +30,7 @@ class Point:
     """The objective at ``coefficients``; ``margins`` are the signed ones, ``sign_i <w, x_i> - offset_i``."""
 
     coefficients: Array
-    margins: NDArray[Any]
+    margins: Any
     value: float
     gradient: Array
     norm: float
@@ -70,11 +70,9 @@ class Objective:
         value += self.ridge(coefficients)
         return Point(coefficients, margins, value, gradient, float(np.linalg.norm(gradient)))
 
-    def sums(self, coefficients: Array) -> tuple[NDArray[Any], float, Array]:
+    def sums(self, coefficients: Array) -> tuple[Any, float, Array]:
         """Margins, and what the rows alone add to value and gradient."""
-        margins = np.empty(
-            self.rows.count, dtype=np.float32
-        )  # for directions and step lengths, which may be inexact
+        margins = self.rows.numbers()  # for directions and step lengths, which may be inexact
         values = []
 
         def work(rows: slice, block: Any) -> tuple[float, Array]:
@@ -116,8 +114,8 @@ class Objective:
 
         return self._rowwise(mean_curvature)
 
-    def _rowwise(self, weight: Callable[[slice], Array]) -> NDArray[Any]:
-        weights = np.empty(self.rows.count, dtype=np.float32)
+    def _rowwise(self, weight: Callable[[slice], Array]) -> Any:
+        weights = self.rows.numbers()
         for rows in blocks(self.rows.count, SPARSE_BLOCK):
             weights[rows] = weight(rows)
         return weights

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
+from privlearn.data.encode.row_numbers import row_numbers
 from privlearn.data.sources.row_source import EncodedRows, row_blocks
 from privlearn.erm.certifiable import DENSE_BLOCK, MOST_LEVELS, PIECE, SPARSE_BLOCK
 from privlearn.erm.losses import Loss
@@ -197,6 +198,12 @@ class Rows:
             inside = slice(part.start - rows.start, part.stop - rows.start)
             yield part, _csr_view(block, inside) if self.is_sparse else np.asarray(block[inside], np.float64)
 
+    def numbers(self) -> Any:
+        """Room for one number per row in single precision, on disk if the rows come in blocks and are many."""
+        if isinstance(self._features, EncodedRows):
+            return row_numbers(self.count)
+        return np.empty(self.count, dtype=np.float32)
+
     def times(self, vector: Array) -> Array:
         """``X v``."""
         product = np.empty(self.count)
@@ -208,16 +215,15 @@ class Rows:
         """``X' v``."""
         return pairwise_sum((block.T @ vector[rows] for rows, block in self), self.dimension)
 
-    def gram(self, weights: NDArray[Any], kind: type[np.floating[Any]] = np.float64) -> Array:
+    def gram(self, weights: Any, kind: type[np.floating[Any]] = np.float64) -> Array:
         """``X' diag(weights) X``; numpy computes ``A.T @ A`` at half the cost of another product."""
-        roots = np.sqrt(weights).astype(kind)
         gram = np.zeros((self.dimension, self.dimension), dtype=kind)
         for rows, block in self:
-            for part in _dense_parts(block, roots[rows]):
+            for part in _dense_parts(block, np.sqrt(weights[rows]).astype(kind)):
                 gram += part.T @ part
         return gram.astype(np.float64)
 
-    def some_gram(self, weights: NDArray[Any], columns: NDArray[np.intp], stride: int) -> Array:
+    def some_gram(self, weights: Any, columns: NDArray[np.intp], stride: int) -> Array:
         """``X' diag(weights) X`` in some columns, of every so many-th row."""
         chosen = every(self._features, stride)[:, columns]
         roots = np.sqrt(weights[::stride])

@@ -42,7 +42,7 @@ class RowsAt:
 
     def __init__(self, objective: Objective | Softmax) -> None:
         self._objective = objective
-        self._margins: dict[bytes, NDArray[Any]] = {}
+        self._margins: dict[bytes, Any] = {}
         self._curved: tuple[bytes, Any] = (b"", None)
 
     def mass(self) -> Answer:

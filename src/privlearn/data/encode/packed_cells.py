@@ -23,7 +23,7 @@ from privlearn.errors import DataError, InvalidParameter
 from privlearn.heavy import sparse
 
 BLOCK = 1 << 14  # rows
-KEPT_IN_MEMORY = 1 << 27  # bytes of packed cells; more go to a file
+KEPT_IN_MEMORY = 1 << 26  # bytes of packed cells; more go to a file
 MOST_DISTINCT = 1 << 12  # values of a block that are worth a list of their own
 
 Cells = Mapping[str, Any]
@@ -45,6 +45,11 @@ def spill_to(folder: str | Path | None) -> Iterator[None]:
         _folder.reset(token)
 
 
+def spill_folder() -> str | None:
+    """The folder of `spill_to`; None is the one for temporary files."""
+    return _folder.get()
+
+
 class PackedCells(RowSource[Cells]):
     """PRIVATE: blocks of cells, as they are added.
 
@@ -53,7 +58,7 @@ class PackedCells(RowSource[Cells]):
     """
 
     def __init__(self) -> None:
-        self._folder = _folder.get()
+        self._folder = spill_folder()
         self._blocks: list[_Block] = []
         self._kept = 0
         self._file: IO[bytes] | None = None
@@ -141,7 +146,8 @@ class _Block:
 
     def at(self, place: int) -> _Block:
         gone = {
-            name: (kind, [array[:0] for array in arrays]) for name, (kind, arrays) in self.columns.items()
+            name: (kind, [np.empty(0) for _ in arrays])  # a slice would keep its array
+            for name, (kind, arrays) in self.columns.items()
         }
         return _Block(self.rows, gone, place)
 

@@ -150,6 +150,7 @@ def read_each(source: RowSource[Block], read: Callable[[Block], Result]) -> Iter
             yield found
             continue
         raise DataError(problem)
+    pa.default_memory_pool().release_unused()  # a row group's room, else kept for the next file
 
 
 def joined(blocks: Iterable[pa.Table]) -> pa.Table:
