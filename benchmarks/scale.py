@@ -9,8 +9,8 @@ Simulated census rows of twelve columns are written to a folder that is deleted 
 number of rows is learnt from by a process of its own: time and processor time of `fit`, reading included, the latter
 per row, too, and the largest resident size of the process. Ratios are of processor time, which other users of the
 machine hardly change. The comparisons learn from a table in memory; scikit-learn is given the encoded rows and takes
-the solver that is fastest to reach the same gradient norm, without reading and encoding. The CSV file has the eight columns
-of `simulated_census`: 128 MB are three million rows.
+the solver that is fastest to reach the same gradient norm, without reading and encoding. The CSV file has the eight
+columns of `simulated_census`: 128 MB are three million rows.
 """
 
 from __future__ import annotations
