@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+from hypothesis import example, given
+from hypothesis import settings as search
+from hypothesis import strategies as st
 from scipy import sparse
 
 from privlearn.data import ArrayEncoder, Resolution, Schema, SchemaEncoder, as_table, read_table
@@ -397,6 +400,39 @@ def test_the_rows_of_a_parquet_file_are_read_by_themselves(tmp_path: Path) -> No
 def _swapped(reader: tuple[Any, list[Any]], container: Any) -> tuple[Any, Any, list[Any]]:
     read, cells = reader
     return read, container, cells
+
+
+BESIDE_TEXT = {
+    "hour": {"type": "number", "period": 24, "missing": "zero"},
+    "age": {"type": "number", "lower": 0, "upper": 100, "missing": "zero"},
+    "note": {"type": "text", "features": 64, "missing": "zero"},
+    "reply": {"type": "text", "features": 32, "missing": "zero"},
+}
+HOUR = st.one_of(st.none(), st.sampled_from([0.0, 22.4, 22.6, 23.9, 24.0]), st.floats(0, 24))
+NOTES = st.one_of(st.none(), st.lists(st.sampled_from(WORDS)).map(" ".join))
+ROW = st.tuples(HOUR, st.one_of(st.none(), st.floats(0, 100)), NOTES, NOTES)
+
+
+@search(max_examples=40, deadline=None)
+@given(st.lists(ROW, min_size=2, max_size=6), ROW, st.sampled_from([Resolution(), FINE]), st.booleans())
+@example([(3.0, 41.7, "one two", None), (7.3, 41.7, "three", "six")], (23.9, 0.0, "", ""), FINE, True)
+def test_columns_beside_text_are_joined_row_by_row(
+    rows: list[Any], other: Any, resolution: Resolution, fit_intercept: bool
+) -> None:
+    """Stored entries are compared, in the order in which they will be summed."""
+    schema = Schema.from_dict({"name": "t", "columns": BESIDE_TEXT})
+    encoder = SchemaEncoder(schema, fit_intercept=fit_intercept, resolution=resolution)
+
+    def encoded(table: list[Any]) -> list[tuple[list[int], bytes]]:
+        found = encoder.encode(
+            {name: list(column) for name, column in zip(BESIDE_TEXT, zip(*table, strict=True), strict=True)}
+        )
+        assert found.has_canonical_format
+        parts = [slice(*ends) for ends in pairwise(found.indptr)]
+        return [(found.indices[part].tolist(), found.data[part].tobytes()) for part in parts]
+
+    assert encoded([other, *rows[1:]])[1:] == encoded(rows)[1:]
+    assert encoded(rows[:1]) == encoded(rows)[:1]
 
 
 MATRICES: dict[str, Callable[[list[list[Any]]], Any]] = {

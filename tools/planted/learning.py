@@ -37,6 +37,7 @@ MUTANTS = [
     Mutant("clip removed", "data/encode/arrays.py", "self._factor / np.maximum(np.sqrt(squares), self.clip_bound / largest)", "self._factor / (self.clip_bound / largest)", DEFECTS),
     Mutant("intercept outside the norm bound", "data/encode/arrays.py", "margin(self.dimension) * self.row_bound", "margin(self.dimension)", DEFECTS),
     Mutant("fine rows: not divided by their norm", "data/encode/resolved_rows.py", "        rescale_sparse(encoded)\n", "", RESOLUTION),
+    Mutant("fine rows: a period's last slots in falling order", "data/encode/slots.py", "        return [\n            (np.minimum(left, right), np.where(present, first, 0.0)),\n            (np.maximum(left, right), np.where(present, second, 0.0)),\n        ]\n", "        return [(left, np.where(present, 1.0 - fraction, 0.0)), (right, np.where(present, fraction, 0.0))]\n", ALONE),
     Mutant("blocks: some rows come in another order", "data/encode/packed_cells.py", "for part in parts])[back]", "for part in parts])", ("data/test_packed_cells.py",)),
     Mutant("blocks: cells beyond memory are lost", "data/encode/packed_cells.py", "            block = self._written(block)\n", "            return\n", ("data/test_packed_cells.py",)),
     Mutant("blocks: cells in the file stay in memory", "data/encode/packed_cells.py", "[np.empty(0) for _ in arrays]", "[array[:0] for array in arrays]", ("data/test_packed_cells.py",)),

@@ -98,7 +98,7 @@ class ResolvedRows:
         places = np.empty((count, self.slots), dtype=np.int32)
         values = np.empty((count, self.slots))
         if self._texts:
-            words = self._words(cells, count)
+            words = sparse.hstack([cells[group.name] for group in self._texts], format="csr")
             beside = row_squares(words) + self._fit_intercept
         else:
             beside = np.full(count, float(self._fit_intercept))
@@ -111,7 +111,7 @@ class ResolvedRows:
         encoded = sparse.csr_array((values.ravel(), places.ravel(), self._row_starts(count)), shape=shape)
         if self._texts:
             words.data *= np.repeat(scale, np.diff(words.indptr))
-            encoded = sparse.csr_array(encoded + words)
+            encoded = self._joined(encoded, words)
             rescale_sparse(encoded)
         return encoded
 
@@ -167,15 +167,14 @@ class ResolvedRows:
         starts = np.arange(count + 1) * self.slots
         return starts.astype(np.int32) if starts[-1] < 2**31 else starts
 
-    def _words(self, cells: Mapping[str, Any], count: int) -> sparse.csr_array:
-        """The text columns' words, at their place among the features."""
-        shape = (count, self.dimension)
-        words, start = sparse.csr_array(shape), int(self._starts[-1])
-        for group in self._texts:
-            found = cells[group.name]
-            words = words + sparse.csr_array((found.data, found.indices + start, found.indptr), shape=shape)
-            start += group.width
-        return words
+    def _joined(self, encoded: sparse.csr_array, words: sparse.csr_array) -> sparse.csr_array:
+        """The rows with their words before the intercept, each joined by itself.
+
+        A sum of the two would not do: scipy chooses by all rows together in which order it leaves the entries of each.
+        """
+        start = int(self._starts[-1])
+        parts = [encoded[:, :start], words, encoded[:, start + words.shape[1] :]]
+        return sparse.csr_array(sparse.hstack(parts, format="csr"))
 
 
 def cells_of(column: NDArray[Any]) -> Cells:

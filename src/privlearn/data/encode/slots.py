@@ -66,7 +66,8 @@ class Piece(ABC):
     def feature_names(self) -> list[str]: ...
 
     @abstractmethod
-    def slots(self, cells: Mapping[str, Cells]) -> Slots: ...
+    def slots(self, cells: Mapping[str, Cells]) -> Slots:
+        """In ascending order of their places, row by row: scipy may add another order up in another way."""
 
 
 class Line(Piece):
@@ -123,7 +124,14 @@ class Hats(Piece):
     def slots(self, cells: Mapping[str, Cells]) -> Slots:
         values, present = cells[self._name].values, cells[self._name].present
         left, right, fraction = between_knots(values, self.width, self._cyclic)
-        return [(left, np.where(present, 1.0 - fraction, 0.0)), (right, np.where(present, fraction, 0.0))]
+        turned = (
+            left > right
+        )  # from a period's last knot to its first: slots are in the order of their places
+        first, second = np.where(turned, fraction, 1.0 - fraction), np.where(turned, 1.0 - fraction, fraction)
+        return [
+            (np.minimum(left, right), np.where(present, first, 0.0)),
+            (np.maximum(left, right), np.where(present, second, 0.0)),
+        ]
 
 
 class Listed(Piece):
