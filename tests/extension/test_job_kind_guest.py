@@ -186,7 +186,7 @@ def test_its_price_has_a_least_epsilon_too(idle: Served) -> None:
     for address in ("/v1/jobs", "/v1/estimates"):
         answer = idle.alice.post(address, json=body(epsilon=1e-7))
         assert answer.status_code == 422
-        assert "leaves nothing but noise" in answer.json()["detail"]
+        assert "lowest price" in answer.json()["detail"]
 
 
 def test_its_fields_have_a_size(idle: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +266,7 @@ def test_a_defect_of_its_plan_is_one_sentence(
 def test_the_interface_describes_it(idle: Served) -> None:
     found = idle.alice.get("/v1/openapi.json").json()
     members = found["components"]["schemas"]["CountJobRequest"]["properties"]
-    assert set(members) == {"kind", "dataset", "epsilon", "delta", "trial", "column", "value"}
+    assert set(members) == {"kind", "dataset", "epsilon", "delta", "trial", "note", "column", "value"}
     content = found["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]["application/json"]
     assert {"$ref": "#/components/schemas/CountJobRequest"} in content["schema"]["oneOf"]
 
