@@ -24,7 +24,7 @@ def margin(dimension: int) -> float:
     return 1.0 - max(2.0**-40, dimension * 2.0**-51)
 
 
-_PIECE = 4096
+PIECE = 4096
 
 
 def is_sparse(rows: Any) -> bool:
@@ -38,8 +38,8 @@ def square_sums(rows: Array) -> Array:
     numpy sums longer rows in pieces whose borders depend on how many rows there are: here they do not.
     """
     squares: Array = np.zeros(len(rows))
-    for start in range(0, rows.shape[1], _PIECE):
-        piece = rows[:, start : start + _PIECE]
+    for start in range(0, rows.shape[1], PIECE):
+        piece = rows[:, start : start + PIECE]
         squares += np.einsum("ij,ij->i", piece, piece)
     return squares
 

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
+from scipy import sparse
 
 from privlearn.features import FourierFeatures, LandmarkFeatures, equal_blocks, kernel_from_name
 from privlearn.features.equal_blocks import ROWS, block_size, in_equal_blocks, with_whole_groups
 from privlearn.features.unit_landmarks import UnitLandmarkFeatures
-from privlearn.release.model import KernelEncoder
+from privlearn.release.model import KernelEncoder, row_scores
 from tests.support.feature_cases import ball
 
 KERNELS = ("linear", "polynomial", "rbf", "laplacian")
@@ -79,3 +80,23 @@ def test_added_columns_are_zero() -> None:
     assert wide.shape == (2, 16)
     assert wide.sum() == 10.0
     assert with_whole_groups(wide) is wide
+
+
+@pytest.mark.parametrize("kind", ["fourier", *KERNELS, "unit"])
+def test_the_order_in_memory_moves_nothing(kind: str) -> None:
+    of, rows = features(kind, 203, 50), ball(3 * ROWS + 5, columns=50)
+    assert_array_equal(of(np.asfortranarray(rows)), of(rows))
+
+
+def test_sparse_public_points_beside_dense_rows() -> None:
+    points, rows = sparse.csr_array(ball(60, 1, 40)), ball(2 * ROWS + 5, columns=40)
+    of = LandmarkFeatures(kernel_from_name("linear"), points).transform
+    assert_array_equal(of(rows[:-1]), of(rows)[:-1])
+
+
+def test_scores_of_very_many_columns() -> None:
+    rows = np.random.default_rng(0).normal(size=(3, 20_000))
+    weights = np.random.default_rng(1).normal(size=(1, 20_000))
+    assert_array_equal(
+        np.concatenate([row_scores(row[np.newaxis], weights) for row in rows]), row_scores(rows, weights)
+    )

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from privlearn import evaluate
 from privlearn.cli import app
 from privlearn.errors import ProtocolError, TooFewParties, VerificationError
-from privlearn.multiparty.run.conversation import Parts, Stage
+from privlearn.multiparty.run.conversation import QUESTION_NUMBER, Parts, Stage, places
 from privlearn.multiparty.run.training import train_together
 from privlearn.multiparty.secure_sum.party import NUMBER
 from privlearn.multiparty.secure_sum.session import COORDINATOR, Step, seal
@@ -225,3 +225,21 @@ def test_who_was_told_another_list_does_not_sign(deceived: list[str]) -> None:
         run = record_of(made)
         assert run.facts["attested"] == "south, west; not by north"
         assert wire.parties["north"].release is None
+
+
+def test_a_list_under_another_question_s_number_is_refused() -> None:
+    """Else the true list of that question would take its place in what the party remembers."""
+    wire = Wire(LENIENT)
+    exchange, refused = wire.exchange, list[Parts | str]()
+    sessions = [place.session for place in places(LENIENT)]
+    number = next(number for number, session in enumerate(sessions) if sessions[number + 1] == session)
+
+    def lie(stage: Stage, parts: Mapping[int, Parts]) -> Mapping[int, Parts | str]:
+        if stage is Stage.SURVIVORS and parts[0][0] == QUESTION_NUMBER.pack(number):
+            party = wire.parties[next(iter(SIZES))]
+            refused.append(party.reply(stage, [QUESTION_NUMBER.pack(number + 1), parts[0][1]]))
+        return exchange(stage, parts)
+
+    wire.coordinator._exchange = lie
+    wire.coordinator.train()
+    assert refused == ["the list and its question do not belong together"]

@@ -328,7 +328,12 @@ def test_weights_beyond_those_of_the_certificate_are_refused() -> None:
             Release.from_bytes(with_json(raw, "model.json", change))
 
 
-def test_weights_that_no_file_of_version_0_1_states_are_not_missed() -> None:
+def test_weights_that_are_nowhere_stated_are_one() -> None:
+    """Of a file of version 0.1, which stated none, it is not known (tests/fixtures/version_0_1 has such)."""
     raw = weighted_release(None, class_weight={"yes": 3.0}).to_bytes()
-    plain = with_json(raw, "model.json", lambda model: model.pop("class_weights"))
-    assert Release.from_bytes(plain).certificate.task.weight_bound == 3.0
+    with pytest.raises(VerificationError, match="belongs to another model"):
+        Release.from_bytes(with_json(raw, "model.json", lambda model: model.pop("class_weights")))
+    model: Any = Release.from_bytes(raw).model
+    silent = dataclasses.replace(model, class_weights=None)
+    assert [silent.is_weighted_by(3.0, first) for first in (True, False)] == [True, False]
+    assert silent.is_weighted_by(1.0, first=False)

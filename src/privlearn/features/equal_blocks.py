@@ -49,8 +49,10 @@ def in_equal_blocks(function: Callable[[Any], Array], X: Any, size: int) -> Arra
 
 
 def _block(X: Any, start: int, size: int) -> Any:
-    """So many points from there on; where there are fewer, the last one is repeated."""
+    """So many points from there on; where there are fewer, the last one is repeated. Arrays row after row in memory."""
     block = X[start : start + size]
+    if isinstance(block, np.ndarray) and block.dtype != object:
+        block = np.ascontiguousarray(block)
     if len(block) == size:
         return block
     places = np.minimum(np.arange(size), len(block) - 1)

@@ -254,7 +254,7 @@ def _check_agreement(model: Model, certificate: Certificate) -> None:
         and (task.problems == len(model.coefficients) or task.loss.sees == "classes")
         and task.classes in (0, len(model.coefficients))
         and model.is_learnt_by(task.loss)
-        and model.is_weighted_by(task.weight_bound)
+        and model.is_weighted_by(task.weight_bound, certificate.is_first)
         and certificate.encoding == describe_encoding(model.encoder)
         and _is_centred_by(model.encoder, task.centring)
         and (getattr(model, "log_odds", None) is None) == (task.score_counts is None)

@@ -50,7 +50,7 @@ class Certificate(Certified):
 
     @property
     def _covers(self) -> str:  # type: ignore[override]
-        return (self._is_first and first_covers(self.mechanism)) or self.mechanism.covers
+        return (self.is_first and first_covers(self.mechanism)) or self.mechanism.covers
 
     @property
     def task(self) -> Task:
@@ -110,7 +110,7 @@ class Certificate(Certified):
         return {"solver": bound | {"certified": True}}
 
     def _floating_point(self) -> str:
-        return (self._is_first and first_floating_point(self.mechanism)) or self.mechanism.floating_point
+        return (self.is_first and first_floating_point(self.mechanism)) or self.mechanism.floating_point
 
     def _title(self) -> str:
         mechanism = self.mechanism

@@ -118,7 +118,7 @@ class Certified(ABC):
         """The public facts that the mechanism was calibrated by."""
 
     @property
-    def _is_first(self) -> bool:
+    def is_first(self) -> bool:
         """Whether version 0.1 wrote it, whose words were a little different."""
         return self.versions.get("privlearn") == FIRST_VERSION
 
@@ -182,7 +182,7 @@ class Certified(ABC):
         return {
             **self._heading(),
             "claim": self.guarantee.to_dict() | {"epsilon": _write_number(self.guarantee.epsilon)},
-            **({"weakness": self.weakness} if self.weakness and not self._is_first else {}),
+            **({"weakness": self.weakness} if self.weakness and not self.is_first else {}),
             "covers": self._covered(),
             "theorem": self._theorem(),
             **self._stated_task(),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.arrays import Array, is_sparse
+from privlearn.arrays import PIECE, Array, is_sparse
 from privlearn.data.encode.arrays import FIRST_INTERCEPT, ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.encode.encoder import Bounds, SchemaEncoder, from_unit
@@ -313,7 +313,11 @@ def row_scores(features: Any, coefficients: Array) -> Array:
     Those of numpy's matrix product may depend on how many rows there are, and then one record would move others.
     """
     if isinstance(features, np.ndarray):
-        products: Array = np.einsum("ij,kj->ik", features.astype(np.float64, copy=False), coefficients)
+        rows: Array = features.astype(np.float64, copy=False)
+        products: Array = np.zeros((len(rows), len(coefficients)))
+        for start in range(0, rows.shape[1], PIECE):
+            part = slice(start, start + PIECE)
+            products += np.einsum("ij,kj->ik", rows[:, part], coefficients[:, part])
         return products
     return np.asarray(features @ coefficients.T)
 
@@ -410,16 +414,16 @@ class LinearModel(ScoredFeatures):
         """Whether a model of this kind comes from such a loss."""
         return loss.sees != "residual" and self.link == loss.link
 
-    def is_weighted_by(self, bound: float) -> bool:
+    def is_weighted_by(self, bound: float, first: bool) -> bool:
         """Whether the largest class weight is this; where none is stated, the schema's were used.
 
-        Version 0.1 stated none, and had none in schemas.
+        The first version stated none, and had none in schemas: of its files it is not known.
         """
         target = getattr(getattr(base_of(self.encoder), "schema", None), "target", None)
         schemas = None if target is None else target.class_weights
         weights = schemas if self.class_weights is None else self.class_weights
         if weights is None:
-            return True
+            return first or bound == 1.0
         fit = len(weights) == len(self.classes) and all(0.0 < weight <= bound for weight in weights)
         return fit and bound in weights
 
@@ -484,7 +488,7 @@ class RegressionModel(ScoredFeatures):
         """Whether a model of this kind comes from such a loss."""
         return loss.sees == "residual"
 
-    def is_weighted_by(self, bound: float) -> bool:
+    def is_weighted_by(self, bound: float, first: bool) -> bool:
         """Whether the largest class weight is this; numbers have none."""
         return bound == 1.0
 

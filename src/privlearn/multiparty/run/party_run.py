@@ -259,8 +259,11 @@ class PartyRun:
     def _reveal(self, parts: Parts) -> Parts:
         number, message = self._read(parts)
         place = self._places[number]
+        session = self._sessions[place.session]
+        if from_coordinator(message, session, Step.SURVIVORS).round != place.round:
+            raise ProtocolError("the list and its question do not belong together")
         revealed = self._sums[place.session].reveal(message)
-        self._witness.saw(number, arrived_in(message, self._sessions[place.session]))
+        self._witness.saw(number, arrived_in(message, session))
         return [revealed]
 
     def _attest(self, parts: Parts) -> Parts:

@@ -47,9 +47,11 @@ class Witness:
         self._signed = content["signed"]
 
     def saw(self, question: int, arrived: list[int]) -> None:
-        """Remember whose vectors the coordinator says are in the sum."""
+        """Remember whose vectors the coordinator says are in the sum; of one sum it can say so once."""
         names = list(self._plan.parties)
-        self._seen[question] = tuple(names[party] for party in arrived)
+        told = tuple(names[party] for party in arrived)
+        if self._seen.setdefault(question, told) != told:
+            raise ProtocolError("the coordinator tells two lists of who is in a sum")
 
     def attest(self, result: bytes, record: bytes) -> bytes:
         """The party's signature under the one result of this run, if its record says what the party saw."""
