@@ -19,6 +19,8 @@ COLUMNS: dict[str, Any] = {
     "floor": {"type": "category", "values": [1, 2], "missing": "zero"},
     "seen": {"type": "date", "lower": "2020-01-01", "upper": "2021-01-01", "missing": "zero"},
 }
+GAP = "; if a number such as -9 stands for a gap, write file: {missing: [-9]}"
+PAGE = "correct them; how to write other dates and numbers is in docs/how-to/prepare-my-table.md"
 TARGET = {"name": "ill", "classes": ["no", "yes"], "merge": {"yes": ["very"]}}
 
 
@@ -50,8 +52,8 @@ def test_everything_at_once(tmp_path: Path) -> None:
     assert _told(found) == {
         "age": [
             ('1 cells are not numbers: 1 are codes for gaps, it seems; write file: {missing: ["?"]}', True),
-            ("1 cells below the bounds: they are clamped", False),
-            ("1 cells above the bounds: they are clamped", False),
+            (f"1 cells below the bounds: they are clamped{GAP}", False),
+            (f"1 cells above the bounds: they are clamped{GAP}", False),
         ],
         "ward": [
             ("1 missing cells: fill them in, or set missing: zero", True),
@@ -61,9 +63,9 @@ def test_everything_at_once(tmp_path: Path) -> None:
             ),
         ],
         "floor": [("2 cells are not listed: list them, or set unknown: zero or other", True)],
-        "seen": [("1 cells are not dates such as 2020-01-31: correct them", True)],
+        "seen": [(f"1 cells are not dates such as 2020-01-31: {PAGE}", True)],
         "ill": [("1 missing cells: fill them in, or set missing: zero", True)],
-        None: [("1 columns are not in the schema, and are not read", False)],
+        None: [("1 column is not in the schema, and is not read: extra", False)],
     }
     assert found.problems == 6
     assert CANARY_TEXT not in str(found)

@@ -74,6 +74,21 @@ def test_a_file_is_read_as_predict_reads_it(file: dict[str, Any], text: str, tmp
     assert _run(release, tmp_path, packed).stdout == told.stdout
 
 
+def test_a_reader_that_has_enough_ends_it_quietly(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("age,rooms,town\n" + "5,1,Ulm\n" * 20_000)  # more than a pipe holds
+    (tmp_path / "model.py").write_bytes(export_release(_release({}), "python"))
+    with subprocess.Popen(
+        [sys.executable, tmp_path / "model.py", rows], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
 @pytest.mark.parametrize("to", TARGETS)
 def test_readers_are_told_the_codes(to: str) -> None:
     text = export_release(_release(CODES), to).decode("utf-8", "replace").replace("&#x27;", "'")

@@ -23,7 +23,7 @@ from privlearn.data.schema.columns import (
 from privlearn.data.schema.file_format import FileFormat
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.detection import is_mistaken_for, look_of
-from privlearn.data.sources.files import is_parquet, looks_like_identifier, read_cells
+from privlearn.data.sources.files import MOST_SHOWN, is_parquet, looks_like_identifier, read_cells
 from privlearn.data.sources.program_files import is_program_file
 from privlearn.data.sources.wanted import known_columns, spellings_of_missing, wanted_columns
 from privlearn.errors import DataError, did_you_mean
@@ -32,6 +32,8 @@ _NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 _DECIMAL_COMMA = r"^[-+]?[0-9]+,[0-9]+$"
 _DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TRUTHS = ("true", "false", "1", "0")
+_CODE_FOR_GAPS = "; if a number such as -9 stands for a gap, write file: {missing: [-9]}"
+_OTHERWISE = ": correct them; how to write other dates and numbers is in docs/how-to/prepare-my-table.md"
 _CODES = ("?", ".", "-", "*", "-9", "-99", "999", "unknown")
 
 
@@ -121,7 +123,13 @@ def _of_names(names: list[str], schema: Schema) -> Iterator[Finding]:
             True,
         )
     if others:
-        yield Finding(None, f"{len(others)} columns are not in the schema, and are not read", False)
+        named = f"{', '.join(others[:MOST_SHOWN])}{', ...' * (len(others) > MOST_SHOWN)}"
+        are = (
+            "column is not in the schema, and is"
+            if len(others) == 1
+            else "columns are not in the schema, and are"
+        )
+        yield Finding(None, f"{len(others)} {are} not read: {named}", False)
 
 
 def _of_rows(table: pa.Table, schema: Schema) -> Iterator[Finding]:
@@ -166,7 +174,7 @@ class _Cells:
         numbers = text.filter(fits).cast(pa.float64()).to_numpy()
         for side, beyond in (("below", numbers < column.lower), ("above", numbers > column.upper)):
             if beyond.any():
-                yield f"{int(beyond.sum())} cells {side} the bounds: they are clamped", False
+                yield f"{int(beyond.sum())} cells {side} the bounds: they are clamped{_CODE_FOR_GAPS}", False
 
     def _listed(self, column: Any) -> Iterator[tuple[str, bool]]:
         values = column.labels if isinstance(column, Target) else column.values
@@ -217,7 +225,7 @@ class _Cells:
             return
         commas = pc.sum(pc.match_substring_regex(strange, _DECIMAL_COMMA)).as_py()
         hint = ': with decimal commas; write file: {decimal: ","}' if commas and what == "numbers" else ""
-        yield f"{len(strange)} cells are not {what}{hint or self._codes(strange) or ': correct them'}", True
+        yield f"{len(strange)} cells are not {what}{hint or self._codes(strange) or _OTHERWISE}", True
 
     def _codes(self, strange: Any) -> str:
         """Codes for gaps that people use, where they are among the cells: public words, not cells."""

@@ -15,6 +15,7 @@ import datetime
 import gzip
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -267,5 +268,8 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     try:
         main(sys.argv[1])
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has enough, as `head` has; what is left goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, EOFError, ValueError, csv.Error) as problem:
         sys.exit(f"{sys.argv[1]}: {problem}")

@@ -22,12 +22,15 @@ class Passes:
         Read in the present pass.
     total : int or None
         Rows of the present pass, as far as that is known.
+    is_under_way : bool
+        Whether a pass is being read: what goes through one of its blocks again is no pass of its own.
     """
 
     def __init__(self, tell: Callable[[Passes], None] | None) -> None:
         self._tell = tell
         self.number = self.rows = 0
         self.total: int | None = None
+        self.is_under_way = False
 
     def __str__(self) -> str:
         of_all = "" if self.total is None else f" of {self.total:,}"
@@ -68,13 +71,17 @@ def watch_passes(tell: Callable[[Passes], None] | None = None) -> Iterator[Passe
 def watched(blocks: Iterator[Any], total: int | None = None) -> Iterator[Any]:
     """The blocks of one pass, counted for whoever watches."""
     passes = _watching.get()
-    if passes is None:
+    if passes is None or passes.is_under_way:
         yield from blocks
         return
     passes.begin(total)
-    for block in blocks:
-        yield block
-        passes.advance(number_of_rows(block))
+    passes.is_under_way = True
+    try:
+        for block in blocks:
+            yield block
+            passes.advance(number_of_rows(block))
+    finally:
+        passes.is_under_way = False
 
 
 def number_of_rows(block: Any) -> int:
