@@ -424,7 +424,7 @@ def test_columns_beside_text_are_joined_row_by_row(
     encoder = SchemaEncoder(schema, fit_intercept=fit_intercept, resolution=resolution)
 
     def encoded(table: list[Any]) -> list[tuple[list[int], bytes]]:
-        found = encoder.encode(
+        found: Any = encoder.encode(
             {name: list(column) for name, column in zip(BESIDE_TEXT, zip(*table, strict=True), strict=True)}
         )
         assert found.has_canonical_format
