@@ -21,7 +21,8 @@ from privlearn.multiparty.run.party_run import PartyRun
 
 _RECORD = "privlearn"
 _POLL_SECONDS = 0.05
-_FAREWELL_SECONDS = 5.0
+_FAREWELL_SECONDS = 30.0
+"""For those who are there to hear that the run was stopped; else they would wait for a coordinator that is gone."""
 _TTL_SECONDS = 2 * 86400.0
 """Of a message, by the clocks of both sides, which may differ; what was not answered in time is withdrawn."""
 
@@ -106,7 +107,8 @@ class FlowerExchange:
                 if reply is not None:
                     replies[party] = reply
             missing = {party: since for party, since in reached.items() if party not in replies}
-            if missing.items() <= self._silent.items():
+            absent = {(party, None) for party in parts if stage is Stage.STOP}
+            if missing.items() <= self._silent.items() | absent:
                 break
             time.sleep(_POLL_SECONDS)
         self._grid.withdraw(sent)
