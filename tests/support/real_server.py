@@ -113,7 +113,8 @@ class Clinic:
         folder = self._folder / str(port)
         folder.mkdir(exist_ok=True)
         state = f'folder = "{self._folder / "state"}"\nport = {port}'
-        return write_clinic(folder, store=self._place, server=state, **self._options)
+        many = "\n[limits]\nlong_polls = 100\n"  # alice is fifty clients
+        return write_clinic(folder, store=self._place, server=state + many, **self._options)
 
 
 def _limit_files(size: int) -> None:
