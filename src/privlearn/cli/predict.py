@@ -55,7 +55,7 @@ def predict(
       privlearn predict income.privlearn new.csv --out predictions.csv
       privlearn predict income.privlearn new.csv --keep customer --probabilities
     """
-    from privlearn.data.sources.passes import watch_passes
+    from privlearn.data.sources.passes import Passes, watch_passes
     from privlearn.heavy import is_whole
     from privlearn.release.artifact import Release
     from privlearn.release.files import write_atomically
@@ -66,14 +66,14 @@ def predict(
     release = Release.load(model)
     if probabilities and isinstance(release.model, RegressionModel):
         raise InvalidParameter("a regression predicts numbers: leave out --probabilities")
-    with LateProgress(f"reading {table}") as progress, watch_passes(progress.tell("predicting")) as passes:
+    done = Passes(None)  # of its own: a model's passes over a block count as well
+    with LateProgress(f"reading {table}") as progress, watch_passes(progress.tell("predicting")):
         described = features_only(release.model, schema)
         if is_whole():
             rows = rows_to_predict(table, described, keep or [])
-            pieces = _in_blocks(release.model, rows, probabilities, keep or [])
+            pieces = _in_blocks(release.model, rows, probabilities, keep or [], done)
         else:
-            passes.begin(None)
-            pieces = _row_by_row(release, described, table, probabilities, keep or [], passes)
+            pieces = _row_by_row(release, described, table, probabilities, keep or [], done)
         if out is None:
             for piece in pieces:
                 sys.stdout.buffer.write(piece)
@@ -81,7 +81,7 @@ def predict(
         else:
             write_atomically(out, pieces)
     if out is not None:
-        typer.echo(f"Wrote {out}: {passes.rows} predictions.")
+        typer.echo(f"Wrote {out}: {done.rows} predictions.")
 
 
 def features_only(model: Model, written: Path | None = None) -> Schema:
@@ -118,7 +118,9 @@ def _with_kept(schema: Schema, keep: Sequence[str]) -> Schema:
     return schema.model_copy(update={"columns": {**schema.columns, **kept}})
 
 
-def _in_blocks(model: Any, rows: RowSource[Any], probabilities: bool, keep: Sequence[str]) -> Iterator[bytes]:
+def _in_blocks(
+    model: Any, rows: RowSource[Any], probabilities: bool, keep: Sequence[str], done: Passes
+) -> Iterator[bytes]:
     """CSV text, block by block: the encoded rows need far more memory than the table."""
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
@@ -138,6 +140,7 @@ def _in_blocks(model: Any, rows: RowSource[Any], probabilities: bool, keep: Sequ
         text = io.BytesIO()
         arrow_csv.write_csv(pa.table(columns), text, arrow_csv.WriteOptions(include_header=header))
         header = False
+        done.advance(block.num_rows)
         return text.getvalue()
 
     return read_each(rows, written)
@@ -149,7 +152,7 @@ def _row_by_row(
     table: Path,
     probabilities: bool,
     keep: Sequence[str],
-    passes: Passes,
+    done: Passes,
 ) -> Iterator[bytes]:
     """The same without pyarrow and scipy: slower, and for linear models only."""
     from privlearn.export.by_row import RowPredictor
@@ -166,5 +169,5 @@ def _row_by_row(
         text = io.StringIO()
         lines = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")  # as Arrow writes them
         lines.writerows([cells.values()] if number else [cells.keys(), cells.values()])
-        passes.advance(1)
+        done.advance(1)
         yield text.getvalue().encode()

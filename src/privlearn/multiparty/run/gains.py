@@ -120,7 +120,7 @@ def expected_gains(plan: MultipartyPlan) -> Gains:
     ...     schema=census_schema(), parties={"east": 1000, "north": 5000, "west": 14000}, epsilon=1.0, delta=1e-5
     ... )
     >>> [party.verdict for party in expected_gains(plan)]
-    ['gains', 'gains', 'gains nothing']
+    ['gains', 'gains little', 'gains nothing']
     """
     together = _together(plan)
     scale = together.guessing - together.best
