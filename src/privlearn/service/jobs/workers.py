@@ -124,6 +124,9 @@ class Worker:
 
     def _is_ready(self) -> bool:
         """Whether the process has begun to take jobs; one that has ended is replaced."""
+        if self._process is not None and not self._process.is_alive():
+            _log.error("a training process ended between two jobs: starting another")
+            self._end_process()
         if self._process is None:
             self._start_process()
         try:
