@@ -110,6 +110,7 @@ def test_a_folder_need_not_be_named(tmp_path: Path) -> None:
         ({"analysts": {"alice": {"census": {"epsilon": 5.0}}}}, "analysts.alice.census: is more than the whole"),
         ({"analysts": {"alice": {"census": {"epsilon": 1.0, "delta": 1e-5}}}}, "is more than the whole"),
         ({"analysts": {"holder": {"census": {"epsilon": 1.0}}}}, "analysts.holder: "),
+        ({"analysts": {"monitor": {"census": {"epsilon": 1.0}}}}, "analysts.monitor: "),
     ],
     ids=lambda value: value.split(":")[0] if isinstance(value, str) else "",
 )  # fmt: skip
@@ -155,7 +156,7 @@ def test_names_can_stand_in_an_address(name: str) -> None:
     try:
         owner = _owner(datasets={name: DATASET}, analysts={name: {name: {"epsilon": 1.0}}})
     except SchemaError:
-        assert name == "holder" or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name)
+        assert name in ("holder", "monitor") or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name)
     else:
         assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", next(iter(owner.datasets)))
 

@@ -24,8 +24,8 @@ from privlearn.service.store.tables import keys
 from privlearn.service.timing import TtlCache, as_text, now
 from privlearn.storage import excluding, reading
 
-HOLDER = "holder"
-"""The holder's name in logs; no analyst may have it."""
+HOLDER, MONITOR = "holder", "monitor"
+"""Their names in logs; no analyst may have one."""
 
 
 PersonRole = Literal["holder", "analyst"]

@@ -15,7 +15,7 @@ from privlearn.estimators.cluster.workers import check_address as check_cluster_
 from privlearn.extensions import load_extensions
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import CompositionName
-from privlearn.service.access.keys import HOLDER
+from privlearn.service.access.keys import HOLDER, MONITOR
 from privlearn.service.holder.sign_in import SignIn
 from privlearn.service.holder.sources import check_address
 from privlearn.service.jobs.recipes import Positive, Recipe
@@ -334,8 +334,10 @@ class Owner(PublicModel):
     @model_validator(mode="after")
     def _shares_fit(self) -> Owner:
         for analyst, shares in self.analysts.items():
-            if analyst == HOLDER:
-                raise ValueError(f"analysts.{HOLDER}: is the holder's own name in the log: choose another")
+            if analyst in (HOLDER, MONITOR):
+                raise ValueError(
+                    f"analysts.{analyst}: is the {analyst}'s own name in the log: choose another"
+                )
             for name, share in shares.items():
                 _check_share(f"analysts.{analyst}.{name}", share, self.datasets.get(name))
         return self
