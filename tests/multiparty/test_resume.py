@@ -242,6 +242,8 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="another process works on the run"):
         PartyMemory(tmp_path / "north.run")
     journal = Journal(tmp_path / "plan.run", PLAN)
+    mode = (tmp_path / "plan.run").stat().st_mode
+    assert mode & 0o077 == 0  # what parties sent is for the coordinator alone
     with pytest.raises(InvalidParameter, match="another process works on the run"):
         Journal(tmp_path / "plan.run", PLAN)
     journal.close()

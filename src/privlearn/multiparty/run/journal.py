@@ -102,7 +102,8 @@ class Journal:
         os.close(self._lock)
 
     def _append(self, record: Mapping[str, Any]) -> None:
-        with self._path.open("ab") as file:
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "ab") as file:
             file.write(json.dumps(record).encode() + b"\n")
             flush(file)
 

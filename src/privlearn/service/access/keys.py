@@ -2,7 +2,7 @@
 
 A key is ``pl_<id>_<secret>``. The secret has 256 random bits, so that its SHA-256 says nothing about it and no slow
 hash is needed; only the hash is stored, and compared in constant time. A key that is unknown, expired or revoked gets
-one and the same answer, after the same comparison.
+one and the same answer, after the same look into the database.
 """
 
 from __future__ import annotations

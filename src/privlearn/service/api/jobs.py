@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
@@ -14,7 +14,7 @@ from privlearn.service.api.requests import IdempotencyKey, JobAnswer, asked
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
 from privlearn.service.http.callers import KnownCaller, Served
 from privlearn.service.http.limits import aside, shared_of
-from privlearn.service.http.paging import LIMIT, Before, Limit, link_next
+from privlearn.service.http.paging import Part
 from privlearn.service.http.problems import refused
 from privlearn.service.job_kinds.job_kind import JOB_KINDS
 from privlearn.service.jobs.requests import Job
@@ -84,20 +84,16 @@ async def estimate_job(request: Request, service: Served, caller: KnownCaller) -
 
 @router.get("/jobs", summary="List trainings", responses=refused(422))
 def list_jobs(
-    request: Request,
-    response: Response,
     service: Served,
     caller: KnownCaller,
-    limit: Limit = LIMIT,
-    before: Before = None,
+    part: Part,
     dataset: Annotated[
         str | None, Query(max_length=64, description="Only those on this data set.", examples=["census"])
     ] = None,
 ) -> list[JobAnswer]:
     """Your trainings, newest first; everybody's with the holder's key. The header `Link` leads to older ones."""
-    found = service.jobs(caller, limit, before, dataset)
-    link_next(request, response, found, limit, found[-1].id if found else "")
-    return [JobAnswer.of(job) for job in found]
+    found = service.jobs(caller, part.limit, part.before, dataset)
+    return [JobAnswer.of(job) for job in part.linked(found)]
 
 
 @router.get("/jobs/{id}", summary="See how far a training is", responses=refused(404, 422))

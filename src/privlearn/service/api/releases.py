@@ -13,7 +13,7 @@ from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, 
 from privlearn.service.http.callers import KnownCaller, Served, described
 from privlearn.service.http.limits import aside, large_body
 from privlearn.service.http.media_types import kind_sent, reading
-from privlearn.service.http.paging import LIMIT, Before, Limit, link_next
+from privlearn.service.http.paging import Part
 from privlearn.service.http.problems import refused
 from privlearn.service.job_kinds.release import BYTES, GIVE_OUT_RELEASE
 
@@ -80,18 +80,10 @@ async def ask_release(
 
 
 @router.get("/releases", summary="List releases", responses=refused(422))
-def list_releases(
-    request: Request,
-    response: Response,
-    service: Served,
-    caller: KnownCaller,
-    limit: Limit = LIMIT,
-    before: Before = None,
-) -> list[ReleaseAnswer]:
+def list_releases(service: Served, caller: KnownCaller, part: Part) -> list[ReleaseAnswer]:
     """Your releases, newest first; everybody's with the holder's key. The header `Link` leads to older ones."""
-    found = service.results(caller, GIVE_OUT_RELEASE.name, most=limit, before=before)
-    link_next(request, response, found, limit, found[-1].id if found else "")
-    return [ReleaseAnswer.of(release) for release in found]
+    found = service.results(caller, GIVE_OUT_RELEASE.name, most=part.limit, before=part.before)
+    return [ReleaseAnswer.of(release) for release in part.linked(found)]
 
 
 @router.get("/releases/{id}", summary="Describe a release", responses=refused(404, 422))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
 from privlearn.service.http.callers import KnownCaller, Served
-from privlearn.service.http.paging import LIMIT, Before, Limit, link_next
+from privlearn.service.http.paging import Part
 from privlearn.service.http.problems import refused
 from privlearn.service.job_kinds.release import BYTES
 
@@ -50,12 +50,9 @@ class ResultAnswer(Answer):
 
 @router.get("", summary="List results", responses=refused(422))
 def list_results(
-    request: Request,
-    response: Response,
     service: Served,
     caller: KnownCaller,
-    limit: Limit = LIMIT,
-    before: Before = None,
+    part: Part,
     kind: Annotated[
         str | None,
         Query(pattern="^[a-z_]{1,20}$", description="Only those of this kind.", examples=["release"]),
@@ -63,9 +60,8 @@ def list_results(
 ) -> list[ResultAnswer]:
     """What your jobs have made, newest first; everybody's with the holder's key. The header `Link` leads to older
     ones."""
-    found = service.results(caller, kind, most=limit, before=before)
-    link_next(request, response, found, limit, found[-1].id if found else "")
-    return [ResultAnswer.of(result) for result in found]
+    found = service.results(caller, kind, most=part.limit, before=part.before)
+    return [ResultAnswer.of(result) for result in part.linked(found)]
 
 
 @router.get("/{id}", summary="Describe a result", responses=refused(404, 422))

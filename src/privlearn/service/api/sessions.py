@@ -26,7 +26,7 @@ from privlearn.service.http.media_types import (
     reading,
     table_bytes,
 )
-from privlearn.service.http.paging import LIMIT, Before, Limit, link_next
+from privlearn.service.http.paging import Part
 from privlearn.service.http.problems import refused
 from privlearn.service.job_kinds.session import OPEN_SESSION
 from privlearn.service.jobs.requests import Predictions
@@ -96,18 +96,10 @@ async def ask_session(
 
 
 @router.get("", summary="List sessions", responses=refused(422))
-def list_sessions(
-    request: Request,
-    response: Response,
-    service: Served,
-    caller: KnownCaller,
-    limit: Limit = LIMIT,
-    before: Before = None,
-) -> list[SessionAnswer]:
+def list_sessions(service: Served, caller: KnownCaller, part: Part) -> list[SessionAnswer]:
     """Your sessions, newest first; everybody's with the holder's key. The header `Link` leads to older ones."""
-    found = service.results(caller, OPEN_SESSION.name, most=limit, before=before)
-    link_next(request, response, found, limit, found[-1].id if found else "")
-    return [SessionAnswer.of(session) for session in found]
+    found = service.results(caller, OPEN_SESSION.name, most=part.limit, before=part.before)
+    return [SessionAnswer.of(session) for session in part.linked(found)]
 
 
 @router.get("/{id}", summary="Describe a session", responses=refused(404, 422))
