@@ -107,14 +107,11 @@ def test_a_reply_that_flower_cannot_read_counts_as_silence(link: Link, hostile: 
 
     node._send = send  # type: ignore[method-assign]
 
-    def take_part() -> None:
-        with node.connected(wait=60.0):
-            node.serve(client_app(north), done.is_set, patience=60.0)
-
-    thread = threading.Thread(target=take_part)
-    thread.start()
-    assert link.ask(Stage.PLAN, [bytes.fromhex(PLAN.digest), bytes(32)], patience=3.0) == {}
-    thread.join(timeout=60.0)
+    with node.connected(wait=60.0):
+        thread = threading.Thread(target=node.serve, args=(client_app(north), done.is_set, 60.0))
+        thread.start()
+        assert link.ask(Stage.PLAN, [bytes.fromhex(PLAN.digest), bytes(32)], wait=5.0, patience=5.0) == {}
+        thread.join(timeout=60.0)
     assert done.is_set()
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -41,13 +41,32 @@ from privlearn.multiparty.run.joint_plan import JointPlan
 _START_SECONDS = 30.0
 
 
+class RejoiningState(InMemoryLinkState):
+    """Flower's state, for nodes that come and go.
+
+    A node may come again whose process ended without taking leave: Flower itself takes it for present until its last
+    heartbeat is old, and refuses its new process so long. And a node's answer counts also when it has left since:
+    Flower would report it unavailable, and lose the last words of whoever goes at once.
+    """
+
+    def activate_node(self, node_id: int, heartbeat_interval: float) -> bool:
+        with self.lock:
+            self.deactivate_node(node_id)
+            return bool(super().activate_node(node_id, heartbeat_interval))
+
+    def replies(self, message_ids: Iterable[str]) -> list[Message]:
+        """The envelopes of what nodes answered to these messages."""
+        with self.lock:
+            answers = map(self.message_ins_id_to_message_res_id.get, message_ids)
+            return [self.message_res_store[answer] for answer in answers if answer is not None]
+
+
 class LinkGrid(InMemoryGrid):
     """Flower's grid over the state of a SuperLink in the same process; objects travel as its nodes expect them."""
 
     def __init__(self, state_factory: Any, task: int) -> None:
         super().__init__(state_factory)
         self._task = task
-        self._incomplete: dict[str, Message] = {}
 
     def push_messages(self, messages: Iterable[Message]) -> list[str]:
         """The messages' ids, in order; an empty one for a message that no node will get."""
@@ -68,15 +87,11 @@ class LinkGrid(InMemoryGrid):
     def pull_messages(self, message_ids: Iterable[str]) -> list[Message]:
         """Whole replies to these messages; one whose parts are still on their way comes with a later call."""
         self.state.acknowledge_task_heartbeat(self._task)
-        waited_for = set(message_ids)
-        unheard_of = waited_for - set(self._incomplete)  # asked again, a reply would be called missing
-        for reply in self.state.get_message_res(message_ids=unheard_of, run_id=self.run.run_id):
-            self._incomplete[reply.metadata.reply_to_message_id] = reply
-        whole = {id: self._inflated(self._incomplete[id]) for id in waited_for & set(self._incomplete)}
-        for id in (arrived := {id: reply for id, reply in whole.items() if reply is not None}):
-            del self._incomplete[id]
-        self.state.delete_messages(message_ins_ids=set(arrived))
-        return list(arrived.values())
+        state = cast(RejoiningState, self.state)
+        whole = map(self._inflated, state.replies(message_ids))
+        arrived = [reply for reply in whole if reply is not None]
+        self.withdraw(reply.metadata.reply_to_message_id for reply in arrived)
+        return arrived
 
     def withdraw(self, message_ids: Iterable[str]) -> None:
         """No node shall get these any more: their time is over."""
@@ -103,17 +118,6 @@ class LinkGrid(InMemoryGrid):
             return None
         # what a party wrote inside must not claim to answer another message than Flower's envelope says
         return whole if whole.metadata.reply_to_message_id == reply.metadata.reply_to_message_id else None
-
-
-class RejoiningState(InMemoryLinkState):
-    """Flower's state, in which a node may come again whose process ended without taking leave.
-
-    Flower itself takes such a node for present until its last heartbeat is old, and refuses its new process so long.
-    """
-
-    def activate_node(self, node_id: int, heartbeat_interval: float) -> bool:
-        self.deactivate_node(node_id)
-        return bool(super().activate_node(node_id, heartbeat_interval))
 
 
 class FlowerLink:
