@@ -159,7 +159,9 @@ def test_a_crash_between_the_stages_wastes_only_what_was_bought(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("privlearn.mechanisms.release.objective.ObjectivePerturbation.run", crash)
-    assert train_wanted(*PRICE, *HALF, "--ledger", budgeted.ledger).code != 0
+    told = train_wanted(*PRICE, *HALF, "--ledger", budgeted.ledger)
+    assert told.code == 130
+    assert "is spent; its cost stays reserved: (epsilon = 1" in told.stderr
     assert [(state, epsilon) for _, state, epsilon in spent(budgeted)] == [
         ("committed", 1.0),
         ("reserved", 1.0),

@@ -71,7 +71,7 @@ def test_sigterm_says_what_was_charged_and_leaves_nothing_behind(
     before = sorted(budgeted.table.parent.iterdir())
     told = train("--epsilon", 1, "--delta", "1e-6", "--ledger", budgeted.ledger, "--cache", cache)
     assert told.code == 128 + signal.SIGTERM
-    assert "was charged before and stands" in told.stderr
+    assert "stopped: its cost stays reserved: (epsilon = 1, delta = 1e-06)" in told.stderr
     (entry,) = Ledger.open(budgeted.ledger, "census").statement().entries
     assert entry.state == "reserved"
     assert sorted(budgeted.table.parent.iterdir()) == before
@@ -87,7 +87,7 @@ def test_sigterm_before_the_charge_spends_nothing(
     monkeypatch.setattr(packed_cells.PackedCells, "add", terminated)
     told = train("--epsilon", 1, "--delta", "1e-6", "--ledger", budgeted.ledger)
     assert told.code == 128 + signal.SIGTERM
-    assert "charged" not in told.stderr
+    assert "stopped: nothing was charged" in told.stderr
     assert Ledger.open(budgeted.ledger, "census").statement().entries == ()
 
 

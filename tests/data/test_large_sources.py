@@ -221,7 +221,7 @@ def test_what_is_stopped_after_the_charge_says_so(tmp_path: Path) -> None:
     )
     with pytest.raises(KeyboardInterrupt) as caught:
         learner.fit(TABLE)
-    assert "was charged before and stands" in caught.value.__notes__[0]
+    assert "stays reserved in the ledger" in caught.value.__notes__[0]
     assert len(ledger.statement().entries) == 1
 
 

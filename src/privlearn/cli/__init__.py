@@ -31,7 +31,7 @@ from privlearn.cli.serve import restored, serve, upgrade
 from privlearn.cli.several_holders import coordinate, identity, party, simulate
 from privlearn.cli.split import split
 from privlearn.cli.studies import bounds, compare, reproduce
-from privlearn.cli.terminal import explain_errors
+from privlearn.cli.terminal import end_on_sigterm, explain_errors
 from privlearn.cli.train.train import train
 from privlearn.errors import NothingRecorded
 from privlearn.extensions import load_extensions
@@ -125,5 +125,6 @@ app.add_typer(log, name="log")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; ``arguments`` default to those of the process."""
     warnings.simplefilter("ignore", NothingRecorded)  # the commands say it in their own words
+    end_on_sigterm()
     with explain_errors():
         app(args=None if arguments is None else list(arguments), prog_name="privlearn")

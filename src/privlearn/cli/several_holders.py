@@ -17,7 +17,7 @@ from privlearn.cli.options import (
     open_ledger,
     say_what_is_left,
 )
-from privlearn.cli.terminal import end_on_sigterm, say, warn
+from privlearn.cli.terminal import say, warn
 from privlearn.errors import InvalidParameter, ProtocolError
 
 
@@ -119,7 +119,6 @@ def party(
         say(f"{mine.name}: plan {plan.fingerprint}, {plan.guarantee}, within the limits.")
         if plan.weakness:
             warn(f"This promise is {plan.weakness}.")
-        end_on_sigterm()
         try:
             take_part(
                 run,
@@ -208,7 +207,6 @@ def coordinate(
     ):
         if journal.found:
             state.tell(f"Goes on with the run {journal.run.hex()[:16]}, which was cut off.")
-        end_on_sigterm()
         release = lead(
             agreed,
             Identity.read(identity),

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from privlearn.charged import watch_charges
 from privlearn.errors import InvalidParameter, PrivlearnError
 from privlearn.heavy import explained
 
@@ -21,6 +22,10 @@ _PATIENCE_SECONDS = 2.0
 
 output = Console()
 messages = Console(stderr=True)
+
+
+_CTRL_C, _SIGTERM = (128 + number for number in (signal.SIGINT, signal.SIGTERM))
+"""Exit codes of a process that was stopped."""
 
 
 def end_on_sigterm() -> None:
@@ -36,7 +41,7 @@ def _end(number: int, *_: object) -> NoReturn:
 def explain_errors() -> Iterator[None]:
     """Turn errors into one red message and an exit code: 2 for what was typed wrongly, 1 for the rest."""
     try:
-        with explained():
+        with explained(), _telling_what_was_charged():
             yield
     except InvalidParameter as error:
         complain(_with_notes(str(error), error))
@@ -44,13 +49,6 @@ def explain_errors() -> Iterator[None]:
     except PrivlearnError as error:
         complain(_with_notes(str(error), error))
         raise SystemExit(1) from None
-    except KeyboardInterrupt as stop:
-        complain(_with_notes("stopped", stop))
-        raise SystemExit(130) from None
-    except SystemExit as stop:
-        if hasattr(stop, "__notes__"):
-            complain(_with_notes("stopped", stop))
-        raise
     except OSError as error:
         complain(f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}")
         raise SystemExit(1) from None
@@ -60,6 +58,21 @@ def explain_errors() -> Iterator[None]:
     except Exception as error:
         _report_defect(error)
         raise SystemExit(1) from None
+
+
+@contextmanager
+def _telling_what_was_charged() -> Iterator[None]:
+    """Whoever stops a command reads what the ledger says of it; typer makes an exit code of Ctrl-C."""
+    with watch_charges() as charges:
+        try:
+            yield
+        except KeyboardInterrupt:
+            complain(f"stopped: {charges}")
+            raise SystemExit(_CTRL_C) from None
+        except SystemExit as stop:
+            if stop.code in (_CTRL_C, _SIGTERM):
+                complain(f"stopped: {charges}")
+            raise
 
 
 def _with_notes(message: str, error: BaseException) -> str:
@@ -112,7 +125,6 @@ class LateProgress:
         self._timer.daemon = True
 
     def __enter__(self) -> LateProgress:
-        end_on_sigterm()
         self._timer.start()
         return self
 

@@ -178,7 +178,7 @@ class Charge:
             message = f"{error}. {self.cost.guarantee} {recorded}: whoever saw this may have learnt something"
         except BaseException as error:  # also whoever interrupts it
             if self.ledger is not None:
-                error.add_note(f"Its cost, {self.cost.guarantee}, was charged before and stands")
+                error.add_note(f"Its cost stays reserved in the ledger: {self.cost.guarantee}")
             raise
         raise ClusterError(message)
 

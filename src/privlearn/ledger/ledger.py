@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, insert, select
 
+from privlearn.charged import remember
 from privlearn.data.parts import Part
 from privlearn.errors import LedgerError, shown
 from privlearn.guarantee import Guarantee
@@ -214,6 +215,7 @@ class Ledger:
             _check_text("the reservation's id", id, longest=36)
         requested = self._price(cost)  # before the lock: a Renyi curve may take its time
         reservation = Reservation(self.store, self.dataset, id or str(uuid4()))
+        remember(reservation, str(cost.guarantee))
         with stores.writing(self.store, self.dataset) as connection:
             if self.part is not None:
                 check_split(connection, self.dataset, self.part.split)
