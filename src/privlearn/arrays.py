@@ -32,6 +32,22 @@ def is_sparse(rows: Any) -> bool:
     return "scipy.sparse" in sys.modules and bool(sparse.issparse(rows))
 
 
+def summed_entries(rows: Any) -> sparse.csr_array:
+    """A CSR copy of sparse rows with one entry per cell; each row's bits depend on that row alone.
+
+    scipy sorts a row's entries if some other row is out of order, and may sum three entries of one cell in another
+    order then. Here they are summed as given, row by row, wherever a cell has more than one.
+    """
+    summed: sparse.csr_array = sparse.csr_array(rows, dtype=np.float64, copy=True)
+    summed.sum_duplicates()
+    if summed.nnz == rows.nnz:
+        return summed
+    entries = rows.tocoo()
+    order = np.lexsort((entries.col, entries.row))  # stable
+    values = entries.data[order].astype(np.float64)
+    return sparse.csr_array((values, (entries.row[order], entries.col[order])), shape=rows.shape)
+
+
 def square_sums(rows: Array) -> Array:
     """Squared norm of each row; its bits depend on that row alone.
 

@@ -33,7 +33,8 @@ from privlearn.data import ArrayEncoder, Resolution, Schema, SchemaEncoder, as_t
 from privlearn.data.encode.column_cells import distinct, numbers, owners
 from privlearn.data.sources.csv_files import parse_csv
 from privlearn.errors import DataError
-from tests.support.rows import dense
+from privlearn.features.kernel import as_points
+from tests.support.rows import dense, filled
 
 A_DAY = datetime.datetime(2001, 2, 3, 4, 5, 6)
 
@@ -455,3 +456,20 @@ def test_the_rows_of_an_array_are_clipped_by_themselves(make: Callable[[Any], An
 
     for cells in (INTEGERS, FLOATS, SINGLE, BIG, TRUTHS):
         assert _changes(clipped, matrix, cells) > 20
+
+
+@pytest.mark.parametrize("read", [as_points, ArrayEncoder(1.0, 40).encode])
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.coo_array])
+def test_entries_of_one_cell_are_summed_row_by_row(
+    read: Callable[[Any], Any], make: Callable[..., Any]
+) -> None:
+    """scipy sorts them, in an order of its own, if another row is out of order."""
+    draw = np.random.default_rng(0)
+    cells, values = np.repeat(np.arange(40), 9), draw.normal(size=360) * 10.0 ** draw.integers(-8, 8, 360)
+    starts = [0, 360, 363] if make is sparse.csr_array else None
+    first = []
+    for other in ([1, 2, 3], [3, 1, 2]):
+        columns, entries = np.append(cells, other), np.append(values, np.ones(3))
+        places = (columns, starts) if starts else ((np.repeat([0, 1], [360, 3]), columns),)
+        first.append(filled(read(make((entries, *places), shape=(2, 40))))[0].tobytes())
+    assert first[0] == first[1]

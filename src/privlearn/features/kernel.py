@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.arrays import Array, is_sparse, square_sums
+from privlearn.arrays import Array, is_sparse, square_sums, summed_entries
 from privlearn.data.sources.table import safely
 from privlearn.errors import DataError, InvalidParameter, shown
 from privlearn.heavy import sparse
@@ -26,10 +26,7 @@ def as_points(X: Any) -> Points:
     """Float64 rows, dense or CSR without duplicate entries; anything else is a DataError."""
     if is_sparse(X):
         _refuse_other_types(X)
-        rows: sparse.csr_array = sparse.csr_array(X, dtype=np.float64)
-        if not rows.has_canonical_format:
-            rows = rows.copy()  # the caller's matrix is not ours to tidy
-            rows.sum_duplicates()
+        rows = summed_entries(X)
         _refuse_non_finite(rows.data)
         return rows
     given = safely(lambda: np.asarray(X), _UNREADABLE)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.arrays import margin, row_squares, square_sums
+from privlearn.arrays import margin, row_squares, square_sums, summed_entries
 from privlearn.data.sources.row_source import ArrayRows, EncodedRows, Matrix
 from privlearn.data.sources.table import safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter, shown
@@ -148,8 +148,7 @@ class ArrayEncoder:
 
     def _checked_sparse(self, X: Any) -> sparse.csr_array:
         self._check(X.shape, X.dtype)
-        rows = sparse.csr_array(X, dtype=np.float64, copy=True)
-        rows.sum_duplicates()
+        rows = summed_entries(X)
         _refuse_non_finite(rows.data)
         return rows
 
