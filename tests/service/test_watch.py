@@ -13,9 +13,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from privlearn.data.sources.passes import watch_passes
+from privlearn.data.sources.row_source import TableRows, read_each
 from privlearn.errors import StoreUnusable
+from privlearn.service.access.keys import Caller
 from privlearn.service.jobs import queue, workers
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
@@ -132,6 +136,11 @@ def test_a_running_job_is_cancelled_and_the_next_one_runs(tmp_path: Path) -> Non
         asked = served.alice.post("/v1/releases", json={"dataset": "clinic", "epsilon": 0.5}).json()
         while served.alice.get(f"/v1/jobs/{asked['id']}").json()["state"] != "running":
             time.sleep(0.05)
+        service = served.app.state.service
+        while not service.under_way(Caller("0", "holder")):
+            time.sleep(0.05)
+        assert [one.job.id for one in service.under_way(Caller("0", "holder"))] == [asked["id"]]
+        assert service.under_way(Caller("1", "analyst", "alice")) == []
         assert served.bob.delete(f"/v1/jobs/{asked['id']}").status_code == 404
         ended = served.holder.delete(f"/v1/jobs/{asked['id']}").json()
         assert (ended["state"], ended["failure"]) == (
@@ -140,3 +149,12 @@ def test_a_running_job_is_cancelled_and_the_next_one_runs(tmp_path: Path) -> Non
         )
         assert served.alice.delete(f"/v1/jobs/{asked['id']}").status_code == 409
         served.train("releases", trial=True)
+        assert service.under_way(Caller("0", "holder")) == []
+
+
+def test_a_training_process_tells_how_far_its_passes_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(workers, "LOOK_SECONDS", -1.0)
+    with watch_passes(workers._telling(SimpleNamespace(send=told.append))):  # type: ignore[arg-type]
+        list(read_each(TableRows(pa.table({"age": [30, 40]})), len))
+    assert told == ["pass 1, row 2"]

@@ -26,7 +26,7 @@ from privlearn.service.jobs import queue, results
 from privlearn.service.jobs.answering import OpenSessions
 from privlearn.service.jobs.pricing import priced
 from privlearn.service.jobs.requests import Job, JobRequest, Predictions, ResultInfo
-from privlearn.service.jobs.workers import Worker
+from privlearn.service.jobs.workers import UnderWay, Worker
 from privlearn.service.refusals import Conflict, Forbidden, NotFound, TooLarge, TooMany
 from privlearn.service.store import events
 from privlearn.service.store.paging import Piece
@@ -146,6 +146,11 @@ class Service:
         for worker in self._workers:
             worker.wake()
         return job
+
+    def under_way(self, caller: Caller) -> list[UnderWay]:
+        """PRIVATE: what this server's processes are doing; nothing for an analyst, to whom it would tell of rows."""
+        found = (worker.under_way for worker in self._workers)
+        return [one for one in found if one is not None and caller.is_holder]
 
     def job(self, caller: Caller, job_id: str) -> Job:
         return self._own(caller, queue.find(self.store, job_id), "job")

@@ -15,8 +15,10 @@ import pytest
 
 from privlearn.data.schema.schema import Purchase
 from privlearn.ledger import Ledger
+from privlearn.service.access.keys import Caller
 from privlearn.service.holder.settings import Owner
 from privlearn.service.http.turns import Turns
+from privlearn.service.jobs.workers import UnderWay
 from privlearn.service.pages.formatting import number, number_below
 from privlearn.service.store import events
 from tests.support.served import Served, serving
@@ -395,6 +397,17 @@ def test_the_console_shows_what_each_analyst_has_spent(served: Served) -> None:
     assert re.search(rf"alice epsilon 4 , delta 1e-5 {re.escape(number(statement.spent.epsilon))} ", page)
     assert key_of(served, "alice") not in keys
     assert key_of(served, "alice").split("_")[1] in keys
+
+
+def test_only_the_holder_sees_how_far_a_job_is(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = served.app.state.service
+    job = served.train("releases", trial=True)
+    found = service.job(Caller("0", "holder"), job)
+    monkeypatch.setattr(service._workers[0], "under_way", UnderWay(found, "pass 3, row 8,192 of 9,000"))
+    with browsing(served, "holder") as client:
+        assert "pass 3, row 8,192 of 9,000" in text_of(client.get("/console"))
+    with browsing(served, "alice") as client:
+        assert "pass 3" not in client.get(f"/jobs/{found.id}").text + client.get("/desk").text
 
 
 def test_the_log_has_pages(served: Served) -> None:

@@ -8,10 +8,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
+from privlearn.data.sources.passes import Passes, watch_passes
 from privlearn.errors import LedgerError, StoreUnusable
 from privlearn.extensions import load_extensions
 from privlearn.service.holder.datasets import Catalog
@@ -31,6 +33,14 @@ STILL_SECONDS = 60.0
 _log = logging.getLogger("privlearn.service")
 
 
+@dataclass(frozen=True)
+class UnderWay:
+    """PRIVATE: a job that is being done, and how far it is. How many passes it takes follows from the rows."""
+
+    job: Job
+    told: str
+
+
 class Worker:
     """One training process and the thread that keeps it busy.
 
@@ -41,6 +51,11 @@ class Worker:
         Public: what a training costs follows from it before a row is read.
     turns : TakingTurns
         Of all workers of the server.
+
+    Attributes
+    ----------
+    under_way : UnderWay or None
+        For the holder alone.
     """
 
     def __init__(self, owner: Owner, counted: Mapping[str, int], turns: queue.TakingTurns) -> None:
@@ -54,6 +69,7 @@ class Worker:
         self._stopping = threading.Event()
         self._ready = False
         self._thread: threading.Thread | None = None
+        self.under_way: UnderWay | None = None
 
     def start(self) -> None:
         self._looked = time.monotonic()
@@ -102,25 +118,39 @@ class Worker:
 
     def _run(self, job: Job) -> None:
         """Hand the job over and wait for its end, the process's end, or our own."""
+        self.under_way = UnderWay(job, "reading the rows")
         try:
             self._pipe.send(job.id)
-            while not self._pipe.poll(LOOK_SECONDS):
-                if self._stopping.is_set():
-                    self._end_process()
-                    queue.give_back(self._store, job.id, count_attempt=False)
-                    return
-                if not self._keep_lease(job):
-                    self._end_process()
-                    return
-            trouble, reason = self._pipe.recv()
+            ended = self._await(job)
         except (EOFError, ConnectionError):
-            trouble, reason = "process", "its process was killed"
+            ended = "process", "its process was killed"
             self._end_process()
+        finally:
+            self.under_way = None
+        if ended is None:
+            return
+        trouble, reason = ended
         if not trouble:
             return
         _log.error("job %s was interrupted: %s", job.id, reason)
         queue.give_back(self._store, job.id, count_attempt=trouble == "process")
         self._stopping.wait(LOOK_SECONDS)
+
+    def _await(self, job: Job) -> tuple[str, str] | None:
+        """What the process says at the job's end; None if the job shall not go on here."""
+        while True:
+            if self._pipe.poll(LOOK_SECONDS):
+                said = self._pipe.recv()
+                if isinstance(said, tuple):
+                    return said
+                self.under_way = UnderWay(job, said)
+            if self._stopping.is_set():
+                self._end_process()
+                queue.give_back(self._store, job.id, count_attempt=False)
+                return None
+            if not self._keep_lease(job):
+                self._end_process()
+                return None
 
     def _is_ready(self) -> bool:
         """Whether the process has begun to take jobs; one that has ended is replaced."""
@@ -194,8 +224,23 @@ def _train_for(owner: Owner, counted: Mapping[str, int], pipe: Connection) -> No
         except EOFError:
             return
         try:
-            pipe.send(("", run_job(store, catalog, queue.find(store, job_id))))
+            with watch_passes(_telling(pipe)):
+                reason = run_job(store, catalog, queue.find(store, job_id))
+            pipe.send(("", reason))
         except StoreUnusable as error:  # says nothing about the job: it goes on when the store does
             pipe.send(("store", str(error)))
         except LedgerError as error:
             pipe.send(("process", str(error)))
+
+
+def _telling(pipe: Connection) -> Callable[[Passes], None]:
+    """Says now and then, to the server's side, how far the passes are."""
+    last = time.monotonic()
+
+    def tell(passes: Passes) -> None:
+        nonlocal last
+        if time.monotonic() - last > LOOK_SECONDS:
+            last = time.monotonic()
+            pipe.send(str(passes))
+
+    return tell

@@ -37,6 +37,7 @@ def console(request: Request, service: Served, caller: Holder) -> Response:
         caller,
         "console.html",
         datasets=[(offered, service.budget(caller, offered.name)) for offered in service.datasets(caller)],
+        under_way=service.under_way(caller),
         sessions=service.results(caller, OPEN_SESSION.name, most=_LATEST, only_open=True),
         releases=service.results(caller, GIVE_OUT_RELEASE.name, most=_LATEST),
     )
