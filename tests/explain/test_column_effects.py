@@ -156,6 +156,37 @@ def test_free_bars_cover_sampling_where_the_loss_is_a_likelihood(settings: dict[
     assert bound == pytest.approx(math.sqrt(worst), rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("people_s_rows", "factor"), [({"person": "who"}, 1.0), ({"rows_per_person": 5}, 5.0)]
+)
+def test_free_bars_where_persons_have_several_rows(people_s_rows: dict[str, Any], factor: float) -> None:
+    """Five rows per person, all alike: the variance of the minimiser comes up to the bound, and not beyond."""
+    table = {name: np.repeat(cells, 5) for name, cells in people(2000, 0).items()} | {
+        "who": np.arange(10_000) // 5
+    }
+    schema = Schema.from_dict(CLASSES.to_dict() | people_s_rows)
+    model = PrivateLogisticRegression(epsilon=8.0, mechanism="output", schema=schema, random_state=0).fit(
+        table
+    )
+    assert "they cover noise and sampling" in effects(model.release_).promise
+    found = Uncertainty(model.release_, None, "privacy", bounds_sampling=True)
+    bound, ridge = found._sampling_bound, found._ridge
+    assert bound == pytest.approx(math.sqrt(factor / (4.0 * ridge)))
+    persons = round(4.0 * ridge / factor)  # the data's eigenvalue is then the ridge, the worst case
+    answers = np.random.default_rng(0).choice([-1.0, 1.0], (4000, persons)).sum(axis=1)
+    minimisers = [_minimiser(factor * persons, factor * answer, ridge) for answer in answers]
+    assert np.std(minimisers) == pytest.approx(bound, rel=0.05)
+
+
+def _minimiser(rows: float, answers: float, ridge: float) -> float:
+    """Of the logistic loss over rows that are all 1 with answers of that sum, and a ridge: by Newton's steps."""
+    w = 0.0
+    for _ in range(20):
+        half = math.tanh(w / 2.0)
+        w -= (ridge * w + rows * half / 2.0 - answers / 2.0) / (ridge + rows * (1.0 - half**2) / 4.0)
+    return w
+
+
 def test_without_a_likelihood_free_bars_are_about_the_noise_alone() -> None:
     model = PrivateSVC(epsilon=1.0, delta=1e-6, schema=CLASSES, random_state=0).fit(people(2000, 0))
     assert "not sampling" in effects(model.release_).promise

@@ -17,7 +17,7 @@ from privlearn.arrays import Array
 from privlearn.errors import InvalidParameter, shown
 from privlearn.mechanisms.mechanism import ReleaseMechanism
 from privlearn.mechanisms.noise import coordinate_deviation
-from privlearn.mechanisms.statistics.curvature import MOST_COEFFICIENTS, explain_refusal
+from privlearn.mechanisms.statistics.curvature import MOST_COEFFICIENTS, explain_refusal, noise_refusal
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
 from privlearn.release.model import KernelEncoder
@@ -77,7 +77,8 @@ class Uncertainty:
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise InvalidParameter(f"kind must be 'privacy' or 'confidence', not {shown(self.kind)}")
-        reason = explain_refusal(self.release.certificate.mechanism)
+        known = noise_refusal if self.curvature is None and self.kind == "privacy" else explain_refusal
+        reason = known(self.release.certificate.mechanism)
         if isinstance(self.release.model.encoder, KernelEncoder):
             reason = "its coefficients are those of a kernel's public points"
         if self.release.refinement is not None:
@@ -195,11 +196,13 @@ class Uncertainty:
     def _sampling_bound(self) -> float:
         """What sampling adds, at most, to the deviation of a function of length 1 (docs/theory/intervals.md).
 
-        Gradients of a likelihood spread as its Hessian says, up to the largest weight k. So along an eigenvector whose
-        eigenvalue is h the variance is (s^2 + k h) / (r + h)^2 under objective perturbation, s the noise's deviation
-        and r the ridge, and s^2 + k h / (r + h)^2 under output perturbation: largest at a known h.
+        Gradients of a likelihood spread as its Hessian says, up to k: the largest weight, times the rows that a person
+        may have (of a person's mean gradient the square is at most the mean of the squares). So along an eigenvector
+        whose eigenvalue is h the variance is (s^2 + k h) / (r + h)^2 under objective perturbation, s the noise's
+        deviation and r the ridge, and s^2 + k h / (r + h)^2 under output perturbation: largest at a known h.
         """
-        weight, ridge = self._mechanism.task.weight_bound, self._ridge
+        task, ridge = self._mechanism.task, self._ridge
+        weight = task.weight_bound * task.records_of_a_person
         if not self._perturbs_objective:
             return math.sqrt(weight / (4.0 * ridge))
         noise = self._deviation**2

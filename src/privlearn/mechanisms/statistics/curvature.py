@@ -155,21 +155,30 @@ class NoisyCurvature(Mechanism):
 
 def explain_refusal(mechanism: Any) -> str | None:
     """Why no curvature is sold for what a mechanism released; ``None`` if it is."""
+    return noise_refusal(mechanism) or task_refusal(mechanism.task)
+
+
+def noise_refusal(mechanism: Any) -> str | None:
+    """Why what the noise does to a mechanism's coefficients is not known, even without a curvature."""
     if not isinstance(mechanism, ReleaseMechanism) or mechanism.perturbs not in ("objective", "minimiser"):
         return "it was not made by objective or output perturbation of one holder's records, without a search"
-    return task_refusal(mechanism.task)
+    return _loss_refusal(mechanism.task)
 
 
 def task_refusal(task: Task) -> str | None:
     """Why the theorem does not cover a task; ``None`` if it does."""
+    if task.rows_per_person > 1 or task.averaged:
+        return "persons have several rows"
+    return _loss_refusal(task)
+
+
+def _loss_refusal(task: Task) -> str | None:
     if task.problems > 1:
         return "its classes were learnt one against the rest, in several problems"
     if not math.isfinite(task.loss.smoothness):
         return f"the {task.loss.name} loss has no curvature"
     if task.loss.sees == "classes" and not task.classes:
         return "the number of its classes is not known"
-    if task.rows_per_person > 1 or task.averaged:
-        return "persons have several rows"
     return None
 
 
