@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from privlearn.accounting.compose import composed_delta
 from privlearn.accounting.conversions import zcdp_delta, zcdp_order
 from privlearn.accounting.curves import Curve, GaussianCurve
-from privlearn.accounting.functions import norm_tail_point
+from privlearn.accounting.functions import norm_tail_point, root
 from privlearn.errors import InvalidParameter
 
 MARGIN = 2.0**-30
@@ -32,7 +34,7 @@ def gaussian_ratio(
             f"several classes need a delta of at least {LEAST_COMPOSED_DELTA:g}: ask for a larger one"
         )
     epsilon, delta = epsilon * (1.0 - MARGIN), delta * (1.0 - MARGIN)
-    return largest(lambda ratio: composed_delta(curve(ratio), times, epsilon) <= delta)
+    return largest(lambda ratio: composed_delta(curve(ratio), times, epsilon), delta)
 
 
 def gaussian_delta(ratio: float, epsilon: float) -> float:
@@ -43,7 +45,7 @@ def gaussian_delta(ratio: float, epsilon: float) -> float:
 def zcdp_budget(epsilon: float, delta: float) -> float:
     """Largest rho such that every rho-zCDP mechanism is (epsilon, delta)-private by `zcdp_delta`."""
     epsilon, delta = epsilon * (1.0 - MARGIN), delta * (1.0 - MARGIN)
-    return largest(lambda rho: zcdp_delta(rho, epsilon) <= delta)
+    return largest(lambda rho: zcdp_delta(rho, epsilon), delta)
 
 
 def ra12_noise_scale(epsilon: float, delta: float, sensitivity: float, dimension: int) -> float:
@@ -57,20 +59,27 @@ def ra12_noise_scale(epsilon: float, delta: float, sensitivity: float, dimension
     return sensitivity * (quantile + math.sqrt(quantile**2 + 2.0 * epsilon)) / (2.0 * epsilon)
 
 
-def largest(holds: Callable[[float], bool]) -> float:
-    """Largest number, to 30 bits, for which a condition that holds near zero holds; always on the safe side."""
-    low, high = 1e-12, 1.0
-    if not holds(low):
-        raise InvalidParameter(
-            "no amount of Gaussian noise keeps this promise: ask for a larger epsilon or delta, or a stronger "
-            "regularization"
-        )
-    while holds(high):
+def largest(cost: Callable[[float], float], most: float) -> float:
+    """Largest number, to 30 bits, at which a cost that rises from 0 is at most this; always on the safe side."""
+    low = high = 1.0
+    while cost(high) <= most:
         low, high = high, high * 2.0
-    while high > low * (1.0 + MARGIN):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    while cost(low) > most:
+        if low < 1e-12:
+            raise InvalidParameter(
+                "no amount of Gaussian noise keeps this promise: ask for a larger epsilon or delta, or a stronger "
+                "regularization"
+            )
+        low, high = low / 16.0, low
+
+    def excess(log_number: float) -> float:
+        return math.log(max(cost(math.exp(log_number)), _TINY) / max(most, _TINY))
+
+    found = math.exp(root(excess, math.log(low), math.log(high), xtol=MARGIN / 4.0, rtol=0.0))
+    high = found * (1.0 - MARGIN / 2.0)
+    while cost(high) > most:  # by rounding
+        high *= 1.0 - MARGIN
+    return high
 
 
 STOPPED_PURE = 3.0
@@ -109,11 +118,12 @@ def stopping_plan(epsilon: float, delta: float, expected_trials: int) -> tuple[f
         inner = inner_order(rho)
         return epsilon * (1.0 - MARGIN) - 2.0 * ((inner - 1.0) * rho + spread / inner)
 
-    def holds(rho: float) -> bool:
-        return left(rho) > 0 and expected_trials * zcdp_delta(rho, left(rho)) <= delta * (1.0 - MARGIN)
+    def cost(rho: float) -> float:
+        return expected_trials * zcdp_delta(rho, left(rho)) if left(rho) > 0 else math.inf
 
-    rho = largest(holds)
+    rho = largest(cost, delta * (1.0 - MARGIN))
     return rho, zcdp_order(rho, left(rho)), inner_order(rho)
 
 
+_TINY = float(np.finfo(float).tiny)
 _LEAST_ORDER = 1.01  # Renyi curves are computed above order 1

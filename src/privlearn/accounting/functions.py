@@ -17,13 +17,13 @@ from privlearn.arrays import Array
 Function = Callable[[float], float]
 
 
-def _weideman(terms: int) -> tuple[float, Array]:
+def _weideman(terms: int) -> tuple[float, list[float]]:
     """A length L and the coefficients, highest first, of a polynomial in (L - x) / (L + x): Weideman 1994."""
     length = math.sqrt(terms / math.sqrt(2.0))
     nodes = length * np.tan(np.arange(1 - 2 * terms, 2 * terms) * math.pi / (4 * terms))
     values = np.append(0.0, np.exp(-(nodes**2)) * (length**2 + nodes**2))
     waves = np.real(np.fft.fft(np.fft.fftshift(values))) / len(values)
-    return length, waves[terms:0:-1]
+    return length, waves[terms:0:-1].tolist()
 
 
 _LENGTH, _COEFFICIENTS = _weideman(40)  # more terms gain no digit
@@ -33,11 +33,12 @@ def erfcx(x: ArrayLike) -> Any:
     """exp(x^2) erfc(x), with a relative error below 2^-49."""
     at = np.asarray(x, dtype=float)
     share = 1.0 / (_LENGTH + np.abs(at))
-    place = 2.0 * _LENGTH * share - 1.0
-    series = np.zeros_like(at)
+    place: Any = 2.0 * _LENGTH * share - 1.0
+    if at.ndim == 0:
+        place = float(place)  # the same digits in a fortieth of the time
+    series: Any = 0.0
     for coefficient in _COEFFICIENTS:
-        series *= place
-        series += coefficient
+        series = series * place + coefficient
     right = share * (2.0 * share * series + 1.0 / math.sqrt(math.pi))
     if np.all(at >= 0.0):
         return right
