@@ -76,10 +76,10 @@ def largest(cost: Callable[[float], float], most: float) -> float:
         return math.log(max(cost(math.exp(log_number)), _TINY) / max(most, _TINY))
 
     found = math.exp(root(excess, math.log(low), math.log(high), xtol=MARGIN / 4.0, rtol=0.0))
-    high = found * (1.0 - MARGIN / 2.0)
-    while cost(high) > most:  # by rounding
-        high *= 1.0 - MARGIN
-    return high
+    safe = found * (1.0 - MARGIN / 2.0)
+    while cost(safe) > most:  # by rounding
+        safe *= 1.0 - MARGIN
+    return safe
 
 
 STOPPED_PURE = 3.0
