@@ -287,7 +287,7 @@ MUTANTS = [
     Mutant("losses without their mirror image", COMPOSE, "negative = positive * np.exp", "negative = 0.0 * positive * np.exp", ACCOUNTING),
     Mutant("deltas below the grid", CALIBRATE, "if times > 1 and delta < LEAST_COMPOSED_DELTA:", "if False:", ACCOUNTING),
     Mutant("Renyi without the order", COMPOSE, "math.log(order * (order - 1.0) * area)", "math.log(order * area)", ACCOUNTING),
-    Mutant("search from the unsafe side", CALIBRATE, "    return safe", "    return found * (1.0 + MARGIN)", ACCOUNTING),
+    Mutant("search from the unsafe side", CALIBRATE, "        low, high = (middle, high) if known.holds(middle) else (low, middle)\n    return low", "        low, high = (middle, high) if known.holds(middle) else (low, middle)\n    return high", ACCOUNTING),
     Mutant("validation rows trained on", SEARCH_WAYS, "work.take(parts[place], expected), work.take(last, expected)", "work.take(np.append(parts[place], last), expected), work.take(last, expected)", SEARCH),
     Mutant("scored on the rows trained on", SEARCH_WAYS, "work.take(parts[place], expected), work.take(last, expected)", "work.take(parts[place], expected), work.take(parts[place], expected)", SEARCH),
     Mutant("parts that overlap", PARTITION, "return np.array_split(order, parts)", "return [*np.array_split(order, parts)[:-1], order]", SEARCH),

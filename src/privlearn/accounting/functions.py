@@ -63,13 +63,22 @@ def log_norm_tail(length: float, dimension: int) -> float:
     """log P(|Z| > length) of a standard normal vector: sums of positive terms, so no digits cancel."""
     half = length**2 / 2.0
     odd = dimension % 2
-    powers = np.arange(dimension // 2) + odd / 2.0
-    logs = (
-        -half + powers * np.log(max(half, _TINY)) - np.array([math.lgamma(power + 1.0) for power in powers])
-    )
+    powers: Array = np.arange(dimension // 2) + odd / 2.0
+    logs = -half + powers * np.log(max(half, _TINY)) - _log_gamma(powers + 1.0)
     if odd:
         logs = np.append(logs, math.log(max(math.erfc(math.sqrt(half)), _TINY)))
     return min(float(np.logaddexp.reduce(logs)), 0.0)
+
+
+def _log_gamma(x: Array) -> Array:
+    """Logarithm of the gamma function: Stirling's series, whose next term is below 2^-53 from 16 on."""
+    large = np.maximum(x, 16.0)
+    square = large**-2.0
+    series = (1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0 - square / 1680.0))) / large
+    logs = (large - 0.5) * np.log(large) - large + math.log(2.0 * math.pi) / 2.0 + series
+    few = np.flatnonzero(x < 16.0)
+    logs[few] = [math.lgamma(number) for number in x[few]]
+    return logs
 
 
 _TINY = float(np.finfo(float).tiny)
