@@ -63,7 +63,7 @@ def log_norm_tail(length: float, dimension: int) -> float:
     """log P(|Z| > length) of a standard normal vector: sums of positive terms, so no digits cancel."""
     half = length**2 / 2.0
     odd = dimension % 2
-    powers: Array = np.arange(dimension // 2) + odd / 2.0
+    powers: Array = np.arange(dimension // 2, dtype=float) + odd / 2.0
     logs = -half + powers * np.log(max(half, _TINY)) - _log_gamma(powers + 1.0)
     if odd:
         logs = np.append(logs, math.log(max(math.erfc(math.sqrt(half)), _TINY)))
