@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,11 +9,13 @@ from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, fi
 
 from privlearn.data.schema.public import PublicModel
 from privlearn.data.schema.schema import Neighbours, read_toml
+from privlearn.data.sources.addresses import StoredPath, TablePath, check_endpoint, table_path
 from privlearn.errors import InvalidParameter, LedgerError, SchemaError
 from privlearn.estimators.cluster.workers import check_address as check_cluster_address
 from privlearn.extensions import load_extensions
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import CompositionName
+from privlearn.listening import is_loopback
 from privlearn.service.access.keys import HOLDER, MONITOR
 from privlearn.service.holder.sign_in import SignIn
 from privlearn.service.holder.sources import check_address
@@ -83,7 +84,7 @@ class ServerSettings(PublicModel):
     def _is_not_overheard(self) -> ServerSettings:
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key go together: give both, or neither")
-        if not (self.uses_tls or self.behind_proxy or _is_loopback(self.host)):
+        if not (self.uses_tls or self.behind_proxy or is_loopback(self.host)):
             raise ValueError(
                 'host: keys would be sent in the clear: give tls_certificate and tls_key, or host = "127.0.0.1", '
                 "or behind_proxy = true if another server does TLS"
@@ -179,8 +180,10 @@ class DataSet(PublicModel):
 
     Parameters
     ----------
-    table : path
+    table : path or address
         A file, or a folder of files, as `open_records` reads them; or ``database`` and ``query`` instead.
+    endpoint, region : str, optional
+        Of the S3-compatible storage that ``table`` names; keys to it are found as AWS's tools find them.
     database, query : str
         An address as SQLAlchemy takes it, without a password, and one SELECT.
     schema : path
@@ -200,7 +203,9 @@ class DataSet(PublicModel):
         What analysts may train; by default `default_recipes`.
     """
 
-    table: Path | None = None
+    table: StrictStr | None = None
+    endpoint: StrictStr | None = None
+    region: StrictStr | None = None
     database: StrictStr | None = None
     query: Annotated[StrictStr, Field(min_length=1)] | None = None
     schema_file: Annotated[Path, Field(alias="schema")]
@@ -213,6 +218,18 @@ class DataSet(PublicModel):
     training_seconds: Positive = 1.0
     accept_weak_privacy: StrictBool = False
     learners: dict[Name, Recipe] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _is_readable_place(self) -> DataSet:
+        try:
+            stored = self.table is not None and isinstance(self.place, StoredPath)
+            if self.endpoint is not None:
+                check_endpoint(self.endpoint)
+        except InvalidParameter as error:
+            raise ValueError(str(error)) from None
+        if not stored and (self.endpoint or self.region):
+            raise ValueError('endpoint and region are of a storage: give table = "s3://bucket/folder/"')
+        return self
 
     @field_validator("database")
     @classmethod
@@ -242,6 +259,11 @@ class DataSet(PublicModel):
         except InvalidParameter as error:
             raise ValueError(f"expected_records: {error}") from None
         return self
+
+    @property
+    def place(self) -> TablePath:
+        """Where the table is, if it is one."""
+        return table_path(str(self.table), endpoint=self.endpoint, region=self.region)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -360,13 +382,6 @@ def _check_share(where: str, share: Share, dataset: DataSet | None) -> None:
         )
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _modules(content: dict[str, Any]) -> list[str]:
     """The extensions that a file names; what has the wrong type is left for the checks."""
     extensions = content.get("extensions")
@@ -395,7 +410,7 @@ def _resolve(content: dict[str, Any], folder: Path) -> None:
 
 def _resolve_paths(table: dict[str, Any], names: tuple[str, ...], folder: Path) -> None:
     for name in names:
-        if isinstance(table.get(name), str):
+        if isinstance(table.get(name), str) and "://" not in table[name]:
             table[name] = str(folder / table[name])
 
 
