@@ -17,10 +17,10 @@ from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.composition import Balance
 from privlearn.ledger.statement import Entry, Standing
-from privlearn.release.verification import read_private_key
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room
 from privlearn.service.holder.settings import Owner
+from privlearn.service.holder.signing import signing_key
 from privlearn.service.job_kinds.job_kind import Asked, job_kind, load_job_kinds
 from privlearn.service.jobs import queue, results
 from privlearn.service.jobs.answering import OpenSessions
@@ -57,9 +57,9 @@ class Service:
     def __init__(self, owner: Owner) -> None:
         load_job_kinds(owner.extensions.job_kinds)
         self.owner = owner
-        self.signing_key = (
-            None if owner.server.signing_key is None else read_private_key(owner.server.signing_key)
-        )
+        self.signing_key = signing_key(owner.server)
+        if self.signing_key is not None:
+            self.signing_key.sign(b"a server starts")  # what cannot sign must be noticed before anybody pays
         self.store = open_store(owner)
         self._lock = None if owner.server.ledger else only_server(owner.server.folder)
         if self._lock is not None:

@@ -18,6 +18,7 @@ from privlearn.ledger.statement import CompositionName
 from privlearn.listening import is_loopback
 from privlearn.service.access.keys import HOLDER, MONITOR
 from privlearn.service.holder.sign_in import SignIn
+from privlearn.service.holder.signing import SigningToken
 from privlearn.service.holder.sources import check_address
 from privlearn.service.jobs.recipes import Positive, Recipe
 from privlearn.storage import locate
@@ -54,6 +55,8 @@ class ServerSettings(PublicModel):
     training_processes : int, default=1
     signing_key : path, optional
         An Ed25519 key (PEM) that signs whatever leaves as a file, and what is left of old lines of the log.
+    signing_token : SigningToken, optional
+        A key in a token of hardware instead.
     """
 
     host: Annotated[StrictStr, Field(min_length=1)] = "127.0.0.1"
@@ -65,6 +68,7 @@ class ServerSettings(PublicModel):
     behind_proxy: StrictBool = False
     training_processes: Annotated[StrictInt, Field(ge=1, le=64)] = 1
     signing_key: Path | None = None
+    signing_token: SigningToken | None = None
 
     @field_validator("ledger")
     @classmethod
@@ -89,6 +93,12 @@ class ServerSettings(PublicModel):
                 'host: keys would be sent in the clear: give tls_certificate and tls_key, or host = "127.0.0.1", '
                 "or behind_proxy = true if another server does TLS"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _has_one_key(self) -> ServerSettings:
+        if self.signing_key is not None and self.signing_token is not None:
+            raise ValueError("a file has one signature: give signing_key or signing_token")
         return self
 
     @property
@@ -395,6 +405,8 @@ def _resolve(content: dict[str, Any], folder: Path) -> None:
     if isinstance(server, dict):
         server.setdefault("folder", "state")
         _resolve_paths(server, ("folder", "tls_certificate", "tls_key", "signing_key"), folder)
+        if isinstance(server.get("signing_token"), dict):
+            _resolve_paths(server["signing_token"], ("module", "pin_file"), folder)
     training = content.get("training")
     if isinstance(training, dict):
         _resolve_paths(training, ("cluster_ca", "cluster_certificate", "cluster_key"), folder)
