@@ -11,7 +11,7 @@ from tests.support.doc_pages import ROOT
 
 LAYERS = (
     "_version", "moved", "errors", "heavy", "extensions", "arrays", "relation", "guarantee", "randomness", "listening",
-    "data", "features", "erm", "accounting",
+    "tracing", "data", "features", "erm", "accounting",
     "mechanisms", "bounds", "release", "storage", "ledger", "splitting", "discovery",
     "estimators", "selection", "planning", "explain", "sessions", "multiparty", "audit", "reproduce",
     "study", "evaluation", "description", "export", "report", "service", "client", "cli",

@@ -9,7 +9,7 @@ import dataclasses
 import json
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -33,6 +33,9 @@ from privlearn.service.store.paging import Piece
 from privlearn.service.store.store import open_store
 from privlearn.service.timing import Buckets, TtlCache
 from privlearn.service.watch import Watch
+
+if TYPE_CHECKING:
+    from privlearn.service.telemetry import Telemetry
 
 Found = TypeVar("Found", Job, ResultInfo)
 
@@ -71,11 +74,15 @@ class Service:
         self._watched_jobs: TtlCache[str, Job] = TtlCache(seconds=0.2, most=1000)
         self._new_points = Buckets(owner.limits.points_per_day / 1440.0, burst=owner.limits.points_per_day)
         turns = queue.TakingTurns()
-        self._workers = [Worker(owner, counted, turns) for _ in range(owner.server.training_processes)]
+        self.telemetry = _telemetry(owner.telemetry.endpoint)
+        ended = None if self.telemetry is None else self.telemetry.job_ended
+        self._workers = [Worker(owner, counted, turns, ended) for _ in range(owner.server.training_processes)]
         self.watch = Watch(owner.server, self._look_after_workers)
 
     def start(self) -> None:
         """Begin to train what waits."""
+        if self.telemetry is not None:
+            self.telemetry.start()
         for worker in self._workers:
             worker.start()
         self.watch.start()
@@ -85,6 +92,8 @@ class Service:
         self.watch.stop()
         for worker in self._workers:
             worker.stop()
+        if self.telemetry is not None:
+            self.telemetry.stop()
         if self._lock is not None:
             self._lock.close()
 
@@ -290,6 +299,16 @@ class Service:
 
     def _may_see(self, caller: Caller, dataset: str) -> bool:
         return any(offered.name == dataset for offered in self.catalog.of(caller))
+
+
+def _telemetry(endpoint: str | None) -> Telemetry | None:
+    if endpoint is None:
+        return None
+    try:
+        from privlearn.service.telemetry import Telemetry
+    except ImportError:
+        raise InvalidParameter("telemetry needs an extra: pip install 'privlearn[telemetry]'") from None
+    return Telemetry(endpoint)
 
 
 def _check_promise(asked: Asked[Any]) -> None:

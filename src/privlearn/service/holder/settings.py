@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
@@ -311,6 +312,30 @@ class Training(PublicModel):
         return self
 
 
+class Telemetry(PublicModel):
+    """Where traces of the server go; by default there are none.
+
+    Parameters
+    ----------
+    endpoint : str, optional
+        Of a collector that takes OTLP over HTTP, ``https://collector.example/v1/traces``. What it asks for besides is
+        told in the variables of OpenTelemetry: ``OTEL_EXPORTER_OTLP_HEADERS`` and ``OTEL_EXPORTER_OTLP_CERTIFICATE``.
+    """
+
+    endpoint: StrictStr | None = None
+
+    @field_validator("endpoint")
+    @classmethod
+    def _is_encrypted(cls, endpoint: str | None) -> str | None:
+        parts = urlsplit(endpoint or "https://none")
+        encrypted = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
+        if not encrypted or not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment:
+            raise ValueError(
+                "must be https://HOST/v1/traces without a password: traces would be sent in the clear otherwise"
+            )
+        return endpoint
+
+
 class Extensions(PublicModel):
     """What the holder adds to the server.
 
@@ -340,6 +365,7 @@ class Owner(PublicModel):
     training : Training
     extensions : Extensions
     sign_in : SignIn
+    telemetry : Telemetry
     """
 
     server: ServerSettings = Field(default_factory=ServerSettings)
@@ -350,6 +376,7 @@ class Owner(PublicModel):
     training: Training = Field(default_factory=Training)
     extensions: Extensions = Field(default_factory=Extensions)
     sign_in: SignIn = Field(default_factory=SignIn)
+    telemetry: Telemetry = Field(default_factory=Telemetry)
 
     @classmethod
     def load(cls, path: str | Path) -> Owner:

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
@@ -41,13 +41,22 @@ class Worker:
         Public: what a training costs follows from it before a row is read.
     turns : TakingTurns
         Of all workers of the server.
+    ended : callable, optional
+        Is told of a job whose end may be seen, when it was taken up, and whether it failed.
     """
 
-    def __init__(self, owner: Owner, counted: Mapping[str, int], turns: queue.TakingTurns) -> None:
+    def __init__(
+        self,
+        owner: Owner,
+        counted: Mapping[str, int],
+        turns: queue.TakingTurns,
+        ended: Callable[[Job, float, bool], None] | None = None,
+    ) -> None:
         self._owner = owner
         self._counted = counted
         self._store = owner.server.store
         self._turns = turns
+        self._ended = ended
         self._process: BaseProcess | None = None
         self._looked = time.monotonic()
         self._wake = threading.Event()
@@ -102,6 +111,7 @@ class Worker:
 
     def _run(self, job: Job) -> None:
         """Hand the job over and wait for its end, the process's end, or our own."""
+        taken_up = time.time()
         try:
             self._pipe.send(job.id)
             while not self._pipe.poll(LOOK_SECONDS):
@@ -117,6 +127,8 @@ class Worker:
             trouble, reason = "process", "its process was killed"
             self._end_process()
         if not trouble:
+            if self._ended is not None:
+                self._ended(job, taken_up, bool(reason))
             return
         _log.error("job %s was interrupted: %s", job.id, reason)
         queue.give_back(self._store, job.id, count_attempt=trouble == "process")
