@@ -64,7 +64,7 @@ def test_a_collector_gets_times_and_no_value(tmp_path: Path) -> None:
     assert all(not {"events", "links", "traceState"} & set(span) for span in spans)
     requests = [span for span in spans if span["name"] == "request"]
     answered = {(_said(span)["http.route"], _said(span)["http.response.status_code"]) for span in requests}
-    assert {("/v1/jobs/{job_id}", "404"), ("none", "404"), ("/v1/releases", "202")} <= answered
+    assert {("/v1/jobs/{id}", "422"), ("none", "404"), ("/v1/releases", "202")} <= answered
     within = {span["parentSpanId"] for span in spans if span["name"] == "database.read"}
     assert within & {span["spanId"] for span in requests}
     _check_job({span["name"]: span for span in spans})

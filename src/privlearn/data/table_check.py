@@ -87,7 +87,8 @@ def check_table(path: str | TablePath, schema: Schema) -> TableCheck:
 def _read(path: str | TablePath, files: list[TablePath], schema: Schema) -> pa.Table:
     """The cells; where those of a single file cannot be read, its first lines may say why."""
     try:
-        table = joined(open_cells(path, schema.file).blocks())
+        blocks = open_cells(path, schema.file).blocks()
+        table = joined(blocks if len(files) == 1 else map(_text_of, blocks))
         wanted_columns(table.column_names, schema, str(path))
     except DataError as error:
         seen = look_of(files[0], schema.file) if len(files) == 1 and _is_text(files[0]) else ""
@@ -242,6 +243,11 @@ class _Cells:
             return ""
         named = ", ".join(f'"{code}"' for code in _CODES if code in found)
         return f": {sum(found.values())} are codes for gaps, it seems; write file: {{missing: [{named}]}}"
+
+
+def _text_of(block: pa.Table) -> pa.Table:
+    """Files may differ in how they write the same numbers, which is no problem."""
+    return pa.table({name: _as_text(block.column(name)) for name in block.column_names})
 
 
 def _as_text(column: Any) -> Any:

@@ -100,7 +100,7 @@ class StoredPath:
             return None
         with self.open() as file:
             about = file.metadata()
-        return tuple(about.get(name) for name in (b"Content-Length", b"Last-Modified", b"ETag"))
+        return tuple(about[name] for name in ("Content-Length", "Last-Modified", "ETag"))
 
     def size(self) -> int:
         """In bytes."""
