@@ -69,6 +69,7 @@ def test_a_token_that_cannot_sign_is_noticed_when_the_server_starts(
     for key, error, why in (
         ("p384", InvalidParameter, "neither of Ed25519"),
         ("missing", TokenUnusable, "'missing'"),
+        ("half", TokenUnusable, "'half'"),
     ):
         with pytest.raises(error, match=why):
             Service(_owner(tmp_path, module, key))

@@ -1,4 +1,4 @@
-"""A token of PKCS#11 that is software (SoftHSM), with a key of each kind that a server may sign with."""
+"""A token of PKCS#11 that is software (SoftHSM), with keys of both kinds that a server may sign with, and others."""
 
 from __future__ import annotations
 
@@ -40,10 +40,13 @@ def soft_token(folder: Path) -> str:
         kinds, mechanisms = pkcs11.KeyType, pkcs11.Mechanism
         for label, kind, curve, mechanism in (
             ("p256", kinds.EC, "secp256r1", mechanisms.EC_KEY_PAIR_GEN),
+            ("half", kinds.EC, "secp256r1", mechanisms.EC_KEY_PAIR_GEN),
             ("p384", kinds.EC, "secp384r1", mechanisms.EC_KEY_PAIR_GEN),
             ("ed25519", kinds.EC_EDWARDS, _ED25519, mechanisms.EC_EDWARDS_KEY_PAIR_GEN),
         ):
             named = {pkcs11.Attribute.EC_PARAMS: encode_named_curve_parameters(curve)}
             parameters = session.create_domain_parameters(kind, named, local=True)
-            parameters.generate_keypair(mechanism=mechanism, label=label, store=True)
+            _, private = parameters.generate_keypair(mechanism=mechanism, label=label, store=True)
+            if label == "half":
+                private.destroy()
     return module
