@@ -13,7 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.service.holder.settings import DataSet, Extensions, Limits, Log, Owner, ServerSettings, Telemetry
+from privlearn.service.holder.settings import (
+    DataSet,
+    Extensions,
+    Limits,
+    Log,
+    Owner,
+    ServerSettings,
+    Telemetry,
+)
 from tests.support.doc_pages import ROOT, blocks
 
 DEPLOY = ROOT / "deploy"
