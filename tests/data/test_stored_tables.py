@@ -17,11 +17,12 @@ from privlearn.data.schema.template import schema_template
 from privlearn.data.sources.row_source import joined
 from privlearn.data.table_check import check_table
 from privlearn.errors import DataError
+from privlearn.planning.stand_in import synthetic_table
 from privlearn.release.verification import verify
 from privlearn.service.holder.datasets import Catalog
 from privlearn.service.holder.settings import Owner
 from tests.support.canary import CANARY_TEXT
-from tests.support.service_support import SCHEMA, synthetic_table, write_clinic
+from tests.support.service_support import SCHEMA, write_clinic
 from tests.support.storage_server import SECRET, VARIABLES, Storage, running_storage
 
 TABLE = simulated_census(600, seed=7)

@@ -14,7 +14,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from privlearn.release.signatures import _ORDER, P256, check_record, lower_form, signature_by
+from privlearn.release.signatures import (
+    _ORDER,
+    P256,
+    SigningKey,
+    check_record,
+    lower_form,
+    signature_by,
+)
 
 _CURVE_KEY = derive_private_key(20_26, SECP256R1())
 
@@ -30,7 +37,7 @@ class CurveKey:
         return lower_form(first.to_bytes(32) + second.to_bytes(32))
 
 
-KEYS = {"ed25519": Ed25519PrivateKey.from_private_bytes(b"k" * 32), "p256": CurveKey()}
+KEYS: dict[str, SigningKey] = {"ed25519": Ed25519PrivateKey.from_private_bytes(b"k" * 32), "p256": CurveKey()}
 
 
 @pytest.mark.parametrize("kind", KEYS)

@@ -65,7 +65,7 @@ def test_the_file_is_read_and_its_paths_are_relative_to_it(tmp_path: Path) -> No
         tmp_path / "cert.pem",
         Path("/etc/key.pem"),
     )
-    assert (census.table, census.schema_file) == (tmp_path / "census.csv", Path("/public/census.yaml"))
+    assert (census.place, census.schema_file) == (tmp_path / "census.csv", Path("/public/census.yaml"))
     assert ward.database == f"sqlite:///{tmp_path}/ward.db"
     assert census.guarantee == Guarantee(4.0, 1e-6)
     assert census.learners["income"].regularization == 0.01

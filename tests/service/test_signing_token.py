@@ -32,7 +32,7 @@ def _owner(folder: Path, module: str, key: str) -> Owner:
 
 
 def _token(module: str, **changes: str) -> SigningToken:
-    return SigningToken(**{"module": module, "token": "clinic", "key": "p256"} | changes)
+    return SigningToken.model_validate({"module": module, "token": "clinic", "key": "p256"} | changes)
 
 
 def test_what_a_server_gives_out_is_signed_by_its_token(module: str, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +17,7 @@ from opentelemetry.trace import Status, StatusCode
 from privlearn.data import read_table, write_table
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import SchemaError
+from privlearn.service import telemetry
 from privlearn.service.holder.settings import Owner
 from privlearn.service.telemetry import ATTRIBUTES, SPANS, OnlyListed
 from tests.support.otlp_receiver import receiving
@@ -106,6 +109,19 @@ def test_the_fence_takes_off_what_is_not_listed() -> None:
     assert dict(sent.attributes or {}) == {"privlearn.request": "0123456789abcdef"}
     assert (sent.events, sent.links, sent.status.description) == ((), (), None)
     assert WORD not in sent.to_json()
+
+
+def test_a_collector_that_hangs_keeps_nobody_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telemetry, "_SECONDS_TO_END", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        traces = telemetry.Telemetry(f"http://127.0.0.1:{silent.getsockname()[1]}/v1/traces")
+        traces.start()
+        began = time.monotonic()
+        for _ in range(3000):  # more than may wait
+            with traces.span("request"):
+                pass
+        traces.stop()
+        assert time.monotonic() - began < 4.0
 
 
 @pytest.mark.parametrize(

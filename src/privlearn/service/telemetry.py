@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
+from threading import Thread
 from typing import Any, get_args
 
 from opentelemetry.context import Context
@@ -36,6 +37,7 @@ from privlearn.tracing import Mark, mark_with
 
 SPANS = frozenset(["request", "job", "job.waiting", "job.running", *get_args(Mark)])
 _SECONDS_TO_EXPORT = 5.0
+_SECONDS_TO_END = 3.0
 
 
 def _is_text(pattern: str) -> Callable[[Any], bool]:
@@ -117,9 +119,11 @@ class Telemetry:
         mark_with(self._mark)
 
     def stop(self) -> None:
-        """Send what is left, for some seconds at most."""
+        """Send what is left, if the collector takes it soon."""
         mark_with(None)
-        self._provider.shutdown()
+        ending = Thread(target=self._provider.shutdown, name="privlearn-last-spans", daemon=True)
+        ending.start()
+        ending.join(_SECONDS_TO_END)
 
     def _mark(self, name: Mark) -> AbstractContextManager[object]:
         """Inside a request alone: what workers do with the store tells how far their trainings are."""
@@ -141,7 +145,7 @@ class Telemetry:
         """A job whose end may be seen by now; ``claimed`` is when it was taken up, in seconds of the wall clock."""
         asked, taken_up, ended = _nanoseconds(from_text(job.created)), int(1e9 * claimed), time.time_ns()
         taken_up = max(asked, taken_up)
-        facts = {
+        facts: dict[str, str | bool] = {
             "privlearn.job.kind": job.kind,
             "privlearn.job.trial": job.trial,
             "privlearn.job.outcome": "failed" if failed else "done",

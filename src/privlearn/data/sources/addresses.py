@@ -76,10 +76,10 @@ class StoredPath:
         return bool(self._kind() == arrow_fs.FileType.Directory)
 
     def files_below(self) -> Iterator[StoredPath]:
-        """All files in a folder and in folders below it; those of no bytes mark folders, and are none."""
+        """All files in a folder and in folders below it."""
         below = arrow_fs.FileSelector(str(self.place), recursive=True, allow_not_found=True)
         for found in self._asked(lambda: self._storage().get_file_info(below)):
-            if found.type == arrow_fs.FileType.File and found.size:
+            if found.type == arrow_fs.FileType.File:
                 yield StoredPath(PurePosixPath(found.path), self.endpoint, self.region)
 
     def open(self) -> Any:
@@ -177,17 +177,21 @@ def check_endpoint(endpoint: str) -> str:
     return endpoint
 
 
-def _as_told(endpoint: str | None, region: str | None) -> tuple[str | None, str | None]:
-    """What was said, or else what the variables of AWS's tools say."""
+def _as_told(endpoint: str | None, region: str | None) -> tuple[str | None, ...]:
+    """What was said, or else what the variables of AWS's tools say; and whom to trust."""
     told = os.environ.get
     endpoint = endpoint or told("AWS_ENDPOINT_URL_S3") or told("AWS_ENDPOINT_URL") or None
-    return endpoint, region or told("AWS_REGION") or told("AWS_DEFAULT_REGION") or None
+    region = region or told("AWS_REGION") or told("AWS_DEFAULT_REGION") or None
+    return endpoint, region, told("AWS_CA_BUNDLE") or None
 
 
 @cache
-def _storage(endpoint: str | None, region: str | None) -> Any:
+def _storage(endpoint: str | None, region: str | None, authority: str | None) -> Any:
     """A connection; it looks for keys by itself."""
-    if endpoint is None:
-        return arrow_fs.S3FileSystem(region=region)
-    parts = urlsplit(check_endpoint(endpoint))
-    return arrow_fs.S3FileSystem(region=region, endpoint_override=parts.netloc, scheme=parts.scheme)
+    parts = urlsplit("https:" if endpoint is None else check_endpoint(endpoint))
+    return arrow_fs.S3FileSystem(
+        region=region,
+        endpoint_override=parts.netloc or None,
+        scheme=parts.scheme,
+        tls_ca_file_path=authority,
+    )
