@@ -41,6 +41,11 @@ def test_addresses_that_hold_a_key_or_lead_elsewhere(address: str) -> None:
     assert SECRET not in str(refused.value)
 
 
+def test_an_address_that_was_made_a_path() -> None:
+    with pytest.raises(InvalidParameter, match="as text"):
+        table_path(Path("s3://bucket/a.csv"))
+
+
 @pytest.mark.parametrize(
     ("endpoint", "why"),
     [

@@ -13,15 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from privlearn.service.holder.settings import (
-    DataSet,
-    Extensions,
-    Limits,
-    Log,
-    Owner,
-    ServerSettings,
-    Telemetry,
-)
+from privlearn.service.holder.settings import DataSet, Extensions, Limits, Log, Owner, ServerSettings
+from privlearn.service.holder.telemetry import Telemetry
 from tests.support.doc_pages import ROOT, blocks
 
 DEPLOY = ROOT / "deploy"

@@ -33,7 +33,7 @@ MUTANTS = [
     Mutant("traces: any span is sent", "service/telemetry.py", "for span in spans if span.name in SPANS", "for span in spans", TRACED),
     Mutant("traces: no fence", "service/telemetry.py", "self._exporter.export([_bare(span) for span in spans if span.name in SPANS])", "self._exporter.export(spans)", TRACED),
     Mutant("traces: what workers do is seen", "service/telemetry.py", "self.span(name) if get_current_span().is_recording() else nullcontext()", "self.span(name)", TRACED),
-    Mutant("traces: in the clear", "service/holder/settings.py", 'if not encrypted or not parts.hostname or "@" in parts.netloc', "if not parts.hostname", TRACED),
+    Mutant("traces: in the clear", "service/holder/telemetry.py", 'if not encrypted or not parts.hostname or "@" in parts.netloc', "if not parts.hostname", TRACED),
     Mutant("signature: its twin is taken", "release/signatures.py", "or second > _ORDER // 2:", "or False:", TOKENS),
     Mutant("signature: any algorithm", "release/signatures.py", 'if record.get("algorithm") != (None if _is_ed25519(public_key) else P256):', "if False:", TOKENS),
     Mutant("signature: of anything", "release/signatures.py", "    curve_key.verify(encode_dss_signature(first, second), content, ECDSA(SHA256()))\n", "", TOKENS),

@@ -24,6 +24,7 @@ Result = TypeVar("Result")
 
 _BUFFER = 1 << 20  # bytes; small reads of a header would be a request each
 _OPTIONS_IN_ADDRESS = re.compile(r"\?\w+=")
+_BROKEN_ADDRESS = re.compile(r"(s3|file):/[^/]")
 _CODE = re.compile(r"AWS Error (\w+)")
 _WHERE_KEYS_ARE = (
     "keys to the storage are found as AWS's tools find them (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the file "
@@ -140,8 +141,12 @@ def table_path(
     endpoint, region : str, optional
         Of S3-compatible storage, as in `StoredPath`.
     """
-    if not isinstance(place, str) or "://" not in place:
-        return place if isinstance(place, StoredPath) else Path(place)
+    if isinstance(place, StoredPath):
+        return place
+    if _BROKEN_ADDRESS.match(str(place)):
+        raise InvalidParameter("give an address as text: a Path loses one of its slashes")
+    if isinstance(place, Path) or "://" not in place:
+        return Path(place)
     scheme, _, rest = place.partition("://")
     host = rest.partition("/")[0]
     if "@" in host or _OPTIONS_IN_ADDRESS.search(rest):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
@@ -21,6 +20,7 @@ from privlearn.service.access.keys import HOLDER, MONITOR
 from privlearn.service.holder.sign_in import SignIn
 from privlearn.service.holder.signing import SigningToken
 from privlearn.service.holder.sources import check_address
+from privlearn.service.holder.telemetry import Telemetry
 from privlearn.service.jobs.recipes import Positive, Recipe
 from privlearn.storage import locate
 
@@ -310,30 +310,6 @@ class Training(PublicModel):
         if self.cluster.startswith("tls://") and None in files:
             raise ValueError("cluster: give cluster_ca, cluster_certificate and cluster_key, three PEM files")
         return self
-
-
-class Telemetry(PublicModel):
-    """Where traces of the server go; by default there are none.
-
-    Parameters
-    ----------
-    endpoint : str, optional
-        Of a collector that takes OTLP over HTTP, ``https://collector.example/v1/traces``. What it asks for besides is
-        told in the variables of OpenTelemetry: ``OTEL_EXPORTER_OTLP_HEADERS`` and ``OTEL_EXPORTER_OTLP_CERTIFICATE``.
-    """
-
-    endpoint: StrictStr | None = None
-
-    @field_validator("endpoint")
-    @classmethod
-    def _is_encrypted(cls, endpoint: str | None) -> str | None:
-        parts = urlsplit(endpoint or "https://none")
-        encrypted = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
-        if not encrypted or not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment:
-            raise ValueError(
-                "must be https://HOST/v1/traces without a password: traces would be sent in the clear otherwise"
-            )
-        return endpoint
 
 
 class Extensions(PublicModel):
