@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # takes tests from the others, else one file of long tests keeps everybody waiting at the end.
 PYTEST := $(BIN)/pytest -n 3 --dist worksteal -m "not slow"
 
-test: $(VENV)/ready $(VENV)/provider/ready
+test: $(VENV)/ready $(VENV)/provider/ready $(VENV)/storage/ready
 	sh tests/install_debian.sh
 	$(PYTEST) $(ARGS)
 
@@ -72,6 +72,12 @@ $(VENV)/demo-ready: $(VENV)/bin/python pyproject.toml constraints.txt
 $(VENV)/provider/ready: $(VENV)/bin/python constraints.txt
 	$(BIN)/python -m venv $(VENV)/provider
 	$(VENV)/provider/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "canaille[front,oidc]"
+	@touch $@
+
+# Storage that speaks S3, for the tests of tables that lie there; apart, as it needs older versions of what others need.
+$(VENV)/storage/ready: $(VENV)/bin/python tests/storage-requirements.txt
+	$(BIN)/python -m venv $(VENV)/storage
+	$(VENV)/storage/bin/python -m pip install --quiet --disable-pip-version-check -r tests/storage-requirements.txt
 	@touch $@
 
 $(VENV)/docs-ready: $(VENV)/ready

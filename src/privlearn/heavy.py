@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.csv as arrow_csv
+    import pyarrow.fs as arrow_fs
     import pyarrow.parquet as parquet
     from scipy import linalg as linalg
     from scipy import optimize as optimize
     from scipy import sparse as sparse
     from scipy import special as special
 
-__all__ = ["arrow_csv", "flint", "linalg", "optimize", "pa", "parquet", "pc", "sparse", "special"]
+__all__ = ["arrow_csv", "arrow_fs", "flint", "linalg", "optimize", "pa", "parquet", "pc", "sparse", "special"]
 
 HEAVY = frozenset(
     [
@@ -78,4 +79,6 @@ if not TYPE_CHECKING:
     flint, optimize, linalg, sparse, special = map(
         _Late, ("flint", "scipy.optimize", "scipy.linalg", "scipy.sparse", "scipy.special")
     )
-    pa, pc, arrow_csv, parquet = map(_Late, ("pyarrow", "pyarrow.compute", "pyarrow.csv", "pyarrow.parquet"))
+    pa, pc, arrow_csv, arrow_fs, parquet = map(
+        _Late, ("pyarrow", "pyarrow.compute", "pyarrow.csv", "pyarrow.fs", "pyarrow.parquet")
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 import ssl
 from pathlib import Path
@@ -26,3 +27,11 @@ def check_certificate(certificate: Path, key: Path, advice: str) -> None:
         raise InvalidParameter(
             f"{certificate} and {key} are not a certificate and its key: {advice}"
         ) from None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody outside of this machine overhears what goes there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -126,3 +126,21 @@ def test_utf_8_that_is_read_as_something_else_is_recognised(tmp_path: Path) -> N
     assert not found.findings[0].stops
     marked = schema | {"file": {"encoding": "utf-8-sig"}}
     assert "encoding" not in str(check_table(tmp_path / "t.csv", Schema.from_dict(marked)).findings)
+
+
+def test_a_folder_is_checked_as_one_table(tmp_path: Path) -> None:
+    schema = Schema.from_dict({"name": "t", "columns": {"age": COLUMNS["age"], "ward": COLUMNS["ward"]}})
+    for ward, ages in (("east", [30, 200]), ("west", [40.5, None])):
+        (tmp_path / "rows" / f"ward={ward}").mkdir(parents=True)
+        write_table(pa.table({"age": ages}), tmp_path / "rows" / f"ward={ward}" / "a.parquet")
+    found = check_table(tmp_path / "rows", schema)
+    assert (found.rows, found.problems) == (4, 1)
+    assert [what for what, _ in _told(found)["age"]] == [
+        "1 missing cells: fill them in, or set missing: zero",
+        f"1 cells above the bounds: they are clamped{GAP}",
+    ]
+    assert check_table(tmp_path / "rows" / "ward=e*" / "*", schema.model_copy()).rows == 2
+    (tmp_path / "rows" / "ward=west" / "b.parquet").write_text(CANARY_TEXT)
+    with pytest.raises(DataError, match=r"ward=west/b\.parquet is not a Parquet file") as refused:
+        check_table(tmp_path / "rows", schema)
+    assert CANARY_TEXT not in str(refused.value)

@@ -15,7 +15,7 @@ import yaml
 from privlearn.data import Schema, write_table
 from privlearn.data.schema.template import schema_template
 from privlearn.data.sources.files import read_records
-from privlearn.errors import SchemaError
+from privlearn.errors import DataError, SchemaError
 from tests.support.canary import CANARIES, CANARY_NUMBER, CANARY_TEXT
 
 TABLE = pa.table(
@@ -126,3 +126,18 @@ def test_many_columns_stay_one_line_each(tmp_path: Path) -> None:
     name = "a very long name " * 20
     parquet.write_table(pa.table({name: [1]}), tmp_path / "t.parquet")
     assert list(yaml.safe_load(schema_template(tmp_path / "t.parquet"))["columns"]) == [name]
+
+
+def test_a_folder_gets_one_template(tmp_path: Path) -> None:
+    for ward in ("east", "west"):
+        (tmp_path / "people" / f"ward={ward}").mkdir(parents=True)
+        write_table(TABLE, tmp_path / "people" / f"ward={ward}" / "a.csv")
+    text = schema_template(tmp_path / "people")
+    template = yaml.safe_load(text)
+    assert template["name"] == "people"
+    assert list(template["columns"]) == [*TABLE.column_names, "ward"]
+    assert template["columns"]["ward"] == {"type": "category", "values": []}
+    assert not [canary for canary in CANARIES if canary in text]
+    write_table(TABLE.drop_columns(["age"]), tmp_path / "people" / "ward=west" / "b.csv")
+    with pytest.raises(DataError, match=r"ward=west/b\.csv has no column 'age'"):
+        schema_template(tmp_path / "people")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from privlearn.service.holder.settings import DataSet, Extensions, Limits, Log, Owner, ServerSettings
+from privlearn.service.holder.telemetry import Telemetry
 from tests.support.doc_pages import ROOT, blocks
 
 DEPLOY = ROOT / "deploy"
@@ -28,7 +29,7 @@ def test_the_example_is_accepted_and_names_every_key(tmp_path: Path, monkeypatch
     owner = Owner.load(tmp_path / "owner.toml")
     assert owner.share("alice", "census") is not None
     assert owner.server.training_processes == 1
-    for part in (ServerSettings, Limits, Log, DataSet, Extensions):
+    for part in (ServerSettings, Limits, Log, DataSet, Extensions, Telemetry):
         names = {field.alias or name for name, field in part.model_fields.items()}
         assert {name for name in names if not re.search(rf"\b{name}\b", example)} == set()
 

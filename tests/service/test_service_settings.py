@@ -65,7 +65,7 @@ def test_the_file_is_read_and_its_paths_are_relative_to_it(tmp_path: Path) -> No
         tmp_path / "cert.pem",
         Path("/etc/key.pem"),
     )
-    assert (census.table, census.schema_file) == (tmp_path / "census.csv", Path("/public/census.yaml"))
+    assert (census.place, census.schema_file) == (tmp_path / "census.csv", Path("/public/census.yaml"))
     assert ward.database == f"sqlite:///{tmp_path}/ward.db"
     assert census.guarantee == Guarantee(4.0, 1e-6)
     assert census.learners["income"].regularization == 0.01
@@ -146,9 +146,21 @@ def test_no_message_repeats_a_password(secret: str) -> None:
         _refusal(datasets={"census": of_rows}),
         _refusal(datasets={"census": of_rows | {"database": f"mysql://host/db?password={secret}"}}),
         _refusal(datasets={"census": of_rows | {"database": f"not an address {secret}"}}),
+        _refusal(datasets={"census": DATASET | {"table": f"s3://me:{secret}@bucket/"}}),
+        _refusal(
+            datasets={"census": DATASET | {"table": "s3://b/", "endpoint": f"https://me:{secret}@host"}}
+        ),
+        _refusal(telemetry={"endpoint": f"https://me:{secret}@host/v1/traces"}),
     ):
         assert secret not in refusal
-        assert "password" in refusal or "cannot be read" in refusal
+        assert any(word in refusal for word in ("password", "cannot be read", "no key", "without a key"))
+
+
+def test_endpoint_and_region_are_of_a_storage() -> None:
+    for more in ({"endpoint": "https://storage.example"}, {"region": "eu-central-1"}):
+        assert "endpoint and region are of a storage" in _refusal(datasets={"census": DATASET | more})
+    clear = DATASET | {"table": "s3://b/", "endpoint": "http://storage.example"}
+    assert "in the clear" in _refusal(datasets={"census": clear})
 
 
 @given(name=st.text(max_size=70))

@@ -15,6 +15,7 @@ from privlearn.cli import app
 from privlearn.client.connection import Unreachable
 from privlearn.client.server_key import server_key
 from privlearn.errors import InvalidParameter
+from privlearn.release.signatures import key_hex
 from privlearn.release.verification import verify_bytes
 from privlearn.service.service import Service
 from tests.support.served import Served, serving
@@ -52,7 +53,7 @@ def test_the_key_is_at_its_address(served: Served, tmp_path: Path) -> None:
     answer = httpx.get(f"{served.url}/.well-known/privlearn.pem", trust_env=False)
     assert answer.status_code == 200
     assert "PRIVATE" not in answer.text
-    assert server_key(served.url).public_bytes_raw().hex() == PUBLIC
+    assert key_hex(server_key(served.url)) == PUBLIC
 
 
 def test_verify_asks_the_server_or_a_file(served: Served, tmp_path: Path) -> None:

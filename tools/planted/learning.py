@@ -26,9 +26,13 @@ WORK = "estimators/fitting.py"
 
 ALONE = ("data/test_row_local.py",)
 EQUAL = ("features/test_equal_blocks.py",)
+STORED = ("data/test_addresses.py", "data/test_stored_tables.py")
 RESOLUTION = ("data/test_resolution.py", "estimators/test_column_bounds.py")
 
 MUTANTS = [
+    Mutant("storage: a key in an address", "data/sources/addresses.py", 'if "@" in host or _OPTIONS_IN_ADDRESS.search(rest):', "if False:", STORED),
+    Mutant("storage: rows in the clear", "data/sources/addresses.py", 'if parts.scheme == "http" and not is_loopback(parts.hostname):', "if False:", STORED),
+    Mutant("storage: written again unnoticed", "data/sources/addresses.py", '("Content-Length", "Last-Modified", "ETag")', '("Content-Length",)', STORED),
     Mutant("class weight not in the task", "estimators/goal.py", "else float(self.class_weights.max())", "else 1.0", DEFECTS),
     Mutant("rows per person not in the task", "estimators/learner.py", "rows_per_person=rows.rows_per_person,", "", DEFECTS),
     Mutant("old files said to be exact", "release/certificate.py", "(self.is_first and first_floating_point(self.mechanism))", "False", RELEASE),

@@ -9,6 +9,8 @@ BOMBS = ("service/test_fairness.py",)
 LINES = ("service/test_connections.py",)
 SHARED_OUT = ("service/test_turns.py",)
 WATCHED = ("service/test_watch.py",)
+TRACED = ("service/test_telemetry.py",)
+TOKENS = ("release/test_signatures.py", "service/test_signing_token.py")
 
 MUTANTS = [
     Mutant("server: bodies weigh what they are long", "service/http/media_types.py", "        needed += sum(size * piece.count(sign) for sign, size in signs.items())\n", "", BOMBS),
@@ -26,4 +28,15 @@ MUTANTS = [
     Mutant("server: any number of jobs in a day", "service/jobs/queue.py", "if (connection.scalar(today) or 0) >= most:", "if False:", TRAININGS),
     Mutant("server: ready with a full disk", "service/watch.py", "self._workers() or self._disk() or self._database()", "self._workers() or self._database()", WATCHED),
     Mutant("server: a dead worker stays dead", "service/service.py", "            worker.look_after()\n", "            pass\n", WATCHED),
+    Mutant("traces: any attribute is sent", "service/telemetry.py", "for name, fits in ATTRIBUTES.items() if name in said and fits(said[name])", "for name in said", TRACED),
+    Mutant("traces: any value is sent", "service/telemetry.py", "if name in said and fits(said[name])", "if name in said", TRACED),
+    Mutant("traces: any span is sent", "service/telemetry.py", "for span in spans if span.name in SPANS", "for span in spans", TRACED),
+    Mutant("traces: no fence", "service/telemetry.py", "self._exporter.export([_bare(span) for span in spans if span.name in SPANS])", "self._exporter.export(spans)", TRACED),
+    Mutant("traces: what workers do is seen", "service/telemetry.py", "self.span(name) if get_current_span().is_recording() else nullcontext()", "self.span(name)", TRACED),
+    Mutant("traces: in the clear", "service/holder/telemetry.py", 'if not encrypted or not parts.hostname or "@" in parts.netloc', "if not parts.hostname", TRACED),
+    Mutant("signature: its twin is taken", "release/signatures.py", "or second > _ORDER // 2:", "or False:", TOKENS),
+    Mutant("signature: any algorithm", "release/signatures.py", 'if record.get("algorithm") != (None if _is_ed25519(public_key) else P256):', "if False:", TOKENS),
+    Mutant("signature: of anything", "release/signatures.py", "    curve_key.verify(encode_dss_signature(first, second), content, ECDSA(SHA256()))\n", "", TOKENS),
+    Mutant("token: a wrong PIN is tried again", "service/holder/signing.py", 'raise InvalidParameter("signing_token: the token refuses the PIN', 'raise TokenUnusable("signing_token: the token refuses the PIN', TOKENS),
+    Mutant("token: not tried when the server starts", "service/service.py", '            self.signing_key.sign(b"a server starts")', "            pass", TOKENS),
 ]  # fmt: skip

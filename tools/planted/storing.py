@@ -85,7 +85,7 @@ MUTANTS = [
     Mutant("log: its end is cut off", "service/store/log_file.py", "    if not seen:\n", "    if False:\n", LOGGED),
     Mutant("log: removed though it was changed", "service/store/retention.py", "    verify_log(first_head(store), kept_events(store))\n", "", LOGGED),
     Mutant("log: an end without its line", "service/jobs/queue.py", "    record_with(connection, store, row.analyst, action, row.dataset, **told)\n", "", LOGGED),
-    Mutant("service: what leaves is not signed", "service/job_kinds/job_kind.py", "(made if key is None else made.signed(read_private_key(key)))", "made", SIGNED),
+    Mutant("service: what leaves is not signed", "service/job_kinds/job_kind.py", "(made if key is None else made.signed(key))", "made", SIGNED),
     Mutant("service: everybody watches", "service/http/callers.py", 'if caller.role not in ("holder", "monitor"):', "if False:", OPERATED),
     Mutant("service: a monitor signs in", "service/access/logins.py", 'if caller.role == "monitor":', "if False:", OPERATED),
     Mutant("service: a cell becomes a formula", "service/store/cells.py", "if _FORMULA.match(text) and", "if False and", OPERATED),

@@ -15,9 +15,8 @@ from privlearn.cli.terminal import listed, output, warn
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
     from privlearn.release.model import Model
+    from privlearn.release.signatures import PublicKey
 
 
 _NOT_PRIVATE = 3
@@ -27,7 +26,7 @@ def verify(
     model: CertifiedFile,
     signer: Annotated[
         Path | None,
-        typer.Option(metavar="PUB.pem", help="Require this holder's Ed25519 signature.", show_default=False),
+        typer.Option(metavar="PUB.pem", help="Require this holder's signature.", show_default=False),
     ] = None,
     server: Annotated[
         str | None,
@@ -75,7 +74,7 @@ def verify(
         raise typer.Exit(_NOT_PRIVATE)
 
 
-def _key_of(server: str) -> Ed25519PublicKey:
+def _key_of(server: str) -> PublicKey:
     from privlearn.client.server_key import server_key
     from privlearn.release.verification import read_public_key
 

@@ -112,24 +112,23 @@ def prune(
     """Remove old lines, as the holder's retention policy says. Export them first.
 
     What is left proves that it follows the lines that were removed: their last
-    digest stays, signed if the holder's file names a signing_key. On PostgreSQL,
+    digest stays, signed if the holder's file names a key. On PostgreSQL,
     type it as the role that owns the tables.
 
     \b
     Example:
       privlearn log prune owner.toml --keep-days 3650
     """
-    from privlearn.release.verification import read_private_key
     from privlearn.service.holder.settings import Owner
+    from privlearn.service.holder.signing import signing_key
     from privlearn.service.store.retention import prune as remove
 
     settings = Owner.load(owner)
     days = keep_days or settings.log.keep_days
     if days is None:
         raise InvalidParameter("say for how long lines are kept: --keep-days, or keep_days under [log]")
-    key = settings.server.signing_key
     before = datetime.now(UTC) - timedelta(days=days)
-    count = remove(settings.server.store, before, None if key is None else read_private_key(key))
+    count = remove(settings.server.store, before, signing_key(settings.server))
     typer.echo(f"Removed {count} lines from before {before:%Y-%m-%d %H:%M} UTC.")
 
 

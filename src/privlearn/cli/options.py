@@ -43,12 +43,23 @@ NUMBER: dict[str, Any] = {"parser": plain_number, "metavar": "FLOAT"}
 
 NOT_NEGATIVE: dict[str, Any] = NUMBER | {"parser": _not_negative}
 
+
+def _address(text: str) -> str:
+    """A path or an address, as it was typed; refused before anything prints it, should it hold a key."""
+    from privlearn.data.sources.addresses import table_path
+
+    table_path(text)
+    return text
+
+
 TableFile = Annotated[
-    Path,
+    str,
     typer.Argument(
+        parser=_address,
         metavar="FILE",
         help="The table: .csv, .tsv, .txt, .data or .dat (.gz, .bz2 and .zst too), or .parquet, a folder of such, or a "
-        "quoted 'data/*.parquet'; with the extra files .xlsx, .xlsm, .xls, .ods, .sav, .zsav, .dta, .sas7bdat or .xpt.",
+        "quoted 'data/*.parquet', here or in storage (s3://bucket/folder/); with the extra files .xlsx, .xlsm, .xls, "
+        ".ods, .sav, .zsav, .dta, .sas7bdat or .xpt.",
         show_default=False,
     ),
 ]
@@ -214,7 +225,7 @@ def open_ledger(
     return ledger.with_note(note or "", file_name="" if out is None else out.name)
 
 
-def part_of(table: Path, name: str | None, schema: Schema) -> Part | None:
+def part_of(table: str, name: str | None, schema: Schema) -> Part | None:
     """The part that a table is said to be, as `privlearn split` wrote it down beside it."""
     if name is None:
         return None

@@ -99,7 +99,7 @@ def features_only(model: Model, written: Path | None = None) -> Schema:
     return features if written is None else features.model_copy(update={"file": Schema.load(written).file})
 
 
-def rows_to_predict(table: Path, schema: Schema, keep: Sequence[str] = ()) -> RowSource[Any]:
+def rows_to_predict(table: str, schema: Schema, keep: Sequence[str] = ()) -> RowSource[Any]:
     """What the model reads and the columns to copy; other columns are nobody's business, those of persons too."""
     from privlearn.data.sources.files import check_columns, open_rows
 
@@ -149,7 +149,7 @@ def _in_blocks(
 def _row_by_row(
     release: Release,
     schema: Schema,
-    table: Path,
+    table: str,
     probabilities: bool,
     keep: Sequence[str],
     done: Passes,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import random
 import re
@@ -17,6 +16,7 @@ import httpx
 
 from privlearn import errors
 from privlearn.errors import InvalidParameter, LedgerError, PrivlearnError
+from privlearn.listening import is_loopback
 from privlearn.service import refusals
 from privlearn.service.refusals import AccessRefused, Conflict, Forbidden, NotFound, TooLarge, TooMany
 
@@ -32,7 +32,7 @@ def checked_url(url: str, *, plain_http: bool) -> str:
         raise InvalidParameter(
             "the server's address must be without user, query and fragment: give the key apart"
         )
-    if parts.scheme == "http" and not (plain_http or _is_loopback(parts.hostname)):
+    if parts.scheme == "http" and not (plain_http or is_loopback(parts.hostname)):
         raise InvalidParameter(
             "http:// would send the key readable over the network: use https://, "
             "or plain_http=True (--plain-http) if something else encrypts the connection"
@@ -51,15 +51,6 @@ def key_or_default(key: str | None) -> str:
             "this is not a key: it has the form pl_ID_SECRET, as `privlearn keys` printed it"
         )
     return found
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class Unreachable(PrivlearnError):

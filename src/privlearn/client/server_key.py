@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import httpx
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from privlearn.client.connection import Unreachable, checked_url, trust
+from privlearn.release.signatures import PublicKey
 from privlearn.release.verification import parse_public_key
 
 ADDRESS = "/.well-known/privlearn.pem"
 _SECONDS = 30.0
 
 
-def server_key(url: str, *, verify: str | Path | None = None) -> Ed25519PublicKey:
+def server_key(url: str, *, verify: str | Path | None = None) -> PublicKey:
     """Ask a server for its public key; whose server it is, its TLS certificate says.
 
     Parameters

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,13 @@ from privlearn.data.schema.columns import (
 )
 from privlearn.data.schema.file_format import FileFormat
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.detection import is_mistaken_for, look_of
-from privlearn.data.sources.files import MOST_SHOWN, is_parquet, looks_like_identifier, read_cells
+from privlearn.data.sources.files import MOST_SHOWN, is_parquet, looks_like_identifier
+from privlearn.data.sources.folders import files_of
 from privlearn.data.sources.program_files import is_program_file
+from privlearn.data.sources.raw_cells import open_cells
+from privlearn.data.sources.row_source import joined
 from privlearn.data.sources.wanted import known_columns, spellings_of_missing, wanted_columns
 from privlearn.errors import DataError, did_you_mean
 
@@ -58,18 +61,19 @@ class TableCheck:
         return sum(finding.stops for finding in self.findings)
 
 
-def check_table(path: str | Path, schema: Schema) -> TableCheck:
+def check_table(path: str | TablePath, schema: Schema) -> TableCheck:
     """PRIVATE: count, column by column, what does not fit the schema; no cell is quoted.
 
     Parameters
     ----------
-    path : path
-        A file, as `privlearn.data.read_table` takes it.
+    path : path or address
+        A file, a folder or a pattern, as `privlearn.data.open_records` takes it.
     schema : Schema
     """
-    table = _read(Path(path), schema)
+    _, files = files_of(table_path(path))
+    table = _read(path, files, schema)
     form, spellings = schema.file, [*spellings_of_missing(schema), *schema.file.missing]
-    findings = [*_of_encoding(Path(path), form), *_of_names(table.column_names, schema)]
+    findings = [*_of_encoding(files, form), *_of_names(table.column_names, schema)]
     for name in known_columns(schema):
         if name in table.column_names:
             column: Any = (
@@ -80,28 +84,33 @@ def check_table(path: str | Path, schema: Schema) -> TableCheck:
     return TableCheck(table.num_rows, (*findings, *_of_rows(table, schema)))
 
 
-def _read(path: Path, schema: Schema) -> pa.Table:
-    """The cells; where they cannot be read, the first lines may say why."""
+def _read(path: str | TablePath, files: list[TablePath], schema: Schema) -> pa.Table:
+    """The cells; where those of a single file cannot be read, its first lines may say why."""
     try:
-        table = read_cells(path, schema.file)
+        blocks = open_cells(path, schema.file).blocks()
+        table = joined(blocks if len(files) == 1 else map(_text_of, blocks))
         wanted_columns(table.column_names, schema, str(path))
     except DataError as error:
-        raise DataError(f"{error}{look_of(path, schema.file) if _is_text(path) else ''}") from None
+        seen = look_of(files[0], schema.file) if len(files) == 1 and _is_text(files[0]) else ""
+        raise DataError(f"{error}{seen}") from None
     return table
 
 
-def _of_encoding(path: Path, form: FileFormat) -> Iterator[Finding]:
-    found = is_mistaken_for(path, form) if _is_text(path) else None
-    if found:
-        yield Finding(
-            None,
-            f"the file is in {found}, it seems, and the schema says {form.encoding}: write file: {{encoding: {found}}}",
-            False,
-        )
+def _of_encoding(files: list[TablePath], form: FileFormat) -> Iterator[Finding]:
+    for file in files:
+        found = is_mistaken_for(file, form) if _is_text(file) else None
+        if found:
+            which = "the file" if len(files) == 1 else str(file)
+            yield Finding(
+                None,
+                f"{which} is in {found}, it seems, and the schema says {form.encoding}: write "
+                f"file: {{encoding: {found}}}",
+                False,
+            )
 
 
-def _is_text(path: Path) -> bool:
-    return path.is_file() and not is_parquet(path) and not is_program_file(path)
+def _is_text(file: TablePath) -> bool:
+    return not is_parquet(file) and not is_program_file(file)
 
 
 def _of_names(names: list[str], schema: Schema) -> Iterator[Finding]:
@@ -234,6 +243,11 @@ class _Cells:
             return ""
         named = ", ".join(f'"{code}"' for code in _CODES if code in found)
         return f": {sum(found.values())} are codes for gaps, it seems; write file: {{missing: [{named}]}}"
+
+
+def _text_of(block: pa.Table) -> pa.Table:
+    """Files may differ in how they write the same numbers, which is no problem."""
+    return pa.table({name: _as_text(block.column(name)) for name in block.column_names})
 
 
 def _as_text(column: Any) -> Any:

@@ -10,12 +10,13 @@ from sqlalchemy import Connection, inspect
 from privlearn import storage
 from privlearn.ledger import tables
 from privlearn.storage import LEDGER
+from privlearn.tracing import marked
 
 
 @contextmanager
 def reading(store: str) -> Iterator[Connection]:
     """A transaction that sees one state of the ledger."""
-    with storage.reading(store) as connection:
+    with marked("ledger.read"), storage.reading(store) as connection:
         LEDGER.check(connection, store)
         yield connection
 
@@ -23,7 +24,7 @@ def reading(store: str) -> Iterator[Connection]:
 @contextmanager
 def writing(store: str, dataset: str) -> Iterator[Connection]:
     """A transaction that excludes every other writer of the data set, and is durable once the block is left."""
-    with storage.excluding(store, f"data set {dataset}") as connection:
+    with marked("ledger.write"), storage.excluding(store, f"data set {dataset}") as connection:
         LEDGER.check(connection, store)
         yield connection
 

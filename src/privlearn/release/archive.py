@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from numpy.typing import NDArray
 
 from privlearn.errors import InvalidParameter, ReleaseError, SchemaError, VerificationError
 from privlearn.release.files import write_new
+from privlearn.release.signatures import SigningKey, check_record, signature_by
 
 MANIFEST, SIGNATURE = "manifest.json", "signature.json"
 
@@ -46,12 +46,9 @@ class SignedArchive(ABC):
         """Write the file, whole or not at all; one that is there is only replaced with ``overwrite=True``."""
         write_new(path, self.to_bytes(), overwrite=overwrite)
 
-    def signed(self, key: Ed25519PrivateKey) -> Self:
+    def signed(self, key: SigningKey) -> Self:
         """The same with the holder's signature over the manifest, and so over every byte of content."""
-        signature = {
-            "public_key": key.public_key().public_bytes_raw().hex(),
-            "signature": key.sign(self._manifest()).hex(),
-        }
+        signature = signature_by(key, self._manifest())
         return dataclasses.replace(self, signature=signature)  # type: ignore[type-var]
 
     def to_bytes(self) -> bytes:
@@ -103,8 +100,7 @@ class SignedArchive(ABC):
         if self.signature is None:
             return
         try:
-            signer = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.signature["public_key"]))
-            signer.verify(bytes.fromhex(self.signature["signature"]), self._manifest())
+            check_record(self.signature, self._manifest())
         except (InvalidSignature, KeyError, TypeError, ValueError):
             raise VerificationError(f"the signature does not belong to this {self.what}") from None
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
 from privlearn.errors import InvalidParameter, VerificationError
@@ -23,6 +22,7 @@ from privlearn.release.notebook import as_html
 from privlearn.release.outcome import read_outcome
 from privlearn.release.run_record import RunRecord
 from privlearn.release.session_certificate import SessionCertificate
+from privlearn.release.signatures import PublicKey, is_taken, key_hex
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Verification:
 
 
 def verify(
-    path: str | Path, signer: Ed25519PublicKey | None = None, origin: str | Path | None = None
+    path: str | Path, signer: PublicKey | None = None, origin: str | Path | None = None
 ) -> Verification:
     """Check every byte, recompute the guarantee from the certificate alone, and check the signature.
 
@@ -116,7 +116,7 @@ def verify(
     path : path
         A release, an evaluation, or a session's certificate as `SessionCertificate.save` wrote it; the last bears no
         signature.
-    signer : Ed25519PublicKey, optional
+    signer : Ed25519PublicKey or EllipticCurvePublicKey, optional
         Whose signature is required.
     origin : path, optional
         The release that it must have been refined from.
@@ -127,7 +127,7 @@ def verify(
         If anything contradicts anything else, or the file is not signed by ``signer``, or has another origin.
     """
     proven = verify_bytes(read_whole(path))
-    if signer is not None and proven.signer != signer.public_bytes_raw().hex():
+    if signer is not None and proven.signer != key_hex(signer):
         raise VerificationError("the file is not signed by the given key")
     if origin is not None and proven.origin != Release.load(origin).digest:
         raise VerificationError("the file was not refined from the given release")
@@ -174,29 +174,26 @@ def read_private_key(path: str | Path) -> Ed25519PrivateKey:
     return key
 
 
-def read_public_key(path: str | Path) -> Ed25519PublicKey:
+def read_public_key(path: str | Path) -> PublicKey:
     """A holder's public key in PEM form, as `openssl pkey -pubout` writes it."""
-    key = _read_key(path, load_pem_public_key)
-    if not isinstance(key, Ed25519PublicKey):
-        raise InvalidParameter(f"{path} is not an Ed25519 public key: make it with `openssl pkey -pubout`")
+    key: PublicKey = _read_key(path, load_pem_public_key)
+    if not is_taken(key):
+        raise InvalidParameter(
+            f"{path} is not an Ed25519 public key, nor one of the curve P-256: make it with `openssl pkey -pubout`"
+        )
     return key
 
 
-def public_pem(key: Ed25519PrivateKey) -> str:
-    """The public half of a key, as `openssl pkey -pubout` writes it."""
-    form = serialization.PublicFormat.SubjectPublicKeyInfo
-    return key.public_key().public_bytes(serialization.Encoding.PEM, form).decode()
-
-
-def parse_public_key(content: bytes, where: str) -> Ed25519PublicKey:
+def parse_public_key(content: bytes, where: str) -> PublicKey:
     """A public key in PEM form, found somewhere."""
     try:
-        key = load_pem_public_key(content)
+        key: Any = load_pem_public_key(content)
     except (TypeError, ValueError):
         key = None
-    if not isinstance(key, Ed25519PublicKey):
-        raise InvalidParameter(f"what {where} says is not an Ed25519 public key in PEM form")
-    return key
+    if not is_taken(key):
+        raise InvalidParameter(f"what {where} says is not an Ed25519 or P-256 public key in PEM form")
+    found: PublicKey = key
+    return found
 
 
 def _read_key(path: str | Path, parse: Callable[[bytes], Any]) -> Any:

@@ -44,6 +44,8 @@ def make_app(service: Service) -> FastAPI:
     app.add_middleware(NoDefects)
     app.add_middleware(RequestLimit, limits=limits)
     app.add_middleware(SecurityHeaders, tls=tls)
+    if service.telemetry is not None:
+        app.add_middleware(service.telemetry.of_requests)
     app.add_middleware(RequestLog, finished=app.state.metrics.finished)
     return app
 

@@ -9,7 +9,7 @@ import dataclasses
 import json
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -17,10 +17,10 @@ from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.composition import Balance
 from privlearn.ledger.statement import Entry, Standing
-from privlearn.release.verification import read_private_key
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room
 from privlearn.service.holder.settings import Owner
+from privlearn.service.holder.signing import signing_key
 from privlearn.service.job_kinds.job_kind import Asked, job_kind, load_job_kinds
 from privlearn.service.jobs import queue, results
 from privlearn.service.jobs.answering import OpenSessions
@@ -33,6 +33,9 @@ from privlearn.service.store.paging import Piece
 from privlearn.service.store.store import open_store
 from privlearn.service.timing import Buckets, TtlCache
 from privlearn.service.watch import Watch
+
+if TYPE_CHECKING:
+    from privlearn.service.telemetry import Telemetry
 
 Found = TypeVar("Found", Job, ResultInfo)
 
@@ -57,9 +60,9 @@ class Service:
     def __init__(self, owner: Owner) -> None:
         load_job_kinds(owner.extensions.job_kinds)
         self.owner = owner
-        self.signing_key = (
-            None if owner.server.signing_key is None else read_private_key(owner.server.signing_key)
-        )
+        self.signing_key = signing_key(owner.server)
+        if self.signing_key is not None:
+            self.signing_key.sign(b"a server starts")  # what cannot sign must be noticed before anybody pays
         self.store = open_store(owner)
         self._lock = None if owner.server.ledger else only_server(owner.server.folder)
         if self._lock is not None:
@@ -71,11 +74,15 @@ class Service:
         self._watched_jobs: TtlCache[str, Job] = TtlCache(seconds=0.2, most=1000)
         self._new_points = Buckets(owner.limits.points_per_day / 1440.0, burst=owner.limits.points_per_day)
         turns = queue.TakingTurns()
-        self._workers = [Worker(owner, counted, turns) for _ in range(owner.server.training_processes)]
+        self.telemetry = _telemetry(owner.telemetry.endpoint)
+        ended = None if self.telemetry is None else self.telemetry.job_ended
+        self._workers = [Worker(owner, counted, turns, ended) for _ in range(owner.server.training_processes)]
         self.watch = Watch(owner.server, self._look_after_workers)
 
     def start(self) -> None:
         """Begin to train what waits."""
+        if self.telemetry is not None:
+            self.telemetry.start()
         for worker in self._workers:
             worker.start()
         self.watch.start()
@@ -85,6 +92,8 @@ class Service:
         self.watch.stop()
         for worker in self._workers:
             worker.stop()
+        if self.telemetry is not None:
+            self.telemetry.stop()
         if self._lock is not None:
             self._lock.close()
 
@@ -295,6 +304,16 @@ class Service:
 
     def _may_see(self, caller: Caller, dataset: str) -> bool:
         return any(offered.name == dataset for offered in self.catalog.of(caller))
+
+
+def _telemetry(endpoint: str | None) -> Telemetry | None:
+    if endpoint is None:
+        return None
+    try:
+        from privlearn.service.telemetry import Telemetry
+    except ImportError:
+        raise InvalidParameter("telemetry needs an extra: pip install 'privlearn[telemetry]'") from None
+    return Telemetry(endpoint)
 
 
 def _check_promise(asked: Asked[Any]) -> None:

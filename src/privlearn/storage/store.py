@@ -26,6 +26,7 @@ from sqlalchemy.exc import (
 from privlearn.errors import LedgerError, StoreUnusable
 from privlearn.storage import postgresql, sqlite
 from privlearn.storage.waiting import announce_writing
+from privlearn.tracing import marked
 
 
 class Backend(Protocol):
@@ -74,14 +75,14 @@ def _of_url(text: str) -> str:
 @contextmanager
 def reading(store: str) -> Iterator[Connection]:
     """A transaction that sees one state of the store."""
-    with connected(store) as connection, connection.begin():
+    with marked("database.read"), connected(store) as connection, connection.begin():
         yield connection
 
 
 @contextmanager
 def excluding(store: str, what: str) -> Iterator[Connection]:
     """A transaction that excludes every other one of this name, and is durable once the block is left."""
-    with connected(store) as connection:
+    with marked("database.write"), connected(store) as connection:
         announce_writing(connection)
         with connection.begin():
             _backend(store).exclude_others(connection, what)

@@ -49,7 +49,7 @@ def check_cluster(address: str | None, files: PemFiles, *, only_trained: bool) -
 
 
 @contextmanager
-def rows_on(address: str, files: PemFiles, table: Path) -> Iterator[Any]:
+def rows_on(address: str, files: PemFiles, table: str) -> Iterator[Any]:
     """The table as the cluster's workers read it."""
     from privlearn.estimators.cluster.rows import Cluster
 

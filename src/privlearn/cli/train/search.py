@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,7 +30,7 @@ SearchMethod = Annotated[
     ),
 ]
 PublicValidation = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--public-validation",
         metavar="FILE",
@@ -41,7 +40,7 @@ PublicValidation = Annotated[
 ]
 
 
-def read_grid(searched: list[str] | None, public_validation: Path | None) -> dict[str, list[Any]]:
+def read_grid(searched: list[str] | None, public_validation: str | None) -> dict[str, list[Any]]:
     """The candidates' parameters as typed; empty if nothing is to be searched."""
     if not searched and public_validation is not None:
         raise InvalidParameter(f"--public-validation is for choosing: say among what, {_FORM}")
@@ -65,7 +64,7 @@ def check_search(estimator: Any, grid: dict[str, list[Any]], method: str) -> Non
 
 
 def as_search(
-    estimator: Any, grid: dict[str, list[Any]], method: str, public_validation: Path | None, schema: Schema
+    estimator: Any, grid: dict[str, list[Any]], method: str, public_validation: str | None, schema: Schema
 ) -> Any:
     """The estimator itself, or a search around it that pays in its place."""
     if not grid:

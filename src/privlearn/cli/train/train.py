@@ -147,7 +147,7 @@ def train(
     degree: Annotated[int, typer.Option(help="Of the polynomial kernel.")] = 3,
     coef0: Annotated[float, typer.Option(**NUMBER, help="Of the polynomial kernel.")] = 1.0,
     public_points: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="FILE",
             help="Unlabelled public rows like those to be predicted: landmarks for any kernel. "
@@ -310,9 +310,9 @@ def _weights(given: list[str] | None, schema: Schema) -> dict[str, Any]:
         raise InvalidParameter(f"--class-weight: {error}") from None
 
 
-def _public_rows(path: Path | None, schema: Schema) -> Any:
+def _public_rows(path: str | None, schema: Schema) -> Any:
     """The public points; they need no target and no person."""
-    if path is None or str(path) == "schema":
+    if path is None or path == "schema":
         return None if path is None else "schema"
     from privlearn.data.sources.files import read_table
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import yaml
 
 from privlearn.data.schema.file_format import PLAIN, FileFormat
+from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.csv_files import csv_header, opened_csv, types_to_guess
 from privlearn.data.sources.detection import detect_format
 from privlearn.data.sources.files import (
-    existing,
     is_parquet,
     less_like_a_person,
     looks_like_identifier,
     parquet_schema,
 )
+from privlearn.data.sources.folders import check_alike, files_of, partition
 from privlearn.data.sources.program_files import is_program_file, read_program_file
 from privlearn.data.sources.table import as_table, safely
 from privlearn.errors import InvalidParameter
@@ -60,25 +60,27 @@ target:
 """
 
 
-def schema_template(path: str | Path, names: Sequence[str] = ()) -> str:
+def schema_template(path: str | TablePath, names: Sequence[str] = ()) -> str:
     """Return a commented YAML schema for a table, with every bound and list left to fill in.
 
     Only column names and types, and how the file is written, are read into it; no cell of the table can appear.
 
     Parameters
     ----------
-    path : path
+    path : path or address
+        A file, or a folder or pattern of files with the same columns.
     names : sequence of str, optional
         The columns' names, of a file that has none.
     """
-    path = existing(path)
-    form = PLAIN if is_parquet(path) or is_program_file(path) else detect_format(path, names)
+    root, files = files_of(table_path(path))
+    first = files[0]
+    form = PLAIN if _states_types(first) else detect_format(first, names)
     if names and form == PLAIN:
-        raise InvalidParameter(f"--names are for text files without a line of names: {path.name} has names")
-    columns = _columns(path, form)
+        raise InvalidParameter(f"--names are for text files without a line of names: {first.name} has names")
+    columns = _columns_of_all(root, files, form)
     identifiers = [name for name, _ in columns if looks_like_identifier(name)]
     lines = [line for name, kind in columns if name not in identifiers for line in _column_lines(name, kind)]
-    stem = path.name.removesuffix(".gz").rsplit(".", 1)[0]
+    stem = (first if len(files) == 1 else root).name.removesuffix(".gz").rsplit(".", 1)[0]
     question = _question(identifiers) if identifiers else ""
     return "\n".join(
         [_HEAD, f"name: {_quoted(stem)}\n{_file(form)}", "columns:", *lines, "", f"{_TAIL}{question}"]
@@ -104,8 +106,25 @@ one_row_per_person: false   # no: write true
 """
 
 
-def _columns(path: Path, form: FileFormat) -> list[tuple[str, Any]]:
-    if is_parquet(path) or is_program_file(path):
+def _columns_of_all(root: TablePath, files: list[TablePath], form: FileFormat) -> list[tuple[str, Any]]:
+    """The first file's columns, which all others must have; and what folders' names say, as text."""
+    found = {file: dict(_columns(file, form)) for file in files}
+    for file, columns in found.items():
+        columns.update(dict.fromkeys(partition(file, root), pa.string()))
+    stated = {
+        file: columns if _states_types(file) else dict.fromkeys(columns) for file, columns in found.items()
+    }
+    check_alike(stated)
+    return list(found[files[0]].items())
+
+
+def _states_types(file: TablePath) -> bool:
+    """Whether a file says itself of what type its columns are; those of text are guessed."""
+    return is_parquet(file) or is_program_file(file)
+
+
+def _columns(path: TablePath, form: FileFormat) -> list[tuple[str, Any]]:
+    if _states_types(path):
         kinds = parquet_schema(path) if is_parquet(path) else read_program_file(path).schema
         return list(zip(kinds.names, kinds.types, strict=True))
     names = csv_header(path, str(path), form)

@@ -12,6 +12,7 @@ from typing import Any
 
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.addresses import StoredPath, TablePath
 from privlearn.data.sources.row_source import Places, RowSource, TableRows, joined, taken
 from privlearn.data.sources.table import as_table, safely
 from privlearn.data.sources.wanted import arrow_type, spellings_of_missing, wanted_columns
@@ -46,7 +47,7 @@ class CsvRows(RowSource["pa.Table"]):
         Its ``file`` says what separates cells, and how numbers and gaps are written.
     """
 
-    def __init__(self, source: Path | bytes, label: str, schema: Schema) -> None:
+    def __init__(self, source: TablePath | bytes, label: str, schema: Schema) -> None:
         self._source, self._label, self._form = source, label, schema.file
         self._names = names = csv_header(source, label, schema.file)
         self.columns = wanted_columns(names, schema, label)
@@ -86,9 +87,8 @@ class CsvRows(RowSource["pa.Table"]):
             strings_can_be_null=True,
             decimal_point=self._form.decimal,
         )
-        opened = pa.BufferReader(self._source) if isinstance(self._source, bytes) else self._source
         batches = arrow_csv.open_csv(
-            opened,
+            _for_arrow(self._source),
             read_options=_read_options(self._form, self._names, block_size=PIECE),
             parse_options=_lines(self._form, self._names),
             convert_options=options,
@@ -142,7 +142,7 @@ def parse_csv(content: bytes, schema: Schema) -> pa.Table:
     return CsvRows(content, "the text", schema.model_copy(update={"file": PLAIN})).in_memory()
 
 
-def read_csv_as_it_is(path: Path, form: FileFormat = PLAIN, *, as_text: bool = False) -> pa.Table:
+def read_csv_as_it_is(path: TablePath, form: FileFormat = PLAIN, *, as_text: bool = False) -> pa.Table:
     """A CSV file without a schema: all columns, as text or of the types that pyarrow takes them for."""
     names = csv_header(path, str(path), form)
     as_table(pa.table([[]] * len(names), names=names), names)
@@ -164,10 +164,10 @@ def types_to_guess(form: FileFormat) -> Any:
     return arrow_csv.ConvertOptions(null_values=gaps, strings_can_be_null=True, decimal_point=form.decimal)
 
 
-def opened_csv(path: Path, form: FileFormat, names: list[str], options: Any) -> Any:
+def opened_csv(path: TablePath, form: FileFormat, names: list[str], options: Any) -> Any:
     """A file that pyarrow reads in pieces; what it raises may quote a cell."""
     return arrow_csv.open_csv(
-        path,
+        _for_arrow(path),
         read_options=_read_options(form, names),
         parse_options=_lines(form, names),
         convert_options=options,
@@ -208,7 +208,7 @@ def _lines(form: FileFormat, names: list[str]) -> Any:
     )
 
 
-def csv_header(source: Path | bytes, label: str, form: FileFormat = PLAIN) -> list[str]:
+def csv_header(source: TablePath | bytes, label: str, form: FileFormat = PLAIN) -> list[str]:
     """The column names of a CSV file or text: those of its format, or else its first line."""
     if form.names:
         return list(form.names)
@@ -226,18 +226,27 @@ def csv_header(source: Path | bytes, label: str, form: FileFormat = PLAIN) -> li
     return names
 
 
-def _text(source: Path | bytes, form: FileFormat) -> io.TextIOWrapper:
+def _text(source: TablePath | bytes, form: FileFormat) -> io.TextIOWrapper:
     """The decoded text; it is decoded ahead, so bytes that do not fit may only count against the line they are in."""
     encoding = "utf-8-sig" if _encoding(form) == "utf8" else form.encoding
     return io.TextIOWrapper(opened_bytes(source), encoding=encoding, errors="surrogateescape", newline="")
 
 
-def opened_bytes(source: Path | bytes) -> Any:
+def opened_bytes(source: TablePath | bytes) -> Any:
     """A stream of the bytes, unpacked if the name says that they are packed."""
+    if isinstance(source, StoredPath):
+        return source.stream()
     return pa.input_stream(str(source), "detect") if isinstance(source, Path) else io.BytesIO(source)
 
 
-def refuse_other_encoding(source: Path | bytes, label: str, form: FileFormat) -> None:
+def _for_arrow(source: TablePath | bytes) -> Any:
+    """What Arrow opens by itself, or reads."""
+    if isinstance(source, StoredPath):
+        return source.stream()
+    return pa.BufferReader(source) if isinstance(source, bytes) else source
+
+
+def refuse_other_encoding(source: TablePath | bytes, label: str, form: FileFormat) -> None:
     """Refuse a file that is not in the encoding that its format states."""
     if _encoding(form) == "utf8":
         return  # a column that is not says so
@@ -253,7 +262,7 @@ def refuse_other_encoding(source: Path | bytes, label: str, form: FileFormat) ->
     )
 
 
-def _has_one_line(source: Path | bytes, label: str, form: FileFormat) -> bool:
+def _has_one_line(source: TablePath | bytes, label: str, form: FileFormat) -> bool:
     """A header without even a line break: a table without rows, which Arrow takes for a broken file."""
 
     def one_line() -> bool:

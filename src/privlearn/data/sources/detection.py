@@ -7,9 +7,9 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from privlearn.data.schema.file_format import PLAIN, FileFormat
+from privlearn.data.sources.addresses import TablePath
 from privlearn.data.sources.csv_files import PIECE, opened_bytes
 from privlearn.data.sources.table import safely
 from privlearn.data.sources.wanted import likely_delimiter
@@ -21,7 +21,7 @@ _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
 _NUMBER = re.compile(r"[-+]?[0-9]+([.,][0-9]+)?([eE][-+]?[0-9]+)?")
 
 
-def detect_format(path: Path, names: Sequence[str] = ()) -> FileFormat:
+def detect_format(path: TablePath, names: Sequence[str] = ()) -> FileFormat:
     """PRIVATE: what the first lines of a CSV file look like: signs between cells, never what cells say.
 
     For a template that the holder reads and corrects. The bits that it takes from rows (is there a ``?``, is the text
@@ -54,7 +54,7 @@ def detect_format(path: Path, names: Sequence[str] = ()) -> FileFormat:
     )
 
 
-def look_of(path: Path, form: FileFormat) -> str:
+def look_of(path: TablePath, form: FileFormat) -> str:
     """PRIVATE: the end of a message about a file that cannot be read as its format says: what it looks like instead."""
     try:
         found = detect_format(path, form.names)
@@ -68,7 +68,7 @@ def look_of(path: Path, form: FileFormat) -> str:
     return f". Its first lines look as if the schema had to say file: {{{seen}}}"
 
 
-def is_mistaken_for(path: Path, form: FileFormat) -> str | None:
+def is_mistaken_for(path: TablePath, form: FileFormat) -> str | None:
     """PRIVATE: UTF-8, where the format states an encoding that can read anything, and reads it wrongly."""
     start = safely(lambda: _start(path), f"{path} cannot be read: it may be cut off or damaged")
     plain = PLAIN.encoding
@@ -81,7 +81,7 @@ def _same_encoding(one: str, other: str) -> bool:
     return len(names) == 1
 
 
-def _start(path: Path) -> bytes:
+def _start(path: TablePath) -> bytes:
     with opened_bytes(path) as raw:
         return bytes(raw.read(PIECE))
 
@@ -101,7 +101,7 @@ def _encoding(start: bytes) -> str:
     return "latin-1"
 
 
-def _check_names(path: Path, first: list[str], names: Sequence[str]) -> None:
+def _check_names(path: TablePath, first: list[str], names: Sequence[str]) -> None:
     """A first line with numbers is a row; no message may quote it."""
     if names and len(names) != len(first):
         raise DataError(

@@ -9,6 +9,7 @@ from typing import Any
 
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
+from privlearn.data.sources.addresses import StoredPath, TablePath, table_path
 from privlearn.data.sources.csv_files import CsvRows, csv_header, read_csv_as_it_is, write_csv
 from privlearn.data.sources.folders import check_alike, files_of, partition
 from privlearn.data.sources.program_files import ENDINGS, is_program_file, read_program_file
@@ -69,13 +70,13 @@ def less_like_a_person(name: str) -> bool:
 NO_PARQUET = "{} is not a Parquet file that can be read: it may be cut off or damaged"
 
 
-def read_table(path: str | Path, schema: SchemaLike | None = None) -> pa.Table:
+def read_table(path: str | TablePath, schema: SchemaLike | None = None) -> pa.Table:
     """Read a .csv (also .gz, .bz2 or .zst) or .parquet file, or a folder of such; workbooks, SPSS, Stata and SAS files
     with an extra.
 
     Parameters
     ----------
-    path : path
+    path : path or address
         The file. A CSV file starts with a line of column names, unless the schema's ``file`` has them.
     schema : Schema, optional
         With it, only its columns (features, target, person; as far as the file has them) are read, with the
@@ -86,27 +87,28 @@ def read_table(path: str | Path, schema: SchemaLike | None = None) -> pa.Table:
     return joined(open_rows(path, as_schema(schema)).blocks())
 
 
-def open_records(path: str | Path, schema: SchemaLike) -> RowSource[pa.Table]:
+def open_records(path: str | TablePath, schema: SchemaLike) -> RowSource[pa.Table]:
     """The rows to learn from, once their columns' names leave no doubt what a person is; a block at a time.
 
     Parameters
     ----------
-    path : path
-        A file; a folder, with all files in it and below; or a pattern such as ``data/*.parquet``.
+    path : path or address
+        A file; a folder, with all files in it and below; or a pattern such as ``data/*.parquet``. Also in S3-compatible
+        storage: ``s3://bucket/folder/``.
     schema : Schema
     """
     schema = as_schema(schema)
     reason = "of which the schema speaks: add it to the table, or remove it from the schema"
     check_columns(path, schema, known_columns(schema), reason)
-    root, files = files_of(Path(path))
+    root, files = files_of(table_path(path))
     for file in files:
         refuse_unclear_persons(schema, [*names_in(file, schema.file), *partition(file, root)])
     return open_rows(path, schema)
 
 
-def check_columns(path: str | Path, schema: Schema, wanted: Iterable[str], reason: str) -> None:
+def check_columns(path: str | TablePath, schema: Schema, wanted: Iterable[str], reason: str) -> None:
     """Refuse files that lack one of these columns; the reason says who asks for it and what to do."""
-    root, files = files_of(Path(path))
+    root, files = files_of(table_path(path))
     for file in files:
         names = [*names_in(file, schema.file), *partition(file, root)]
         wanted_columns(names, schema, str(file))  # a file without names has none, and may not be quoted
@@ -115,7 +117,7 @@ def check_columns(path: str | Path, schema: Schema, wanted: Iterable[str], reaso
                 raise DataError(f"{file} has no column {name!r}, {reason}{did_you_mean(name, names)}")
 
 
-def names_in(file: Path, form: FileFormat = PLAIN) -> list[str]:
+def names_in(file: TablePath, form: FileFormat = PLAIN) -> list[str]:
     """The names of a file's columns."""
     if is_parquet(file):
         return list(parquet_schema(file).names)
@@ -124,12 +126,12 @@ def names_in(file: Path, form: FileFormat = PLAIN) -> list[str]:
     return csv_header(file, str(file), form)
 
 
-def read_cells(path: str | Path, form: FileFormat = PLAIN) -> pa.Table:
+def read_cells(path: str | TablePath, form: FileFormat = PLAIN) -> pa.Table:
     """A file with every cell as it stands there: those of a CSV file as text, "007" and "NA" too."""
     return _read_whole(existing(path), form, as_text=True)
 
 
-def _read_whole(path: Path, form: FileFormat, *, as_text: bool) -> pa.Table:
+def _read_whole(path: TablePath, form: FileFormat, *, as_text: bool) -> pa.Table:
     if is_parquet(path):
         return _read_parquet(path)
     return (
@@ -139,14 +141,14 @@ def _read_whole(path: Path, form: FileFormat, *, as_text: bool) -> pa.Table:
     )
 
 
-def read_records(path: str | Path, schema: Schema) -> pa.Table:
+def read_records(path: str | TablePath, schema: Schema) -> pa.Table:
     """The same, all at once."""
     return joined(open_records(path, schema).blocks())
 
 
-def open_rows(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
+def open_rows(path: str | TablePath, schema: Schema) -> RowSource[pa.Table]:
     """The rows of a file, or of all files of a folder in the order of their names, a block in memory at a time."""
-    root, files = files_of(Path(path))
+    root, files = files_of(table_path(path))
     known = known_columns(schema)
     check_alike({file: _kinds(file, root, schema.file, known) for file in files})
     parts = [(str(file), _open_file(file, root, schema)) for file in files]
@@ -156,17 +158,17 @@ def open_rows(path: str | Path, schema: Schema) -> RowSource[pa.Table]:
 class ParquetRows(RowSource["pa.Table"]):
     """A Parquet file, read a block at a time."""
 
-    def __init__(self, path: Path, schema: Schema) -> None:
+    def __init__(self, path: TablePath, schema: Schema) -> None:
         self._path, self._form = path, schema.file
         self._columns = wanted_columns(parquet_schema(path).names, schema, str(path))
         self._problem = NO_PARQUET.format(path)
-        self._rows = int(safely(lambda: parquet.read_metadata(path).num_rows, self._problem))
+        self._rows = rows_of_parquet(path)
 
     def __len__(self) -> int:
         return self._rows
 
     def blocks(self) -> Iterator[pa.Table]:
-        file = safely(lambda: parquet.ParquetFile(self._path), self._problem)
+        file = opened_parquet(self._path)
         if not self._rows:
             yield as_table(file.schema_arrow.empty_table(), self._columns)
         batches = file.iter_batches(batch_size=BLOCK, columns=self._columns)
@@ -226,7 +228,7 @@ def _stated(name: str, text: str, schema: Schema) -> Any:
     )
 
 
-def _open_file(file: Path, root: Path, schema: Schema) -> RowSource[pa.Table]:
+def _open_file(file: TablePath, root: TablePath, schema: Schema) -> RowSource[pa.Table]:
     rows: RowSource[pa.Table]
     if is_program_file(file):
         table = read_program_file(file, schema.file)
@@ -237,7 +239,7 @@ def _open_file(file: Path, root: Path, schema: Schema) -> RowSource[pa.Table]:
     return SteadyRows(PartitionRows(rows, common, schema) if common else rows, file)
 
 
-def _kinds(file: Path, root: Path, form: FileFormat, known: list[str]) -> dict[str, Any]:
+def _kinds(file: TablePath, root: TablePath, form: FileFormat, known: list[str]) -> dict[str, Any]:
     """The columns of a file that a schema speaks of, with their types where the file states them."""
     if is_parquet(file):
         found = {field.name: field.type for field in parquet_schema(file)}
@@ -247,9 +249,9 @@ def _kinds(file: Path, root: Path, form: FileFormat, known: list[str]) -> dict[s
     return {name: kind for name, kind in found.items() if name in known}
 
 
-def existing(path: str | Path) -> Path:
+def existing(path: str | TablePath) -> TablePath:
     """The path of a file that is there."""
-    path = Path(path)
+    path = table_path(path)
     if not path.is_file():
         raise DataError(f"{path} is not a file: check the path")
     return path
@@ -269,7 +271,7 @@ _COMPRESSED = (".gz", ".bz2", ".zst")
 TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
 
 
-def is_parquet(path: Path) -> bool:
+def is_parquet(path: TablePath) -> bool:
     """True for Parquet, False for CSV and for files of other programs; any other name is refused."""
     name = path.name.lower()
     if name.endswith(".parquet"):
@@ -291,12 +293,25 @@ def _compression(name: str) -> str:
     return next((ending for ending in _COMPRESSED if name.endswith(ending)), "")
 
 
-def _read_parquet(path: Path) -> pa.Table:
+def _read_parquet(path: TablePath) -> pa.Table:
     names = parquet_schema(path).names
-    table = safely(lambda: parquet.ParquetFile(path).read(), NO_PARQUET.format(path))
+    table = safely(opened_parquet(path).read, NO_PARQUET.format(path))
     return as_table(table, names)
 
 
-def parquet_schema(path: Path) -> pa.Schema:
+def opened_parquet(path: TablePath) -> Any:
+    """A Parquet file, to read its row groups."""
+    place = path.open() if isinstance(path, StoredPath) else path
+    return safely(lambda: parquet.ParquetFile(place), NO_PARQUET.format(path))
+
+
+def parquet_schema(path: TablePath) -> pa.Schema:
     """The names and types of a Parquet file's columns."""
-    return safely(lambda: parquet.read_schema(path), NO_PARQUET.format(path))
+    with opened_parquet(path) as file:
+        return file.schema_arrow
+
+
+def rows_of_parquet(path: TablePath) -> int:
+    """How many rows a Parquet file says that it has."""
+    with opened_parquet(path) as file:
+        return int(file.metadata.num_rows)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from privlearn.data.schema.file_format import PLAIN, FileFormat
+from privlearn.data.sources.addresses import StoredPath, TablePath
 from privlearn.data.sources.table import as_table, safely
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.heavy import pa
@@ -24,12 +25,12 @@ _READERS = {
 ENDINGS = (*WORKBOOKS, *_READERS)
 
 
-def is_program_file(path: Path) -> bool:
+def is_program_file(path: TablePath) -> bool:
     """Whether a file's name says that it is one of these."""
     return path.suffix.lower() in ENDINGS
 
 
-def read_program_file(path: Path, form: FileFormat = PLAIN) -> pa.Table:
+def read_program_file(path: TablePath, form: FileFormat = PLAIN) -> pa.Table:
     """All columns of a file, codes for gaps left out; categories stay the codes that the file keeps.
 
     Parameters
@@ -38,6 +39,10 @@ def read_program_file(path: Path, form: FileFormat = PLAIN) -> pa.Table:
         Of a workbook the sheet that the format names is read, or else the first; its first row has the columns' names,
         unless the format has them.
     """
+    if isinstance(path, StoredPath):
+        raise DataError(
+            f"{path}: such a file is read from a disk: copy it there, or save it as .csv or .parquet"
+        )
     names, columns = _workbook(path, form) if path.suffix.lower() in WORKBOOKS else _statistics(path)
     as_table(pa.table([[]] * len(names), names=names), names)  # refuses repeated names
     cells = zip(names, columns, strict=True)

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from privlearn.data.schema.file_format import PLAIN, FileFormat
+from privlearn.data.sources.addresses import StoredPath, TablePath, table_path
 from privlearn.data.sources.csv_files import IRREGULAR, PIECE, cells_as_text, opened_csv, write_csv
-from privlearn.data.sources.files import NO_PARQUET, is_parquet, names_in, read_cells
+from privlearn.data.sources.files import NO_PARQUET, is_parquet, names_in, opened_parquet, read_cells
 from privlearn.data.sources.folders import check_alike, files_of, partition
 from privlearn.data.sources.program_files import is_program_file
 from privlearn.data.sources.row_source import BLOCK, JoinedRows, Places, RowSource, TableRows, taken
@@ -20,9 +21,9 @@ from privlearn.data.sources.steady import SteadyRows
 from privlearn.data.sources.table import as_table, safely
 
 
-def open_cells(path: str | Path, form: FileFormat = PLAIN) -> RowSource[pa.Table]:
+def open_cells(path: str | TablePath, form: FileFormat = PLAIN) -> RowSource[pa.Table]:
     """A file, or all files of a folder: the cells of a CSV file as text, "007" and "NA" too."""
-    root, files = files_of(Path(path))
+    root, files = files_of(table_path(path))
     parts = {file: RawFile(file, form, partition(file, root)) for file in files}
     check_alike({file: dict.fromkeys(rows.column_names) for file, rows in parts.items()})
     steady = [(str(file), SteadyRows(rows, file)) for file, rows in parts.items()]
@@ -32,7 +33,7 @@ def open_cells(path: str | Path, form: FileFormat = PLAIN) -> RowSource[pa.Table
 class RawFile(RowSource[pa.Table]):
     """All columns of one file, and what its folders' names say of all its rows."""
 
-    def __init__(self, path: Path, form: FileFormat, common: dict[str, str]) -> None:
+    def __init__(self, path: TablePath, form: FileFormat, common: dict[str, str]) -> None:
         self._path, self._form, self._common = path, form, common
         self._names = names_in(path, form)
 
@@ -59,13 +60,13 @@ class RawFile(RowSource[pa.Table]):
     def _pieces(self) -> Iterator[pa.Table]:
         if is_parquet(self._path):
             return self._parquet()
-        if is_program_file(self._path) or self._path.stat().st_size <= PIECE:
+        if is_program_file(self._path) or _size(self._path) <= PIECE:
             return iter([read_cells(self._path, self._form)])
         return self._csv()
 
     def _parquet(self) -> Iterator[pa.Table]:
         problem = NO_PARQUET.format(self._path)
-        file = safely(lambda: parquet.ParquetFile(self._path), problem)
+        file = opened_parquet(self._path)
         yield as_table(file.schema_arrow.empty_table(), self._names)
         batches = file.iter_batches(batch_size=BLOCK)
         while (batch := safely(lambda: next(batches, None), problem)) is not None:
@@ -78,6 +79,11 @@ class RawFile(RowSource[pa.Table]):
         batches = safely(lambda: opened_csv(self._path, self._form, names, cells_as_text(names)), problem)
         while (batch := safely(lambda: next(batches, None), problem)) is not None:
             yield pa.Table.from_batches([batch])
+
+
+def _size(path: TablePath) -> int:
+    """Bytes, packed or not."""
+    return path.size() if isinstance(path, StoredPath) else path.stat().st_size
 
 
 def write_rows(rows: RowSource[pa.Table], path: str | Path, form: FileFormat = PLAIN) -> None:

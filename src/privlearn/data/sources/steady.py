@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
+from privlearn.data.sources.addresses import StoredPath, TablePath
 from privlearn.data.sources.row_source import Places, RowSource, TableRows, taken
 from privlearn.errors import DataError
 from privlearn.heavy import pa
@@ -17,10 +17,10 @@ class SteadyRows(RowSource["pa.Table"]):
     ----------
     rows : RowSource
         What reads the file.
-    path : Path
+    path : Path or StoredPath
     """
 
-    def __init__(self, rows: RowSource[pa.Table], path: Path) -> None:
+    def __init__(self, rows: RowSource[pa.Table], path: TablePath) -> None:
         self._rows, self._path = rows, path
         self._opened_as = _state(path)
 
@@ -48,7 +48,9 @@ class SteadyRows(RowSource["pa.Table"]):
             )
 
 
-def _state(path: Path) -> tuple[int, int, int] | None:
+def _state(path: TablePath) -> tuple[object, ...] | None:
+    if isinstance(path, StoredPath):
+        return path.state()
     try:
         found = path.stat()
     except OSError:

@@ -14,6 +14,7 @@ import numpy as np
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.columns import Target
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.addresses import StoredPath, TablePath, table_path
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.row_source import EncodedRows, Matrix, Places
 from privlearn.data.sources.wanted import known_columns
@@ -72,9 +73,10 @@ class Cluster:
                 raise InvalidParameter(f"{name}: {file} is not a file: check the path")
         self.client = _connected(address, ca, certificate, key)
 
-    def open_records(self, path: str | Path) -> ClusterRows:
+    def open_records(self, path: str | TablePath) -> ClusterRows:
         """A file or folder that every worker can read under this name; nothing is read before `fit`."""
-        return ClusterRows(self.client, Path(path).absolute())
+        place = table_path(path)
+        return ClusterRows(self.client, place.absolute() if isinstance(place, Path) else place)
 
     def close(self) -> None:
         self.client.close(timeout=ANSWER_TIME)
@@ -118,7 +120,7 @@ class ClusterRows:
     Parameters
     ----------
     client : distributed.Client
-    source : Path or dask.dataframe.DataFrame
+    source : Path, StoredPath or dask.dataframe.DataFrame
     """
 
     def __init__(self, client: Client, source: Any) -> None:
@@ -137,13 +139,13 @@ class ClusterRows:
         return TrainingRows(features, encoder, _public_goal(target), total, averaged, schema.rows_per_person)
 
     def _parts(self, schema: Schema) -> Parts:
-        if not isinstance(self._source, Path):
+        if not isinstance(self._source, Path | StoredPath):
             refuse_unclear_persons(schema, list(self._source.columns))
             return FrameParts(
                 self._source[[name for name in known_columns(schema) if name in self._source.columns]]
             )
         try:
-            planned = self._client.submit(parts_of, str(self._source), schema, pure=False)
+            planned = self._client.submit(parts_of, self._source, schema, pure=False)
             parts = planned.result(timeout=FIRST_ANSWER_TIME)
         except Exception:
             raise lost_scheduler(self._client) from None

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as parquet
 
 from privlearn._version import __version__
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.csv_files import CsvRows
 from privlearn.data.sources.files import (
     PartitionRows,
     is_parquet,
     open_records,
+    opened_parquet,
     parquet_schema,
+    rows_of_parquet,
     without_codes,
 )
 from privlearn.data.sources.folders import files_of, partition
@@ -40,13 +41,13 @@ MOST_PARTS = 1 << 10  # of all files together, where files are few
 class FilePart(Readable):
     """A CSV file, or rows ``start`` to ``stop`` of a Parquet file, as a worker finds it."""
 
-    root: str
-    file: str
+    root: TablePath
+    file: TablePath
     start: int = 0
     stop: int = 0
 
     def rows(self, schema: Schema) -> RowSource[pa.Table]:
-        file, root = Path(self.file), Path(self.root)
+        file = self.file
         if not file.is_file():
             raise DataError(
                 f"a worker cannot read {file}: every worker needs the folder under the same name (a shared file system)"
@@ -55,15 +56,15 @@ class FilePart(Readable):
         if is_parquet(file):
             rows = SomeParquetRows(file, schema, self.start, self.stop)
         else:
-            rows = CsvRows(file, self.file, schema)
-        common = partition(file, root)
+            rows = CsvRows(file, str(file), schema)
+        common = partition(file, self.root)
         return PartitionRows(rows, common, schema) if common else rows
 
 
 class SomeParquetRows(RowSource[pa.Table]):
     """Rows ``start`` to ``stop`` of a Parquet file; of its row groups only those that hold some are read."""
 
-    def __init__(self, path: Path, schema: Schema, start: int, stop: int) -> None:
+    def __init__(self, path: TablePath, schema: Schema, start: int, stop: int) -> None:
         self._path, self._form, self._start, self._stop = path, schema.file, start, stop
         self._columns = wanted_columns(parquet_schema(path).names, schema, str(path))
         self._problem = f"{path} is not a Parquet file that can be read"
@@ -72,7 +73,7 @@ class SomeParquetRows(RowSource[pa.Table]):
         return self._stop - self._start
 
     def blocks(self) -> Iterator[pa.Table]:
-        file = safely(lambda: parquet.ParquetFile(self._path), self._problem)
+        file = opened_parquet(self._path)
         ends = np.cumsum([file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)])
         if self._stop > (ends[-1] if len(ends) else 0):
             raise DataError(
@@ -96,22 +97,23 @@ class SomeParquetRows(RowSource[pa.Table]):
         return taken(self.blocks(), places)
 
 
-def parts_of(path: str, schema: Schema) -> list[FilePart] | Refusal:
+def parts_of(path: TablePath, schema: Schema) -> list[FilePart] | Refusal:
     """On a worker: the parts that a file or folder is read in; they follow from the files alone."""
     return refusal_of(lambda: _parts_of(path, schema))  # type: ignore[no-any-return]
 
 
-def _parts_of(path: str, schema: Schema) -> list[FilePart]:
-    if not Path(path).exists():
+def _parts_of(place: str | TablePath, schema: Schema) -> list[FilePart]:
+    path = table_path(place)
+    if not (path.is_file() or path.is_dir()):
         raise DataError(
             f"a worker finds no {path}: every worker needs it under the same name (a shared file system)"
         )
     open_records(path, schema)  # refuses columns that do not fit, and doubts about persons
-    root, files = files_of(Path(path))
-    lengths = [parquet.read_metadata(file).num_rows if is_parquet(file) else 0 for file in files]
+    root, files = files_of(path)
+    lengths = [rows_of_parquet(file) if is_parquet(file) else 0 for file in files]
     most = max(FEWEST_ROWS, -(-sum(lengths) // MOST_PARTS))
     return [
-        FilePart(str(root), str(file), start, min(start + most, length))
+        FilePart(root, file, start, min(start + most, length))
         for file, length in zip(files, lengths, strict=True)
         for start in range(0, max(length, 1), most)
     ]

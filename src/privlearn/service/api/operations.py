@@ -6,7 +6,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from privlearn.release.verification import public_pem
+from privlearn.release.signatures import public_pem
 from privlearn.service.http.callers import Monitor, Served
 from privlearn.service.http.problems import problem, refused
 from privlearn.service.refusals import NotFound
@@ -56,7 +56,9 @@ def public_key(service: Served) -> Response:
     """No key is needed. Whatever the server gives out as a file is signed with it: `privlearn verify FILE --server URL`
     asks here. 404 if the server does not sign."""
     if service.signing_key is None:
-        raise NotFound("this server signs nothing: its holder can name a signing_key in owner.toml")
+        raise NotFound(
+            "this server signs nothing: its holder can name a signing_key or signing_token in owner.toml"
+        )
     return PlainTextResponse(public_pem(service.signing_key))
 
 

@@ -86,7 +86,7 @@ class OfferedDataSet:
         """PRIVATE: the rows, with the types that the schema states, a block at a time."""
         settings = self.settings
         if settings.table is not None:
-            return open_records(settings.table, self.schema)
+            return open_records(settings.place, self.schema)
         return open_query(str(settings.database), str(settings.query), self.schema)
 
     def read_rows(self) -> pa.Table:
@@ -96,8 +96,8 @@ class OfferedDataSet:
     @contextmanager
     def rows_to_train(self, on_cluster: bool, in_blocks: bool = True) -> Iterator[Any]:
         """PRIVATE: the rows as estimators take them; if the holder names a cluster, its workers read a table."""
-        training, table = self.owner.training, self.settings.table
-        if not on_cluster or training.cluster is None or table is None:
+        training = self.owner.training
+        if not on_cluster or training.cluster is None or self.settings.table is None:
             yield self.open_rows() if in_blocks else self.read_rows()
             return
         with Cluster(
@@ -106,7 +106,7 @@ class OfferedDataSet:
             certificate=training.cluster_certificate,
             key=training.cluster_key,
         ) as cluster:
-            yield cluster.open_records(table)
+            yield cluster.open_records(self.settings.place)
 
     def synthetic(self, rows: int, seed: int = 0) -> pa.Table:
         """Made-up rows with a target, from the schema alone."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,14 +9,18 @@ from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, fi
 
 from privlearn.data.schema.public import PublicModel
 from privlearn.data.schema.schema import Neighbours, read_toml
+from privlearn.data.sources.addresses import StoredPath, TablePath, check_endpoint, table_path
 from privlearn.errors import InvalidParameter, LedgerError, SchemaError
 from privlearn.estimators.cluster.workers import check_address as check_cluster_address
 from privlearn.extensions import load_extensions
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import CompositionName
+from privlearn.listening import is_loopback
 from privlearn.service.access.keys import HOLDER, MONITOR
 from privlearn.service.holder.sign_in import SignIn
+from privlearn.service.holder.signing import SigningToken
 from privlearn.service.holder.sources import check_address
+from privlearn.service.holder.telemetry import Telemetry
 from privlearn.service.jobs.recipes import Positive, Recipe
 from privlearn.storage import locate
 
@@ -53,6 +56,8 @@ class ServerSettings(PublicModel):
     training_processes : int, default=1
     signing_key : path, optional
         An Ed25519 key (PEM) that signs whatever leaves as a file, and what is left of old lines of the log.
+    signing_token : SigningToken, optional
+        A key in a token of hardware instead.
     """
 
     host: Annotated[StrictStr, Field(min_length=1)] = "127.0.0.1"
@@ -64,6 +69,7 @@ class ServerSettings(PublicModel):
     behind_proxy: StrictBool = False
     training_processes: Annotated[StrictInt, Field(ge=1, le=64)] = 1
     signing_key: Path | None = None
+    signing_token: SigningToken | None = None
 
     @field_validator("ledger")
     @classmethod
@@ -83,11 +89,17 @@ class ServerSettings(PublicModel):
     def _is_not_overheard(self) -> ServerSettings:
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ValueError("tls_certificate and tls_key go together: give both, or neither")
-        if not (self.uses_tls or self.behind_proxy or _is_loopback(self.host)):
+        if not (self.uses_tls or self.behind_proxy or is_loopback(self.host)):
             raise ValueError(
                 'host: keys would be sent in the clear: give tls_certificate and tls_key, or host = "127.0.0.1", '
                 "or behind_proxy = true if another server does TLS"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _has_one_key(self) -> ServerSettings:
+        if self.signing_key is not None and self.signing_token is not None:
+            raise ValueError("a file has one signature: give signing_key or signing_token")
         return self
 
     @property
@@ -179,8 +191,10 @@ class DataSet(PublicModel):
 
     Parameters
     ----------
-    table : path
+    table : path or address
         A file, or a folder of files, as `open_records` reads them; or ``database`` and ``query`` instead.
+    endpoint, region : str, optional
+        Of the S3-compatible storage that ``table`` names; keys to it are found as AWS's tools find them.
     database, query : str
         An address as SQLAlchemy takes it, without a password, and one SELECT.
     schema : path
@@ -200,7 +214,9 @@ class DataSet(PublicModel):
         What analysts may train; by default `default_recipes`.
     """
 
-    table: Path | None = None
+    table: StrictStr | None = None
+    endpoint: StrictStr | None = None
+    region: StrictStr | None = None
     database: StrictStr | None = None
     query: Annotated[StrictStr, Field(min_length=1)] | None = None
     schema_file: Annotated[Path, Field(alias="schema")]
@@ -213,6 +229,18 @@ class DataSet(PublicModel):
     training_seconds: Positive = 1.0
     accept_weak_privacy: StrictBool = False
     learners: dict[Name, Recipe] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _is_readable_place(self) -> DataSet:
+        try:
+            stored = self.table is not None and isinstance(self.place, StoredPath)
+            if self.endpoint is not None:
+                check_endpoint(self.endpoint)
+        except InvalidParameter as error:
+            raise ValueError(str(error)) from None
+        if not stored and (self.endpoint or self.region):
+            raise ValueError('endpoint and region are of a storage: give table = "s3://bucket/folder/"')
+        return self
 
     @field_validator("database")
     @classmethod
@@ -242,6 +270,11 @@ class DataSet(PublicModel):
         except InvalidParameter as error:
             raise ValueError(f"expected_records: {error}") from None
         return self
+
+    @property
+    def place(self) -> TablePath:
+        """Where the table is, if it is one."""
+        return table_path(str(self.table), endpoint=self.endpoint, region=self.region)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -308,6 +341,7 @@ class Owner(PublicModel):
     training : Training
     extensions : Extensions
     sign_in : SignIn
+    telemetry : Telemetry
     """
 
     server: ServerSettings = Field(default_factory=ServerSettings)
@@ -318,6 +352,7 @@ class Owner(PublicModel):
     training: Training = Field(default_factory=Training)
     extensions: Extensions = Field(default_factory=Extensions)
     sign_in: SignIn = Field(default_factory=SignIn)
+    telemetry: Telemetry = Field(default_factory=Telemetry)
 
     @classmethod
     def load(cls, path: str | Path) -> Owner:
@@ -360,13 +395,6 @@ def _check_share(where: str, share: Share, dataset: DataSet | None) -> None:
         )
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _modules(content: dict[str, Any]) -> list[str]:
     """The extensions that a file names; what has the wrong type is left for the checks."""
     extensions = content.get("extensions")
@@ -380,6 +408,8 @@ def _resolve(content: dict[str, Any], folder: Path) -> None:
     if isinstance(server, dict):
         server.setdefault("folder", "state")
         _resolve_paths(server, ("folder", "tls_certificate", "tls_key", "signing_key"), folder)
+        if isinstance(server.get("signing_token"), dict):
+            _resolve_paths(server["signing_token"], ("module", "pin_file"), folder)
     training = content.get("training")
     if isinstance(training, dict):
         _resolve_paths(training, ("cluster_ca", "cluster_certificate", "cluster_key"), folder)
@@ -395,7 +425,7 @@ def _resolve(content: dict[str, Any], folder: Path) -> None:
 
 def _resolve_paths(table: dict[str, Any], names: tuple[str, ...], folder: Path) -> None:
     for name in names:
-        if isinstance(table.get(name), str):
+        if isinstance(table.get(name), str) and "://" not in table[name]:
             table[name] = str(folder / table[name])
 
 

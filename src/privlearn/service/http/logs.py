@@ -111,13 +111,18 @@ class RequestLog:
             self._write(scope, status, time.perf_counter() - began)
 
     def _write(self, scope: Scope, status: int, seconds: float) -> None:
-        method = scope["method"] if scope["method"] in _METHODS else "other"
+        method = known_method(scope)
         route = route_template(scope)
         self._finished(method, route, status, seconds)
         line = scope["privlearn.line"]
         fields = {"id": line["id"], "method": method, "route": route, "status": status}
         fields |= {"ms": round(1000 * seconds, 2)} | {k: v for k, v in line.items() if k != "id"}
         requests.info("request", extra={"fields": fields})
+
+
+def known_method(scope: MutableMapping[str, Any]) -> str:
+    """The method, unless a caller has made it up."""
+    return scope["method"] if scope["method"] in _METHODS else "other"
 
 
 def route_template(scope: MutableMapping[str, Any]) -> str:

@@ -24,8 +24,8 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
 from privlearn.release.archive import SignedArchive
-from privlearn.release.verification import read_private_key
 from privlearn.service.holder.datasets import OfferedDataSet
+from privlearn.service.holder.signing import signing_key
 from privlearn.service.jobs.requests import JobRequest, Points, ResultInfo
 from privlearn.service.refusals import NotFound
 
@@ -77,8 +77,8 @@ class Asked(Generic[Fields]):
 
     def signed(self, made: SignedArchive) -> bytes:
         """A file that leaves, with the server's signature if it has a key."""
-        key = self.offered.owner.server.signing_key
-        return (made if key is None else made.signed(read_private_key(key))).to_bytes()
+        key = signing_key(self.offered.owner.server)
+        return (made if key is None else made.signed(key)).to_bytes()
 
 
 @dataclass(frozen=True)

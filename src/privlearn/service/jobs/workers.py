@@ -51,6 +51,8 @@ class Worker:
         Public: what a training costs follows from it before a row is read.
     turns : TakingTurns
         Of all workers of the server.
+    ended : callable, optional
+        Is told of a job whose end may be seen, when it was taken up, and whether it failed.
 
     Attributes
     ----------
@@ -58,11 +60,18 @@ class Worker:
         For the holder alone.
     """
 
-    def __init__(self, owner: Owner, counted: Mapping[str, int], turns: queue.TakingTurns) -> None:
+    def __init__(
+        self,
+        owner: Owner,
+        counted: Mapping[str, int],
+        turns: queue.TakingTurns,
+        ended: Callable[[Job, float, bool], None] | None = None,
+    ) -> None:
         self._owner = owner
         self._counted = counted
         self._store = owner.server.store
         self._turns = turns
+        self._ended = ended
         self._process: BaseProcess | None = None
         self._looked = time.monotonic()
         self._wake = threading.Event()
@@ -119,6 +128,7 @@ class Worker:
     def _run(self, job: Job) -> None:
         """Hand the job over and wait for its end, the process's end, or our own."""
         self.under_way = UnderWay(job, "reading the rows")
+        taken_up = time.time()
         try:
             self._pipe.send(job.id)
             ended = self._await(job)
@@ -131,6 +141,8 @@ class Worker:
             return
         trouble, reason = ended
         if not trouble:
+            if self._ended is not None:
+                self._ended(job, taken_up, bool(reason))
             return
         _log.error("job %s was interrupted: %s", job.id, reason)
         queue.give_back(self._store, job.id, count_attempt=trouble == "process")

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from sqlalchemy import select
 
 from privlearn.errors import VerificationError
+from privlearn.release.signatures import PublicKey, SigningKey, check_signature, key_hex
 from privlearn.service.store import tables
 from privlearn.service.store.cells import inert
 from privlearn.service.store.events import BEGINNING, Event
@@ -37,21 +37,20 @@ class Head:
     signature: str = ""
     public_key: str = ""
 
-    def signed(self, key: Ed25519PrivateKey | None) -> Head:
+    def signed(self, key: SigningKey | None) -> Head:
         if key is None:
             return self
         signature = key.sign(self._signed_text()).hex()
-        return Head(self.id, self.digest, signature, key.public_key().public_bytes_raw().hex())
+        return Head(self.id, self.digest, signature, key_hex(key.public_key()))
 
-    def check(self, signer: Ed25519PublicKey | None) -> None:
+    def check(self, signer: PublicKey | None) -> None:
         """Refuse a signature that is wrong; and one that is missing or another's, if a signer is required."""
-        if signer is not None and self.id and self.public_key != signer.public_bytes_raw().hex():
+        if signer is not None and self.id and self.public_key != key_hex(signer):
             raise VerificationError("the beginning of the log is not signed by this key: ask the holder why")
         if not self.signature:
             return
         try:
-            known = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.public_key))
-            known.verify(bytes.fromhex(self.signature), self._signed_text())
+            check_signature(self.public_key, self.signature, self._signed_text())
         except (ValueError, InvalidSignature):
             raise VerificationError("the signature at the beginning of the log is wrong") from None
 
@@ -95,7 +94,7 @@ def csv_lines(store: str) -> Iterator[str]:
         yield _csv_line([inert(told[name]) for name in _COLUMNS])
 
 
-def verify_log(begin: Head, lines: Iterable[Event], signer: Ed25519PublicKey | None = None) -> Head:
+def verify_log(begin: Head, lines: Iterable[Event], signer: PublicKey | None = None) -> Head:
     """Follow the chain from its beginning; where it ends.
 
     Raises

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import delete, func, insert, select
 
+from privlearn.release.signatures import SigningKey
 from privlearn.service.access.keys import HOLDER
 from privlearn.service.store import tables
 from privlearn.service.store.events import record
@@ -19,7 +19,7 @@ from privlearn.service.timing import as_text, now
 from privlearn.storage import SERVICE, excluding, removing_from
 
 
-def prune(store: str, before: datetime, key: Ed25519PrivateKey | None = None) -> int:
+def prune(store: str, before: datetime, key: SigningKey | None = None) -> int:
     """Remove the lines from before a moment; how many there were.
 
     The whole chain is verified first: nothing is removed from a log that was changed. That lines were removed is itself
@@ -30,7 +30,7 @@ def prune(store: str, before: datetime, key: Ed25519PrivateKey | None = None) ->
     store : str
     before : datetime
         With a time zone.
-    key : Ed25519PrivateKey, optional
+    key : SigningKey, optional
         Signs the head that is left.
     """
     verify_log(first_head(store), kept_events(store))

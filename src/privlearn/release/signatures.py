@@ -1,0 +1,93 @@
+"""Signatures under files that leave: Ed25519, or ECDSA on the curve P-256 for keys in hardware that has no other.
+
+An ECDSA signature has a twin that anybody can compute. Only the one with the lower half is taken, so that a signed file
+still has one form of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, TypeAlias
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+
+P256 = "ecdsa-p256-sha256"
+"""The algorithm as a signature names it; without a name it is Ed25519."""
+
+_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+_HALF = 32  # bytes
+
+PublicKey: TypeAlias = Ed25519PublicKey | EllipticCurvePublicKey
+
+
+class SigningKey(Protocol):
+    """A key in a file (`Ed25519PrivateKey` is one), or in a token."""
+
+    def public_key(self) -> PublicKey: ...
+
+    def sign(self, data: bytes, /) -> bytes:
+        """Of Ed25519 64 bytes; of P-256 the two numbers of `lower_form`."""
+        ...
+
+
+def signature_by(key: SigningKey, content: bytes) -> dict[str, str]:
+    """What is written beside the content."""
+    named = {} if isinstance(key.public_key(), Ed25519PublicKey) else {"algorithm": P256}
+    return named | {"public_key": key_hex(key.public_key()), "signature": key.sign(content).hex()}
+
+
+def check_record(record: Mapping[str, str], content: bytes) -> None:
+    """Refuse what `signature_by` did not make of this content; raises ValueError, KeyError or InvalidSignature."""
+    public_key = record["public_key"]
+    if record.get("algorithm") != (None if _is_ed25519(public_key) else P256):
+        raise ValueError("the algorithm is not that of the key")
+    check_signature(public_key, record["signature"], content)
+
+
+def check_signature(public_key: str, signature: str, content: bytes) -> None:
+    """The same for a key and a signature in hexadecimal; the key's length says which algorithm it is."""
+    key, signed = bytes.fromhex(public_key), bytes.fromhex(signature)
+    if _is_ed25519(public_key):
+        Ed25519PublicKey.from_public_bytes(key).verify(signed, content)
+        return
+    curve_key = EllipticCurvePublicKey.from_encoded_point(SECP256R1(), key)
+    first, second = int.from_bytes(signed[:_HALF]), int.from_bytes(signed[_HALF:])
+    if key_hex(curve_key) != public_key or len(signed) != 2 * _HALF or second > _ORDER // 2:
+        raise InvalidSignature
+    curve_key.verify(encode_dss_signature(first, second), content, ECDSA(SHA256()))
+
+
+def lower_form(signature: bytes) -> bytes:
+    """Of two ECDSA signatures that belong together, each two numbers of 32 bytes, the one that is taken."""
+    second = int.from_bytes(signature[_HALF:])
+    return signature[:_HALF] + min(second, _ORDER - second).to_bytes(_HALF)
+
+
+def key_hex(key: PublicKey) -> str:
+    """A public key as signatures and `verify` name it."""
+    if isinstance(key, Ed25519PublicKey):
+        return key.public_bytes_raw().hex()
+    form = serialization.PublicFormat.CompressedPoint
+    return key.public_bytes(serialization.Encoding.X962, form).hex()
+
+
+def public_pem(key: SigningKey) -> str:
+    """The public half of a key, as `openssl pkey -pubout` writes it."""
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return key.public_key().public_bytes(serialization.Encoding.PEM, form).decode()
+
+
+def is_taken(key: object) -> bool:
+    """Whether a public key is of one of the two kinds."""
+    if isinstance(key, EllipticCurvePublicKey):
+        return isinstance(key.curve, SECP256R1)
+    return isinstance(key, Ed25519PublicKey)
+
+
+def _is_ed25519(public_key: str) -> bool:
+    return len(public_key) == 2 * _HALF
