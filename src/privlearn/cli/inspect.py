@@ -134,6 +134,7 @@ def inspect(
     from privlearn.description import Description
     from privlearn.discovery.summed import DiscoveredSchema
     from privlearn.evaluation import Evaluation
+    from privlearn.multiparty.run.joint_moments import Moments
     from privlearn.release.artifact import Release
     from privlearn.release.certificate import Certificate
     from privlearn.release.counts_file import CountsCertificate, CountsFile
@@ -165,6 +166,9 @@ def inspect(
     counted = CountsFile.load(model).about.get("kind") if isinstance(certificate, CountsCertificate) else None
     if counted == DiscoveredSchema.kind:
         _show_bought(DiscoveredSchema.load(model), out)
+        return
+    if counted == Moments.kind:
+        typer.echo(f"\nSecond moments, to predict {', '.join(Moments.load(model).targets)}.")
         return
     if out is not None:
         from privlearn.cli.effects import write_page

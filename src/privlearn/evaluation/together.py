@@ -19,6 +19,7 @@ from privlearn.mechanisms.summed.summed import NoisySums
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.multiparty.run.conversation import Tell
 from privlearn.multiparty.run.joint_discovery import DiscoveringParty, JointDiscovery
+from privlearn.multiparty.run.joint_moments import JointMoments, MomentsParty
 from privlearn.multiparty.run.joint_plan import JointPlan, read_plan_file
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.simulation import rehearsed
@@ -129,8 +130,12 @@ class CountingParty(CountedParty):
 
 
 def load_plan(path: str | Path) -> JointPlan:
-    """A plan of several holders from its file: a ``release`` is evaluated, a ``draft`` completed; any other trains."""
-    kinds: dict[str, type[JointPlan]] = {"release": JointEvaluation, "draft": JointDiscovery}
+    """A plan from its file: a ``release`` to evaluate, a ``draft`` to complete, moments of ``targets``, or training."""
+    kinds: dict[str, type[JointPlan]] = {
+        "release": JointEvaluation,
+        "draft": JointDiscovery,
+        "targets": JointMoments,
+    }
     content = read_plan_file(path)
     return next((kind for key, kind in kinds.items() if key in content), MultipartyPlan).load(path)
 
@@ -141,6 +146,8 @@ def answers_of(plan: JointPlan, name: str, table: Any) -> Answers:
         return CountingParty.from_table(plan, name, table)
     if isinstance(plan, JointDiscovery):
         return DiscoveringParty.from_table(plan, name, table)
+    if isinstance(plan, JointMoments):
+        return MomentsParty.from_table(plan, name, table)
     assert isinstance(plan, MultipartyPlan)
     return Party.from_table(plan, name, table)
 
