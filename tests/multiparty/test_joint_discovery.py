@@ -206,6 +206,17 @@ def test_refusals(changes: dict[str, Any], words: str) -> None:
         plan_of(**changes)
 
 
+def test_a_list_alone_and_bounds_of_a_target() -> None:
+    columns = {"occupation": {"type": "category", "values": "buy"}}
+    listed = plan_of(draft={"name": "census", "columns": columns}, candidates={"occupation": OCCUPATIONS})
+    assert discover_together(listed, TABLES).schema.bought[0].lists == ("occupation",)
+    target = {"name": "age", "lower": "buy", "upper": "buy"}
+    whole = {"type": "category", "values": "buy whole numbers"}
+    draft = SchemaDraft({"name": "census", "columns": {"level": whole}, "target": target})
+    again = SchemaDraft(draft.to_dict())
+    assert (again.bounds, again.lists, again.stand_in) == (draft.bounds, draft.lists, draft.stand_in)
+
+
 def test_another_number_of_records_is_refused() -> None:
     with pytest.raises(DataError, match="declares 500 records"):
         answers_of(plan_of(), "north", TABLES["south"])

@@ -104,10 +104,8 @@ class Candidates:
         """How many records a listed value needs, or lie beyond a bound at most, with so much noise in each table."""
         longest = TAIL * float(np.sqrt(tail_counts.summed_cells().max()))
         sizes = len(tail_counts.SIZES) * len(self.columns)
-        return max(
-            *(longest * deviation for deviation in deviations[:sizes]),
-            *(LISTED * deviation for deviation in deviations[sizes:]),
-        )
+        factors = [longest] * sizes + [LISTED] * len(self.draft.lists)
+        return max(factor * deviation for factor, deviation in zip(factors, deviations, strict=True))
 
     def counted(self, columns: MarkedColumns) -> list[Array]:
         """PRIVATE: one holder's tables."""

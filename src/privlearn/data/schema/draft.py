@@ -85,11 +85,11 @@ class SchemaDraft:
     def to_dict(self) -> dict[str, Any]:
         """Every setting, defaults included, as plain JSON values, with the marks in their places."""
         content = self.stand_in.to_dict()
-        whole = {kind: mark for mark, kind in BUY_LISTS.items()}
+        marks = {kind: mark for mark, kind in BUY_LISTS.items()}
         for name, part in _parts(content):
             part.update({side: BUY for column, side in self.bounds if column == name})
             if name in self.lists:
-                part["values" if "values" in part else "classes"] = whole[self.lists[name]]
+                part["values" if "values" in part else "classes"] = marks[self.lists[name]]
         return content
 
     @property
