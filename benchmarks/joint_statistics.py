@@ -48,7 +48,9 @@ def bounds(rows: int, epsilon: float, seed: int) -> str:
     parts = shared(table)
     sizes = {name: len(part) for name, part in parts.items()}
     candidates = {"occupation": OCCUPATIONS}
-    plan = JointDiscovery(draft=DRAFT, candidates=candidates, parties=sizes, epsilon=epsilon, delta=DELTA)
+    plan = JointDiscovery.from_dict(
+        {"draft": DRAFT, "candidates": candidates, "parties": sizes, "epsilon": epsilon, "delta": DELTA}
+    )
     columns: dict[str, Any] = dict(discover_together(plan, parts).schema.columns)
     beyond = []
     for name in NUMBERS:

@@ -59,12 +59,12 @@ def identity(
         if not host:
             raise InvalidParameter("say for which host names or addresses the certificate is: --host HUB")
         Identity.read(folder / f"{name}.key")
-        written = [folder / f"{name}.crt", folder / f"{name}.tls.key"]
-        for old in written:
+        certificate, tls_key = folder / f"{name}.crt", folder / f"{name}.tls.key"
+        for old in (certificate, tls_key):
             old.unlink(missing_ok=True)
-        write_certificate(*written, host)
+        write_certificate(certificate, tls_key, host)
         typer.echo(
-            f"Wrote {written[0]}: give every party its copy. Key, plan and fingerprint are as they were."
+            f"Wrote {certificate}: give every party its copy. Key, plan and fingerprint are as they were."
         )
         return
     made = Identity.generate()

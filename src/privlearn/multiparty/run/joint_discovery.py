@@ -48,7 +48,9 @@ class JointDiscovery(JointPlan):
     >>> from privlearn.data.datasets import simulated_census
     >>> draft = {"name": "census", "columns": {"age": {"type": "number", "lower": "buy", "upper": "buy"}}}
     >>> tables = {name: simulated_census(10_000, seed=seed) for seed, name in enumerate(("north", "south"))}
-    >>> plan = JointDiscovery(draft=draft, parties=dict.fromkeys(tables, 10_000), epsilon=1.0, delta=1e-6)
+    >>> plan = JointDiscovery.from_dict(
+    ...     {"draft": draft, "parties": dict.fromkeys(tables, 10_000), "epsilon": 1.0, "delta": 1e-6}
+    ... )
     >>> age = discover_together(plan, tables).schema.columns["age"]
     >>> 16 < age.lower < 27 and 64 < age.upper < 100
     True
