@@ -10,8 +10,8 @@ import pytest
 from tests.support.doc_pages import ROOT
 
 LAYERS = (
-    "_version", "moved", "errors", "charged", "heavy", "extensions", "arrays", "relation", "guarantee", "randomness", "listening",
-    "tracing", "data", "features", "erm", "accounting",
+    "_version", "moved", "errors", "charged", "heavy", "extensions", "arrays", "relation", "guarantee", "randomness",
+    "listening", "tracing", "data", "features", "erm", "accounting",
     "mechanisms", "bounds", "release", "storage", "ledger", "splitting", "discovery",
     "estimators", "selection", "planning", "explain", "sessions", "multiparty", "audit", "reproduce",
     "study", "evaluation", "description", "export", "report", "service", "client", "cli",

@@ -235,7 +235,7 @@ def test_a_commit_whose_answer_is_lost_counts(server: Cluster, ledger: Ledger) -
 
 ANALYST = """
     GRANT SELECT ON ledger_format, budgets TO analyst;
-    GRANT SELECT, INSERT ON entries, sums TO analyst;
+    GRANT SELECT, INSERT ON entries, sums, answers TO analyst;
 """
 
 

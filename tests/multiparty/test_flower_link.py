@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from privlearn.cli import app
 from privlearn.errors import InvalidParameter, ProtocolError, TooFewParties
 from privlearn.multiparty.run.conversation import Parts, Stage
 from privlearn.multiparty.run.identity import Identity, write_certificate
@@ -157,6 +159,21 @@ def test_strangers_and_other_certificates_are_refused(link: Link, tmp_path: Path
     write_certificate(tmp_path / "other.crt", tmp_path / "other.key", ["127.0.0.1"])
     with pytest.raises(ProtocolError, match="certificate is not the one"):
         connect(link, IDENTITIES["north"], tmp_path / "other.crt")
+
+
+def test_a_renewed_certificate_needs_no_new_plan(tmp_path: Path) -> None:
+    made = Link(tmp_path)
+    key, certificate, tls_key = (tmp_path / f"coordinator.{suffix}" for suffix in ("key", "crt", "tls.key"))
+    IDENTITIES["coordinator"].write(key)
+    certificate.write_bytes(made.certificate.read_bytes())
+    before = key.read_bytes()
+    asked = ["identity", "coordinator", "--host", "127.0.0.1", "--folder", str(tmp_path), "--renew"]
+    assert CliRunner().invoke(app, asked).exit_code == 0
+    assert key.read_bytes() == before
+    with made.flower.serving("127.0.0.1", made.port, certificate, tls_key):
+        connect(made, IDENTITIES["north"], certificate)
+        with pytest.raises(ProtocolError, match="certificate is not the one"):
+            connect(made, IDENTITIES["north"])
 
 
 def status(link: Link, path: str) -> int:

@@ -16,6 +16,7 @@ from privlearn.errors import InvalidParameter, LedgerError, ProtocolError
 from privlearn.evaluation.together import JointEvaluation, answers_of
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
+from privlearn.ledger.charge import Reservation
 from privlearn.ledger.statement import CompositionName
 from privlearn.multiparty.run.conversation import Parts, Stage
 from privlearn.multiparty.run.coordinator_run import CoordinatorRun
@@ -204,22 +205,41 @@ def test_a_crash_while_an_answer_is_computed_is_an_answer_that_failed(
     assert "Answered 2 of 3 questions" in site.heard["north"][-1]
 
 
-def test_a_copy_of_a_party_that_has_answered_does_not_answer_again(tmp_path: Path) -> None:
+def twin_of(site: Site, folder: Path) -> PartyRun:
+    """Another process of north's, with a copy of the file of its run."""
+    (folder / "twin.run").write_bytes((folder / "north.run").read_bytes())
+    purse = Purse(PLAN, "north", site.ledgers["north"])
+    memory = PartyMemory(folder / "twin.run")
+    return PartyRun(PLAN, "north", IDENTITIES["north"], ROWS["north"], purse, site.told.append, memory)
+
+
+@pytest.mark.parametrize("composition", ["basic", "renyi"])
+def test_a_copy_gives_no_shares_for_another_list(tmp_path: Path, composition: CompositionName) -> None:
+    """The secure sum's theorem counts one answer to one list per round."""
+    site = Site(tmp_path, composition)
+    with pytest.raises(Killed):
+        site.lead(kill_at=5)
+    twin = twin_of(site, tmp_path)
+    site.lead()
+    with pytest.raises(LedgerError, match="gave other shares of question 1"):
+        twin._purse.reveal(0, b"another list")
+    north = site.ledgers["north"]
+    paid = Reservation(north.store, north.dataset, north.statement().entries[0].reservation)
+    paid.record_shares(7, "the same")
+    paid.record_shares(7, "the same")
+    assert paid.answered() == ({0, 1, 2} if composition == "basic" else {0})
+
+
+@pytest.mark.parametrize("composition", ["basic", "renyi"])
+def test_a_copy_of_a_party_that_has_answered_does_not_answer_again(
+    tmp_path: Path, composition: CompositionName
+) -> None:
     """A file of the run brought back from a backup, or used twice: the ledger knows what was paid for."""
-    site = Site(tmp_path)
+    site = Site(tmp_path, composition)
     with pytest.raises(Killed):
         site.lead(kill_at=6)
     old = (tmp_path / "north.run").read_bytes()
-    (tmp_path / "twin.run").write_bytes(old)
-    twin = PartyRun(
-        PLAN,
-        "north",
-        IDENTITIES["north"],
-        ROWS["north"],
-        Purse(PLAN, "north", site.ledgers["north"]),
-        site.told.append,
-        PartyMemory(tmp_path / "twin.run"),
-    )
+    twin = twin_of(site, tmp_path)
     asked: list[Parts] = []
     exchange = site.exchange
 

@@ -385,8 +385,8 @@ def told(*words: str) -> str:
 
 def test_the_command(tmp_path: Path) -> None:
     store = str(unpack("budgets.db", tmp_path / "budgets.db"))
-    assert told(store, "--check") == "The ledger's format 2 would become 5.\n"
-    assert told(store) == "The ledger's format 2 has become 5.\n"
+    assert told(store, "--check") == "The ledger's format 2 would become 6.\n"
+    assert told(store) == "The ledger's format 2 has become 6.\n"
     assert told(store) == "Nothing to do: the formats are those of this version.\n"
     assert same(facts_of_ledger(store), EXPECTED["ledger"])
 

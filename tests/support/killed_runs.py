@@ -21,6 +21,7 @@ from tests.support.run_cases import SIZES, plan_of
 
 ROUNDS = 6
 PROCESSES = ("coordinator", *SIZES)
+_LOADED = ["privlearn.cli", "privlearn.evaluation.together", "privlearn.multiparty.flower.apps"]
 RENYI_BUDGET = Guarantee(20.0, 1e-4)
 
 
@@ -39,18 +40,23 @@ class ForkedSite(Site):
     wait_seconds = 60
 
     def _process(self, arguments: list[str], log: Path) -> Any:
-        return _Forked(self.folder, arguments, log)
+        return ForkedCommand(self.folder, arguments, log)
 
 
-class _Forked:
+class ForkedCommand:
     """A process with the methods of `subprocess.Popen` that a `Site` needs."""
 
     def __init__(self, folder: Path, arguments: list[str], log: Path) -> None:
         log.touch()
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["privlearn.cli", "privlearn.multiparty.flower.apps"])
+        context.set_forkserver_preload(_LOADED)
         self._process = context.Process(target=_command, args=(str(folder), arguments, str(log)))
         self._process.start()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
 
     def poll(self) -> int | None:
         return self._process.exitcode

@@ -26,8 +26,8 @@ MUTANTS = [
     Mutant("add_remove: an empty table is refused", "estimators/inputs.py", "    found = read_answers(y) if", "    if len(cells) == 0:\n        raise DataError('no rows')\n    found = read_answers(y) if", COUNTS),
     Mutant("add_remove: a large table is refused", "mechanisms/task.py", "return self if mass <= self.mass_bound else", "return self if True else", COUNTS),
     Mutant("add_remove: rounding of n records at most", "mechanisms/task.py", "self.weight_bound * self.relation.largest_table", "self.weight_bound", COUNTS),
-    Mutant("add_remove: a party counts its records", TRAINING, "features=features, total=declared)", "features=features)", PARTIES),
-    Mutant("add_remove: a party with other records is refused", TRAINING, "if relation.count_is_public and rows.total != declared:", "if rows.total != declared:", PARTIES),
+    Mutant("add_remove: a party counts its records", TRAINING, "features=features, total=plan.parties[name])", "features=features)", PARTIES),
+    Mutant("add_remove: a party with other records is refused", "multiparty/run/joint_plan.py", "if self.guarantee.relation.count_is_public and records != self.parties[name]:", "if records != self.parties[name]:", PARTIES),
     Mutant("add_remove: a sum beyond its bound stops a run", TRAINING, "np.clip(self._exact(question), -bound, bound)", "self._exact(question)", PARTIES),
     Mutant("add_remove: a server counts its records", "service/holder/datasets.py", "return self.settings.guarantee.relation.total(counted, self.settings.expected_records)", "return counted", REQUESTS),
 ]

@@ -15,6 +15,7 @@ from privlearn.cli.terminal import listed, output, warn
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from privlearn.discovery.summed import DiscoveredSchema
     from privlearn.release.model import Model
     from privlearn.release.signatures import PublicKey
 
@@ -87,7 +88,9 @@ def inspect(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="PAGE.html", help="Write a page: effects of columns as curves.", show_default=False
+            metavar="PAGE.html",
+            help="Write a page: effects of columns as curves. Of bought bounds and lists: the schema, .yaml.",
+            show_default=False,
         ),
     ] = None,
     largest: Annotated[
@@ -116,8 +119,9 @@ def inspect(
 ) -> None:
     """Show what is in a file: of a release its certificate, what it reads and what is above the noise.
 
-    Of an evaluation or a description its certificate and what was measured; of a
-    curvature or a session its certificate.
+    Of an evaluation or a description its certificate and what was measured; of bounds
+    and lists that several holders bought its certificate and these (--out writes the
+    schema); of a curvature or a session its certificate.
 
     \b
     Example:
@@ -127,7 +131,9 @@ def inspect(
       privlearn inspect income.privlearn --json
     """
     from privlearn.description import Description
+    from privlearn.discovery.summed import DiscoveredSchema
     from privlearn.evaluation import Evaluation
+    from privlearn.multiparty.run.joint_moments import Moments
     from privlearn.release.artifact import Release
     from privlearn.release.certificate import Certificate
     from privlearn.release.counts_file import CountsCertificate, CountsFile
@@ -156,13 +162,29 @@ def inspect(
                 f"\nRefined from {release.origin.digest[:12]}: {release.refinement.told}. What follows is told of it."
             )
         show_effects(release, intervals, kind, level, every=effects or intervals is not None, largest=largest)
+    counted = CountsFile.load(model).about.get("kind") if isinstance(certificate, CountsCertificate) else None
+    if counted == DiscoveredSchema.kind:
+        _show_bought(DiscoveredSchema.load(model), out)
+        return
+    if counted == Moments.kind:
+        typer.echo(f"\nSecond moments, to predict {', '.join(Moments.load(model).targets)}.")
+        return
     if out is not None:
         from privlearn.cli.effects import write_page
 
         write_page(Release.load(model), intervals, kind, level, out)
-    if isinstance(certificate, CountsCertificate):
-        counted = CountsFile.load(model).about.get("kind")
+    if counted is not None:
         typer.echo(f"\n{(Description if counted == 'description' else Evaluation).load(model)}")
+
+
+def _show_bought(found: DiscoveredSchema, out: Path | None) -> None:
+    """What several holders bought of a schema; and the schema, if a file is named for it."""
+    from privlearn.cli.schema import show_purchase
+
+    show_purchase(found.draft, found.schema)
+    if out is not None:
+        found.schema.save(out)
+        typer.echo(f"Wrote {out}.")
 
 
 def _show(model: Model, largest: int) -> None:

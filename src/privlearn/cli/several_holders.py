@@ -33,6 +33,12 @@ def identity(
         ),
     ] = None,
     folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
+    renew: Annotated[
+        bool,
+        typer.Option(
+            "--renew", help="With --host: a new TLS certificate only. NAME.key, which is in the plan, stays."
+        ),
+    ] = False,
 ) -> None:
     """Make a private key, and print the public line for the plan's \\[keys].
 
@@ -43,11 +49,24 @@ def identity(
     Examples:
       privlearn identity north
       privlearn identity coordinator --host hub.example.org
+      privlearn identity coordinator --host hub.example.org --renew
     """
     from privlearn.multiparty.run.identity import Identity, write_certificate
 
     if not name.isidentifier():
         raise InvalidParameter("a name in a plan's [keys] is made of letters, digits and _: choose another")
+    if renew:
+        if not host:
+            raise InvalidParameter("say for which host names or addresses the certificate is: --host HUB")
+        Identity.read(folder / f"{name}.key")
+        certificate, tls_key = folder / f"{name}.crt", folder / f"{name}.tls.key"
+        for old in (certificate, tls_key):
+            old.unlink(missing_ok=True)
+        write_certificate(certificate, tls_key, host)
+        typer.echo(
+            f"Wrote {certificate}: give every party its copy. Key, plan and fingerprint are as they were."
+        )
+        return
     made = Identity.generate()
     made.write(folder / f"{name}.key")
     if host:

@@ -91,7 +91,7 @@ def discover(
             "nothing is marked: write `buy` where a bound or a list is not known, e.g. lower: buy"
         )
     guarantee.relation.check_expected(expected_records)
-    columns = _Columns(table, draft)
+    columns = MarkedColumns(table, draft)
     plan = Discovery.calibrate(
         guarantee,
         records=guarantee.relation.total(columns.records, expected_records),
@@ -117,7 +117,7 @@ def discover(
 Bought = tuple[dict[Bound, float], dict[str, list[Value]]]
 
 
-class _Columns(TableOracle):
+class MarkedColumns(TableOracle):
     """PRIVATE: the marked columns' cells, read once and packed; a column is unpacked when it is asked for.
 
     Every row could be encoded once there is one of these: what would stop the training later must not be paid for now.

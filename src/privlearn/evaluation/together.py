@@ -7,23 +7,23 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import Field, InstanceOf, StrictBool, StrictStr, model_validator
 
-from privlearn.arrays import Array
-from privlearn.errors import DataError, InvalidParameter
+from privlearn.errors import InvalidParameter
 from privlearn.evaluation.evaluation import Evaluation
 from privlearn.evaluation.measuring import certified, read_cells
 from privlearn.evaluation.plan import EvaluationPlan, Groups, groups_of, plan_evaluation
 from privlearn.evaluation.subject import Subject, schema_of, subject_of
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.summed.summed import NoisySums, Question
+from privlearn.mechanisms.summed.summed import NoisySums
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.multiparty.run.conversation import Tell
+from privlearn.multiparty.run.joint_discovery import DiscoveringParty, JointDiscovery
+from privlearn.multiparty.run.joint_moments import JointMoments, MomentsParty
 from privlearn.multiparty.run.joint_plan import JointPlan, read_plan_file
 from privlearn.multiparty.run.plan import MultipartyPlan
 from privlearn.multiparty.run.simulation import rehearsed
-from privlearn.multiparty.run.training import Answers, Party
+from privlearn.multiparty.run.training import Answers, CountedParty, Party
 from privlearn.randomness import Randomness
 from privlearn.release.artifact import Release
 
@@ -116,56 +116,38 @@ class JointEvaluation(JointPlan):
         return made, made.mechanism
 
 
-class CountingParty(Answers):
-    """PRIVATE: one party's tables, counted once. What `answer` returns has no noise yet.
-
-    Parameters
-    ----------
-    vector : array
-        The exact part of the sum.
-    share : float
-        The party's part of all records.
-    """
-
-    def __init__(self, vector: Array, share: float) -> None:
-        self._vector = vector
-        self._share = share
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
+class CountingParty(CountedParty):
+    """PRIVATE: one party's tables of an evaluation."""
 
     @classmethod
     def from_table(cls, plan: JointEvaluation, name: str, table: Any) -> CountingParty:
         """The plan's party of that name with its table; whatever does not fit is an error on its own screen."""
-        if name not in plan.parties:
-            raise InvalidParameter(f"the plan has no party {name!r}: it lists {', '.join(plan.parties)}")
         counted, weights, persons = read_cells(plan.subject, plan.table_schema, plan.groups, table)
-        declared = plan.parties[name]
-        if plan.guarantee.relation.count_is_public and persons != declared:
-            raise DataError(
-                f"the plan declares {declared} records of {name!r}, and the table has another number: "
-                "agree on a new plan, or bring the declared records"
-            )
+        plan.check_declared(name, persons)
         shared = [list(plan.parties).index(name)] if plan.by_party else []
         vector = plan.mechanism.answer(counted.tables(plan.tables, weights, shared))
-        return cls(vector, declared / plan.total)
-
-    def answer(self, question: Question) -> Array:
-        """Cut off at the party's part of the bound, where the number of records is private: that moves none apart."""
-        bound = question.bound * self._share
-        return np.clip(self._vector, -bound, bound)
+        return cls(vector, plan.parties[name] / plan.total)
 
 
 def load_plan(path: str | Path) -> JointPlan:
-    """A plan of several holders from its file: one with a ``release`` evaluates it, any other trains."""
-    kind: type[JointPlan] = JointEvaluation if "release" in read_plan_file(path) else MultipartyPlan
-    return kind.load(path)
+    """A plan from its file: a ``release`` to evaluate, a ``draft`` to complete, moments of ``targets``, or training."""
+    kinds: dict[str, type[JointPlan]] = {
+        "release": JointEvaluation,
+        "draft": JointDiscovery,
+        "targets": JointMoments,
+    }
+    content = read_plan_file(path)
+    return next((kind for key, kind in kinds.items() if key in content), MultipartyPlan).load(path)
 
 
 def answers_of(plan: JointPlan, name: str, table: Any) -> Answers:
     """PRIVATE: the rows of the plan's party of that name, as its run asks them."""
     if isinstance(plan, JointEvaluation):
         return CountingParty.from_table(plan, name, table)
+    if isinstance(plan, JointDiscovery):
+        return DiscoveringParty.from_table(plan, name, table)
+    if isinstance(plan, JointMoments):
+        return MomentsParty.from_table(plan, name, table)
     assert isinstance(plan, MultipartyPlan)
     return Party.from_table(plan, name, table)
 

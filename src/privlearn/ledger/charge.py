@@ -17,7 +17,9 @@ from privlearn.guarantee import Guarantee, check_strength
 from privlearn.ledger import store as stores
 from privlearn.ledger.composition import Amount, Cost
 from privlearn.ledger.sums import WHOLE, add_sums
-from privlearn.ledger.tables import State, entries
+from privlearn.ledger.tables import State, answers, entries
+
+_VECTOR, _SHARES = "vector", "shares"
 
 
 class Reservation:
@@ -50,6 +52,35 @@ class Reservation:
         """Makes the cost final. Call it before the result leaves; calling it again changes nothing."""
         self._settle("committed")
 
+    def commit_answer(self, question: int) -> None:
+        """Makes the cost final, and records that a question of a run of several holders is answered at this cost.
+
+        Raises
+        ------
+        LedgerError
+            If it was answered before, by a process with a copy of this one's memory: a second answer is not paid for.
+        """
+        with stores.writing(self.store, self.dataset) as connection:
+            self._settle_in(connection, "committed")
+            if self._recorded(connection, question, _VECTOR) is not None:
+                raise LedgerError(
+                    f"the ledger says that question {question + 1} was answered by another process"
+                )
+
+    def record_shares(self, question: int, digest: str) -> None:
+        """Records for which list of parties shares are given, to open a question's sum; of another list none are."""
+        with stores.writing(self.store, self.dataset) as connection:
+            if self._recorded(connection, question, _SHARES, digest) not in (None, digest):
+                raise LedgerError(
+                    f"the ledger says that another process gave other shares of question {question + 1}"
+                )
+
+    def answered(self) -> set[int]:
+        """The questions that were answered at its cost."""
+        of_this = (answers.c.reservation == self.id) & (answers.c.stage == _VECTOR)
+        with stores.reading(self.store) as connection:
+            return set(connection.execute(select(answers.c.question).where(of_this)).scalars())
+
     def cancel(self) -> None:
         """Gives the budget back. Only before anything was computed, so never once ``with`` was entered."""
         if self._entered:
@@ -61,19 +92,28 @@ class Reservation:
 
     def _settle(self, kind: Literal["committed", "cancelled"]) -> None:
         with stores.writing(self.store, self.dataset) as connection:
-            rows = self._rows(connection)
-            reserved = rows.pop("reserved", None)
-            if reserved is None:
-                raise LedgerError(
-                    f"reservation {self.id} is not in the ledger at {self.store}: reserve again"
-                )
-            if rows.keys() - {kind}:
-                raise LedgerError(f"reservation {self.id} cannot be {kind} any more: reserve again")
-            if not rows:
-                entry = append(connection, dataset=self.dataset, kind=kind, reservation=self.id)
-                amount = Amount(reserved.epsilon, reserved.delta, reserved.renyi)
-                part = reserved.part or WHOLE
-                add_sums(connection, entry, self.dataset, reserved.account, part, kind, amount)
+            self._settle_in(connection, kind)
+
+    def _settle_in(self, connection: Connection, kind: Literal["committed", "cancelled"]) -> None:
+        rows = self._rows(connection)
+        reserved = rows.pop("reserved", None)
+        if reserved is None:
+            raise LedgerError(f"reservation {self.id} is not in the ledger at {self.store}: reserve again")
+        if rows.keys() - {kind}:
+            raise LedgerError(f"reservation {self.id} cannot be {kind} any more: reserve again")
+        if not rows:
+            entry = append(connection, dataset=self.dataset, kind=kind, reservation=self.id)
+            amount = Amount(reserved.epsilon, reserved.delta, reserved.renyi)
+            part = reserved.part or WHOLE
+            add_sums(connection, entry, self.dataset, reserved.account, part, kind, amount)
+
+    def _recorded(self, connection: Connection, question: int, stage: str, digest: str = "") -> str | None:
+        """What was recorded of a question before; if nothing was, it is recorded now."""
+        row = {"reservation": self.id, "question": question, "stage": stage}
+        known = connection.execute(select(answers.c.digest).filter_by(**row)).scalar_one_or_none()
+        if known is None:
+            connection.execute(insert(answers).values(**row, digest=digest))
+        return known
 
     def _rows(self, connection: Connection) -> dict[State, Row[Any]]:
         of_this = (entries.c.reservation == self.id) & (entries.c.dataset == self.dataset)

@@ -78,6 +78,16 @@ sums = sa.Table(
     sa.Index("sums_by_entry", "dataset", "entry"),
 )
 
+# What was said in a run of several holders, at the cost of a reservation: one thing to each question and stage of it.
+answers = sa.Table(
+    "answers",
+    _metadata,
+    sa.Column("reservation", sa.String(36), primary_key=True),
+    sa.Column("question", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("stage", sa.String(20), primary_key=True),
+    sa.Column("digest", sa.String(64), nullable=False),
+)
+
 # One split for each data set, for ever: parts of two splits are not disjoint.
 splits = sa.Table(
     "splits",
@@ -109,6 +119,7 @@ _SAME_ROW = {
     formats: "version = NEW.version",
     budgets: "dataset = NEW.dataset",
     splits: "dataset = NEW.dataset",
+    answers: "reservation = NEW.reservation AND question = NEW.question AND stage = NEW.stage",
     sums: "dataset = NEW.dataset AND account = NEW.account AND part = NEW.part AND number = NEW.number",
     entries: "id = NEW.id"
     " OR (reservation = NEW.reservation AND (kind = 'reserved') = (NEW.kind = 'reserved'))",

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import Any, ClassVar, Self
 
 from privlearn._version import __version__
-from privlearn.data.schema.schema import Purchase, bought_beside, with_purchases
+from privlearn.data.schema.schema import JointPurchase, Purchase, bought_beside, read_purchase, with_purchases
 from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
 from privlearn.extensions import listed
@@ -20,6 +20,7 @@ from privlearn.guarantee import Guarantee, weakness
 from privlearn.mechanisms.mechanism import Mechanism, ReleaseMechanism
 from privlearn.mechanisms.statistics.discovery import Discovery
 from privlearn.mechanisms.summed.summed import SummedMechanism
+from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness, SecureRandomness
 from privlearn.relation import RELATIONS
@@ -60,28 +61,45 @@ def first_covers(mechanism: Mechanism) -> str | None:
 def read_receipts(subject: Mapping[str, Any]) -> tuple[Purchase, ...]:
     """What the description of an encoding, or of a learner that has one, says was bought."""
     encoding = subject.get("encoding", subject)
-    return tuple(Purchase(**record) for record in encoding.get("bought", ()))
+    return tuple(read_purchase(record) for record in encoding.get("bought", ()))
 
 
 def check_receipt(receipt: Purchase) -> None:
     """Refuse a receipt whose constants do not support its price."""
-    plan = Discovery(
-        guarantee=receipt.guarantee,
-        records=receipt.records,
-        rows_per_person=receipt.rows_per_person,
+    spent = _spent(receipt)
+    if not spent <= receipt.guarantee:
+        raise VerificationError(f"what was bought of the schema cost more than its receipt says: {spent}")
+    if receipt.secure is not (receipt.randomness == SecureRandomness.description):
+        raise VerificationError("the schema's receipt says of its source of randomness what it is not")
+
+
+def _spent(receipt: Purchase) -> Guarantee:
+    """What a purchase cost, recomputed from its constants alone."""
+    facts: dict[str, Any] = {
+        "guarantee": receipt.guarantee,
+        "records": receipt.records,
+        "rows_per_person": receipt.rows_per_person,
+    }
+    if isinstance(receipt, JointPurchase):
+        return SummedCounts(
+            **facts,
+            cells=(receipt.cells,),
+            shares=(1.0,),
+            noise="gaussian",
+            noise_scale=receipt.noise_scale,
+            parties=receipt.parties,
+            noise_shares=receipt.noise_shares,
+            parties_per_person=receipt.parties_per_person,
+        ).spends()
+    return Discovery(
+        **facts,
         bounds=len(receipt.bounds),
         anchors=receipt.anchors,
         lists=len(receipt.lists),
         quantile_epsilon=receipt.quantile_epsilon or 0.0,
         noise_scale=receipt.noise_scale or 0.0,
         threshold=receipt.threshold or 0.0,
-    )
-    if not plan.spends() <= receipt.guarantee:
-        raise VerificationError(
-            f"what was bought of the schema cost more than its receipt says: {plan.spends()}"
-        )
-    if receipt.secure is not (receipt.randomness == SecureRandomness.description):
-        raise VerificationError("the schema's receipt says of its source of randomness what it is not")
+    ).spends()
 
 
 _BOUGHT = (

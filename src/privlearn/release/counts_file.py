@@ -27,13 +27,16 @@ from privlearn.arrays import Array
 from privlearn.errors import VerificationError, whole_number
 from privlearn.mechanisms.statistics.counts import NoisyCounts
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
+from privlearn.mechanisms.summed.summed_moments import SummedMoments
 from privlearn.mechanisms.task import Task
 from privlearn.release.archive import SignedArchive, array_bytes, digest_of, json_bytes, read_array
 from privlearn.release.certified import Certified, in_words, read_chosen, read_guarantee
 from privlearn.release.files import read_whole
 from privlearn.release.run_record import RunRecord
 
-_KINDS: dict[str, type[NoisyCounts]] = {kind.name: kind for kind in (NoisyCounts, SummedCounts)}
+_KINDS: dict[str, type[NoisyCounts]] = {
+    kind.name: kind for kind in (NoisyCounts, SummedCounts, SummedMoments)
+}
 _RUN = "run.json"
 
 

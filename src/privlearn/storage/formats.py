@@ -136,6 +136,6 @@ class Part:
         connection.execute(insert(self.formats).values(version=version))
 
 
-LEDGER = Part("ledger", oldest=2, newest=5)
+LEDGER = Part("ledger", oldest=2, newest=6)
 SERVICE = Part("service", oldest=1, newest=7)
 PARTS: Mapping[str, Part] = {part.name: part for part in (LEDGER, SERVICE)}

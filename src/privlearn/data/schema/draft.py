@@ -82,6 +82,16 @@ class SchemaDraft:
     def from_dict(cls, content: Mapping[str, Any]) -> SchemaDraft:
         return cls(content)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Every setting, defaults included, as plain JSON values, with the marks in their places."""
+        content = self.stand_in.to_dict()
+        marks = {kind: mark for mark, kind in BUY_LISTS.items()}
+        for name, part in _parts(content):
+            part.update({side: BUY for column, side in self.bounds if column == name})
+            if name in self.lists:
+                part["values" if "values" in part else "classes"] = marks[self.lists[name]]
+        return content
+
     @property
     def centres(self) -> tuple[str, ...]:
         """The columns of which both bounds are to be bought."""

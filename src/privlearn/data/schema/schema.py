@@ -176,6 +176,37 @@ class Purchase(PublicModel):
         return Guarantee(self.epsilon, self.delta, self.neighbours)
 
 
+class JointPurchase(Purchase):
+    """A purchase of several holders, by one noisy sum of counts (docs/theory/multiparty.md, "Bounds and lists").
+
+    Parameters
+    ----------
+    noise_scale : float
+        Standard deviation of the promised noise in every number of the sum.
+    cells : int
+        How many numbers there are in the sum.
+    parties, noise_shares, parties_per_person : int
+        As in `SummedCounts`.
+    """
+
+    noise_scale: Positive
+    cells: Count
+    parties: Count
+    noise_shares: Count
+    parties_per_person: Count
+
+    @model_validator(mode="after")
+    def _has_its_constants(self) -> JointPurchase:
+        if self.quantile_epsilon is not None or self.threshold is not None or self.anchors:
+            raise ValueError("a receipt of several holders states noise_scale and cells, and no quantile")
+        return self
+
+
+def read_purchase(record: Mapping[str, Any]) -> Purchase:
+    """A receipt from what a file says of it: several holders state how many they are."""
+    return (JointPurchase if "parties" in record else Purchase)(**record)
+
+
 def with_purchases(guarantee: Guarantee, bought: Iterable[Purchase]) -> Guarantee:
     """A promise together with those of the purchases that count the same neighbours, by basic composition."""
     beside = bought_beside(guarantee, bought)
@@ -238,7 +269,7 @@ class Schema(PublicModel):
     person: Name | None = None
     rows_per_person: Annotated[StrictInt, Field(ge=1)] = 1
     one_row_per_person: StrictBool = False
-    bought: tuple[Purchase, ...] = ()
+    bought: tuple[JointPurchase | Purchase, ...] = ()
     pairs: Literal["auto", "none"] | tuple[tuple[Name, Name], ...] = "auto"
     file: FileFormat = PLAIN
 

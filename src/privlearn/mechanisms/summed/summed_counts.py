@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,6 +59,8 @@ class SummedCounts(NoisyCounts):
     noise_shares: int
     parties_per_person: int = 1
 
+    summed: ClassVar[str] = "counts"
+    """What is summed, in words."""
     name: ClassVar[str] = "summed_counts"
     title: ClassVar[str] = "noisy counts over a secure sum"
     chosen_constants: ClassVar[tuple[str, ...]] = ("noise_scale",)
@@ -101,18 +103,19 @@ class SummedCounts(NoisyCounts):
                 "rounding so many counts costs more than this epsilon: ask for a larger one"
             )
         whole = math.fsum(weights)
-        return cls(
+        draft = cls(
             guarantee,
             records,
             rows_per_person,
             tuple(cells),
             tuple(weight / whole for weight in weights),
             "gaussian",
-            _moved(guarantee, rows_per_person * parties_per_person) / left,
+            1.0,
             parties,
             noise_shares,
             parties_per_person,
         )
+        return replace(draft, noise_scale=draft.moved / left)
 
     @property
     def covers(self) -> str:
@@ -121,7 +124,7 @@ class SummedCounts(NoisyCounts):
             "" if self.guarantee.relation.count_is_public else " How many records there are is covered too."
         )
         return (
-            "Everything the coordinator sees: one noisy sum of counts, and so this file. It holds if "
+            f"Everything the coordinator sees: one noisy sum of {self.summed}, and so this file. It holds if "
             f"{self.noise_shares} of the {self.parties} parties each add their share of the noise, whoever else "
             "colludes with the coordinator or drops out, and if only the sum over all parties but the missing ones is "
             f"opened (secure sum). {whose_records(self.parties_per_person)} Number of parties and records, plan, "
@@ -139,6 +142,15 @@ class SummedCounts(NoisyCounts):
         return self.parties, self.noise_shares, self.parties_per_person
 
     @property
+    def moved(self) -> float:
+        """How far one person moves the sum, rounding included."""
+        return self.guarantee.relation.counts * self._rows_of_a_person * (1.0 + ROUNDING)
+
+    @property
+    def _rows_of_a_person(self) -> int:
+        return self.rows_per_person * self.parties_per_person
+
+    @property
     def kinds(self) -> tuple[str, ...]:
         """One question, and no more."""
         return ("counts",)
@@ -149,7 +161,7 @@ class SummedCounts(NoisyCounts):
             raise InvalidParameter("the plan has one question, numbered 0")
         most = self.records * self.rows_per_person * self.guarantee.relation.largest_table
         noise = (Noise("gaussian", self.noise_scale),)
-        return Question(0, "counts", sum(self.cells), most * (1.0 + ROUNDING), noise)
+        return Question(0, self.kinds[0], sum(self.cells), most * (1.0 + ROUNDING), noise)
 
     def answer(self, tables: Sequence[Array]) -> Array:
         """PRIVATE: one holder's exact part of the sum. It must not leave as it is."""
@@ -186,13 +198,8 @@ class SummedCounts(NoisyCounts):
 
     @property
     def _loss(self) -> float:
-        moved = _moved(self.guarantee, self.rows_per_person * self.parties_per_person)
-        return moved / self.noise_scale + grid_ratio(sum(self.cells))
+        return self.moved / self.noise_scale + grid_ratio(sum(self.cells))
 
     @property
     def _roots(self) -> tuple[float, ...]:
         return tuple(math.sqrt(share) for share in self.shares)
-
-
-def _moved(guarantee: Guarantee, rows: int) -> float:
-    return guarantee.relation.counts * rows * (1.0 + ROUNDING)

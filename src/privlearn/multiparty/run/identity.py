@@ -158,7 +158,8 @@ def check_dates(certificate: Path) -> None:
     if not first <= datetime.now(UTC) <= last:
         raise InvalidParameter(
             f"{certificate} is valid from {first:%Y-%m-%d} to {last:%Y-%m-%d}, not today: make a new one with "
-            "`privlearn identity`, and give every party its copy. A run that was cut off goes on with it"
+            "`privlearn identity coordinator --host HUB --renew`, and give every party its copy. A run that was cut "
+            "off goes on with it"
         )
 
 

@@ -15,7 +15,8 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from privlearn.data.schema.public import PublicModel
 from privlearn.data.schema.schema import Schema, with_purchases
-from privlearn.errors import InvalidParameter, SchemaError
+from privlearn.discovery.summed import DiscoveredSchema
+from privlearn.errors import DataError, InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee, check_strength, weakness
 from privlearn.mechanisms.summed.summed import NoisySums, Questionnaire
 from privlearn.multiparty.run.fingerprint import in_words
@@ -60,14 +61,19 @@ class JointPlan(PublicModel):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a plan from .toml or .json; ``schema`` may name its file, relative to the plan's."""
+        """Read a plan from .toml or .json; ``schema`` may name its file, relative to the plan's.
+
+        That may also be the file that the parties bought it with (`DiscoveredSchema`).
+        """
         return cls.from_dict(cls.resolved(read_plan_file(path), Path(path).parent))
 
     @classmethod
     def resolved(cls, content: dict[str, Any], folder: Path) -> dict[str, Any]:
         """A plan file's content, with files in the place of their names."""
-        if isinstance(content.get("schema"), str):
-            content["schema"] = Schema.load(folder / content["schema"])
+        if isinstance(named := content.get("schema"), str):
+            bought = named.endswith(".privlearn")
+            file = folder / named
+            content["schema"] = DiscoveredSchema.load(file).schema if bought else Schema.load(file)
         return content
 
     @classmethod
@@ -139,6 +145,16 @@ class JointPlan(PublicModel):
             check_strength(self._with_schema, self.total, self.accept_weak_privacy)
         except InvalidParameter as error:
             raise ValueError(str(error)) from None
+
+    def check_declared(self, name: str, records: int) -> None:
+        """Refuse a party that the plan does not have, and one that brings other records than it declared."""
+        if name not in self.parties:
+            raise InvalidParameter(f"the plan has no party {name!r}: it lists {', '.join(self.parties)}")
+        if self.guarantee.relation.count_is_public and records != self.parties[name]:
+            raise DataError(
+                f"the plan declares {self.parties[name]} records of {name!r}, and the table has another number: "
+                "agree on a new plan, or bring the declared records"
+            )
 
     @property
     def _with_schema(self) -> Guarantee:

@@ -263,6 +263,7 @@ class PartyRun:
         if from_coordinator(message, session, Step.SURVIVORS).round != place.round:
             raise ProtocolError("the list and its question do not belong together")
         revealed = self._sums[place.session].reveal(message)
+        self._purse.reveal(number, message)
         self._witness.saw(number, arrived_in(message, session))
         return [revealed]
 

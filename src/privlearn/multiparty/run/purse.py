@@ -11,6 +11,7 @@ does not have the epsilon and delta of that many answers (docs/theory/multiparty
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -72,11 +73,7 @@ class Purse:
             raise LedgerError("the run was begun with a ledger: name the same one")
         store, dataset = self._ledger.store, self._ledger.dataset
         self._reserved = [Reservation(store, dataset, id) for id in content["reserved"]]
-        paid = [reservation.state() == "committed" for reservation in self._reserved]
-        if self._by_question:
-            self.asked = {question for question, final in enumerate(paid) if final}
-        else:
-            self.asked = {*content["asked"], *(() if begun is None or not paid[0] else (begun,))}
+        self.asked = set().union(*(reservation.answered() for reservation in self._reserved))
         if self.asked - {begun} != set(content["asked"]) - {begun}:
             raise LedgerError(
                 "the ledger has answers of this run that the file of the run does not know: it is an old copy, and "
@@ -86,18 +83,16 @@ class Purse:
     def spend(self, question: int) -> None:
         """Make the question's cost final; only afterwards may its answer leave.
 
-        What is final already paid for an answer of another process, with a copy of this one's memory: a second answer,
-        with fresh noise, is not covered by it.
+        The ledger counts it and refuses a second time: by a process that has a copy of this one's memory, say.
         """
-        if self._reserved:
-            reservation = self._reserved[question if self._by_question else 0]
-            if (self._by_question or not self.asked) and reservation.state() == "committed":
-                raise LedgerError(
-                    f"the ledger says that question {question + 1} was answered by another process"
-                )
-            self.asked.add(question)
-            reservation.commit()
         self.asked.add(question)
+        if self._reserved:
+            self._paying(question).commit_answer(question)
+
+    def reveal(self, question: int, message: bytes) -> None:
+        """Before shares leave for a list of who arrived: they may for one list per question, whatever files say."""
+        if self._reserved:
+            self._paying(question).record_shares(question, hashlib.sha256(message).hexdigest())
 
     def close(self) -> str:
         """Give back what was not asked; says what was asked, what it costs and what was given back."""
@@ -135,6 +130,9 @@ class Purse:
                 reservation.cancel()
                 given += 1
         return given
+
+    def _paying(self, question: int) -> Reservation:
+        return self._reserved[question if self._by_question else 0]
 
     def _give_back(self) -> None:
         kept = self.asked if self._by_question else {0} if self.asked else set()

@@ -23,10 +23,12 @@ from privlearn.multiparty.run.joint_plan import JointPlan
 _SECONDS = 2
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;"
-    "background:#fff}"
-    "th{text-align:left;vertical-align:top;padding-right:1.5rem;font-weight:600}td,th{padding-bottom:.3rem}"
-    "ol{list-style:none;padding:0;font-family:ui-monospace,monospace;font-size:.9rem}time{color:#666;margin-right:1rem}"
-    "@media(prefers-color-scheme:dark){body{color:#ddd;background:#161616}time{color:#999}}"
+    "background:#fff}h1{font-size:1.6rem}h2{font-size:1.15rem;margin-top:2rem}"
+    "table{border-collapse:collapse}tr{border-top:1px solid #ddd}td,th{padding:.4rem 0;vertical-align:top}"
+    "th{text-align:left;padding-right:1.5rem;font-weight:600}tr:last-child td{font-family:ui-monospace,monospace;"
+    "font-weight:600}ol{list-style:none;padding:0;font-size:.95rem}"
+    "li{display:grid;grid-template-columns:5rem 1fr;padding:.2rem 0}time{color:#666;font-variant-numeric:tabular-nums}"
+    "@media(prefers-color-scheme:dark){body{color:#ddd;background:#161616}time{color:#999}tr{border-color:#333}}"
 )
 
 
@@ -57,11 +59,14 @@ class StatePage:
     def to_html(self) -> str:
         """A page without scripts that asks for itself again every two seconds."""
         facts = "".join(f"<tr><th>{escape(name)}<td>{escape(fact)}" for name, fact in self._facts.items())
-        lines = "".join(f"<li><time>{time}</time>{escape(line)}" for time, line in reversed(self._lines))
+        lines = "".join(
+            f"<li><time>{time}</time><span>{escape(line)}</span>" for time, line in reversed(self._lines)
+        )
+        listed = f"<ol>{lines}</ol>" if lines else "<p>Nothing yet."
         return (
             f'<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="{_SECONDS}">'
             f'<meta name="viewport" content="width=device-width"><title>State of a run</title><style>{_STYLE}</style>'
-            f"<h1>State of a run</h1><h2>So far, latest first (UTC)</h2><ol>{lines or '<li>Nothing yet.'}</ol>"
+            f"<h1>State of a run</h1><h2>So far, latest first (UTC)</h2>{listed}"
             f"<h2>Plan</h2><table>{facts}</table></html>"
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.data.sources.row_source import EncodedRows
-from privlearn.errors import DataError, InvalidParameter
+from privlearn.errors import InvalidParameter
 from privlearn.estimators.goal import ClassGoal
 from privlearn.estimators.inputs import read_number_table, read_table
 from privlearn.estimators.memory_oracle import MemoryOracle
@@ -58,22 +58,15 @@ class Party(Answers):
     @classmethod
     def from_table(cls, plan: MultipartyPlan, name: str, table: Any) -> Party:
         """The plan's party of that name with its table, target column included."""
-        if name not in plan.parties:
-            raise InvalidParameter(f"the plan has no party {name!r}: it lists {', '.join(plan.parties)}")
         read = read_table if isinstance(plan.goal, ClassGoal) else read_number_table
         rows = read(plan.table_schema, table, None, fit_intercept=True)
-        relation, declared = plan.guarantee.relation, plan.parties[name]
-        if relation.count_is_public and rows.total != declared:
-            raise DataError(
-                f"the plan declares {declared} records of {name!r}, and the table has another number: "
-                "agree on a new plan, or bring the declared records"
-            )
+        plan.check_declared(name, rows.total)
         task, transform = plan.mechanism.task, plan.features.transform
         if isinstance(rows.features, EncodedRows):
             features: Any = rows.features.lifted(transform, task.dimension)
         else:
             features = transform(rows.features)
-        lifted = dataclasses.replace(rows, features=features, total=declared)
+        lifted = dataclasses.replace(rows, features=features, total=plan.parties[name])
         return cls(task, MemoryOracle(lifted, task), plan.weight(name))
 
     @property
@@ -111,6 +104,30 @@ class Party(Answers):
         if points.shape != (self._task.problems, self._task.dimension) or not np.isfinite(points).all():
             raise InvalidParameter("the coefficients asked about are not finite or not of the plan's shape")
         return self._oracle.gradients(points).ravel()
+
+
+class CountedParty(Answers):
+    """PRIVATE: one party's tables, counted once. What `answer` returns has no noise yet.
+
+    Parameters
+    ----------
+    vector : array
+        The exact part of the sum.
+    share : float
+        The party's part of all records.
+    """
+
+    def __init__(self, vector: Array, share: float) -> None:
+        self._vector = vector
+        self._share = share
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def answer(self, question: Question) -> Array:
+        """Cut off at the party's part of the bound, where the number of records is private: that moves none apart."""
+        bound = question.bound * self._share
+        return np.clip(self._vector, -bound, bound)
 
 
 Progress = Callable[[Question], None]

@@ -1,0 +1,82 @@
+"""Public: how many numbers lie beyond each of many edges, from noisy counts in cells of four sizes.
+
+A tail summed from the smallest cells alone would add up the noise of thousands of them. Cells of four sizes, eight of
+each in one of the next, make every tail a sum of at most 28 counts (docs/theory/multiparty.md, "Bounds and lists").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from privlearn.arrays import Array
+
+BRANCHES = 8
+SIZES = (8, 64, 512, 4096)
+"""Number of cells of each size; the smallest lie between `EDGES` edges."""
+EDGES = SIZES[-1] - 1
+
+_STEPS = 16
+"""Edges from a power of two to the next."""
+_SMALLEST = -64
+"""Edges begin beside 2^-64, and end beside 2^64."""
+
+
+def edges(between: tuple[float, float] | None = None) -> Array:
+    """Public: from one number to another in equal steps; or 0 and both signs of numbers of 5 bits, 2^-64 to 2^64."""
+    if between is not None:
+        return np.linspace(*between, EDGES)
+    place = np.arange(1, EDGES // 2 + 1)
+    sizes = np.ldexp(1.0 + place % _STEPS / _STEPS, place // _STEPS + _SMALLEST)
+    return np.concatenate([-sizes[::-1], [0.0], sizes])
+
+
+def cells_of_all_sizes(smallest: Array) -> list[Array]:
+    """Counts in the smallest cells, summed to those of all sizes."""
+    return [smallest.reshape(size, -1).sum(axis=1) for size in SIZES]
+
+
+def from_edge(counts: Sequence[Array]) -> Array:
+    """How many numbers lie at or above each edge, given the counts in cells of all sizes."""
+    start = np.arange(1, EDGES + 1)  # the first cell above each edge
+    tail = counts[-1][start]
+    for size, count in zip(SIZES, counts, strict=True):
+        siblings = count.reshape(-1, BRANCHES)
+        right = siblings[:, ::-1].cumsum(axis=1)[:, ::-1] - siblings
+        tail = tail + right.ravel()[start // (SIZES[-1] // size)]
+    return np.asarray(tail)
+
+
+def below_edge(counts: Sequence[Array]) -> Array:
+    """How many numbers lie below each edge."""
+    return from_edge([count[::-1] for count in counts])[::-1]
+
+
+@cache
+def summed_cells() -> Array:
+    """Of how many counts `from_edge` adds up each tail: its variance over that of a count."""
+    return from_edge([np.ones(size) for size in SIZES])
+
+
+def bounds(counts: Sequence[Array], edges: Array, deviation: float, tolerance: float) -> tuple[float, float]:
+    """The edges next to the middle beyond which noisy tails are at most ``tolerance`` times their deviations.
+
+    Parameters
+    ----------
+    counts : sequence of arrays
+        Noisy, in cells of all sizes.
+    edges : array
+    deviation : float
+        Of the noise in each count.
+    tolerance : float
+    """
+    above, below = from_edge(counts), below_edge(counts)
+    middle = int(np.argmin(np.abs(above - below)))
+    allowed = tolerance * deviation * np.sqrt(summed_cells())
+    upper = np.flatnonzero(above[middle:] <= allowed[middle:])
+    lower = np.flatnonzero(below[: middle + 1] <= allowed[::-1][: middle + 1])
+    highest = middle + int(upper[0]) if upper.size else EDGES - 1
+    lowest = int(lower[-1]) if lower.size else 0
+    return float(edges[lowest]), float(edges[highest])
