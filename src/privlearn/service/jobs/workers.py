@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
@@ -41,13 +41,22 @@ class Worker:
         Public: what a training costs follows from it before a row is read.
     turns : TakingTurns
         Of all workers of the server.
+    ended : callable
+        Is told the id of each job that has come to its end.
     """
 
-    def __init__(self, owner: Owner, counted: Mapping[str, int], turns: queue.TakingTurns) -> None:
+    def __init__(
+        self,
+        owner: Owner,
+        counted: Mapping[str, int],
+        turns: queue.TakingTurns,
+        ended: Callable[[str], None] = lambda job_id: None,
+    ) -> None:
         self._owner = owner
         self._counted = counted
         self._store = owner.server.store
         self._turns = turns
+        self._ended = ended
         self._process: BaseProcess | None = None
         self._looked = time.monotonic()
         self._wake = threading.Event()
@@ -117,6 +126,7 @@ class Worker:
             trouble, reason = "process", "its process was killed"
             self._end_process()
         if not trouble:
+            self._ended(job.id)
             return
         _log.error("job %s was interrupted: %s", job.id, reason)
         queue.give_back(self._store, job.id, count_attempt=trouble == "process")
