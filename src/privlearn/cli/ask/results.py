@@ -12,7 +12,9 @@ from privlearn.cli.ask.caller import (
     Delta,
     Epsilon,
     Learner,
+    LegalBasis,
     OutCsv,
+    Purpose,
     asking,
     check_out,
     client_of,
@@ -111,7 +113,8 @@ def session(
     with LateProgress("asking") as progress:
         opened = client_of(context).open_session(
             name, epsilon=epsilon, delta=delta, learner=learner, mechanism=mechanism, public_points=brought,
-            trial=trial, idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis, progress=progress.describe,
+            trial=trial, idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis,
+            progress=progress.describe,
         )  # fmt: skip
     about = f"Session {opened.id} is open: {opened.guarantee}." + (
         " A trial: on made-up rows." if trial else ""

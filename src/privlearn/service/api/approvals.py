@@ -42,7 +42,7 @@ class CaseAnswer(Answer):
 
     model_config = with_example(
         {
-            "job": JobAnswer.model_config["json_schema_extra"]["examples"][0],  # type: ignore[index,call-overload]
+            "job": JobAnswer.model_config["json_schema_extra"]["examples"][0],  # type: ignore[index]
             "estimate": {"mechanism": "objective", "verdict": "clear", "weakness": None},
             "trouble": "",
             "share": {
@@ -81,14 +81,16 @@ async def get_case(request: Request, service: Served, caller: KnownCaller, id: I
     """A request with its estimate, what is left of the budget, and what its analyst asked for before. Needs a key of an
     approver, an auditor or the holder."""
     case = await aside(request, service.approvals.case, caller, id)
-    return CaseAnswer(
-        job=JobAnswer.of(case.job),
-        estimate={name: value for name, value in case.estimate.items() if name != "curve"},
-        trouble=case.trouble,
-        share=case.standing.share and ShareAnswer.of(case.standing.share),
-        left=Amount.of(case.standing.left),
-        history=[JobAnswer.of(job) for job in case.history],
-        is_own=case.is_own,
+    return CaseAnswer.of(
+        {
+            "job": case.job,
+            "estimate": {name: value for name, value in case.estimate.items() if name != "curve"},
+            "trouble": case.trouble,
+            "share": case.standing.share,
+            "left": case.standing.left,
+            "history": case.history,
+            "is_own": case.is_own,
+        }
     )
 
 

@@ -75,6 +75,7 @@ class DataSetAnswer(Answer):
 
     @classmethod
     def of(cls, offered: OfferedDataSet) -> DataSetAnswer:
+        approval = offered.settings.approval
         return cls(
             name=offered.name,
             records=offered.records,
@@ -85,7 +86,7 @@ class DataSetAnswer(Answer):
                 name: recipe.model_dump(mode="json", exclude_none=True)
                 for name, recipe in offered.learners.items()
             },
-            approval=offered.settings.approval and ApprovalAnswer.of(offered.settings.approval),
+            approval=None if approval is None else ApprovalAnswer.of(approval),
         )
 
 

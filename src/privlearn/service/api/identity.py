@@ -63,8 +63,9 @@ class EventAnswer(Answer):
 def get_me(service: Served, caller: KnownCaller) -> MeAnswer:
     """A first call to try a key with."""
     names = [offered.name for offered in service.datasets(caller)]
-    facts = {"key": caller.key_id, "person": caller.person, "analyst": caller.analyst, "datasets": names}
-    return MeAnswer(role=caller.role, **facts)
+    return MeAnswer(
+        key=caller.key_id, role=caller.role, person=caller.person, analyst=caller.analyst, datasets=names
+    )
 
 
 @router.get("/events", summary="Read the audit log", responses=refused(403, 422))
