@@ -113,7 +113,7 @@ class Approvals:
         if decision == "approve" and job.state == "waiting_for_approval":
             check_room(offered, job.analyst, job.guarantee, "the analyst's share")
         decided = approvals.decide(self._store, job_id, caller, decision, reason)
-        if decided != job:
+        if not job.decided:
             self._outboxes.tell("approved" if decision == "approve" else "declined", decided)
             self._wake()
         return decided
