@@ -166,4 +166,5 @@ def _row(info: KeyInfo) -> tuple[str, ...]:
     state = "revoked" if info.revoked else "valid" if info.is_valid else "expired"
     datasets = "all" if caller.datasets is None else ", ".join(sorted(caller.datasets))
     times = [text.replace("T", " ")[:16] for text in (info.created, info.expires or "never")]
-    return caller.key_id, caller.name, datasets, *times, state
+    of = f"{caller.name}, {caller.role}" if caller.role in ("approver", "auditor") else caller.name
+    return caller.key_id, of, datasets, *times, state
