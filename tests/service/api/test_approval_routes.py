@@ -10,7 +10,9 @@ from typing import Any
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
+from privlearn.cli import app
 from privlearn.client import Client, TrainingFailed
 from privlearn.client.job import RemoteJob
 from privlearn.service.access.keys import create_key
@@ -106,6 +108,20 @@ def test_the_client(served: Served) -> None:
         waiting: RemoteJob = analyst.ask("release", "clinic", epsilon=0.5, **WORDS)
         assert waiting.record["stage"] == "waiting for approval"
         assert waiting.cancel().record["state"] == "failed"
+
+
+def test_the_shell(served: Served) -> None:
+    key = create_key(served.store, "approver", "dora")
+
+    def shell(*words: str) -> str:
+        told = CliRunner().invoke(app, ["ask", "--server", served.url, *words], env={"PRIVLEARN_KEY": key})
+        assert told.exit_code == 0, told.output
+        return told.output
+
+    first, second = ask(served), ask(served)
+    assert second in shell("approvals")
+    assert f"Job {first} of alice is approved." in shell("approve", first)
+    assert f"Job {second} of alice is declined." in shell("decline", second, "--reason", "no")
 
 
 def test_others_are_refused(served: Served, bea: httpx.Client) -> None:
