@@ -43,13 +43,19 @@ PATIENCE = timedelta(days=2)
 
 
 @pytest.fixture
-def owner(store: str, tmp_path: Path) -> Owner:
-    return load_clinic(tmp_path, store=store, dataset=ABOVE)
+def owner(tmp_path: Path) -> Owner:
+    return load_clinic(tmp_path, dataset=ABOVE)
 
 
 @pytest.fixture
 def place(owner: Owner) -> str:
     return open_store(owner)
+
+
+@pytest.fixture
+def each_owner(store: str, tmp_path: Path) -> Owner:
+    """On SQLite and on PostgreSQL."""
+    return load_clinic(tmp_path, store=store, dataset=ABOVE)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +84,8 @@ def reserved(store: str) -> list[str]:
     return [entry.reservation for entry in Ledger.open(store, "clinic").statement().entries]
 
 
-def test_what_waits_for_approval_is_not_run_and_reserves_nothing(owner: Owner, place: str) -> None:
+def test_what_waits_for_approval_is_not_run_and_reserves_nothing(each_owner: Owner) -> None:
+    owner, place = each_owner, open_store(each_owner)
     job = asked(place)
     assert job.state == "waiting_for_approval"
     assert run_all(owner) == []
@@ -100,7 +107,8 @@ def test_what_is_declined_ends_unpaid(owner: Owner, place: str) -> None:
         queue.cancel(place, job.id, "alice")
 
 
-def test_a_decision_is_one_line_of_the_log_and_made_once(place: str) -> None:
+def test_a_decision_is_one_line_of_the_log_and_made_once(each_owner: Owner) -> None:
+    place = open_store(each_owner)
     job = asked(place)
     for _ in range(2):  # a lost answer, and the same again
         assert approvals.decide(place, job.id, BEA, "approve", "fine").state == "waiting"
@@ -132,7 +140,7 @@ def test_nobody_approves_their_own(place: str, asked_by: str, asked_with: str, a
     job = asked(place, analyst=asked_by, asked_with=asked_with)
     for decision in ("approve", "decline"):
         with pytest.raises(Forbidden, match="your own"):
-            approvals.decide(place, job.id, approver, decision, "me")  # type: ignore[arg-type]
+            approvals.decide(place, job.id, approver, decision, "me")
     assert queue.find(place, job.id).state == "waiting_for_approval"
     assert approvals.decide(place, job.id, BEA, "approve", "").state == "waiting"
 
@@ -243,7 +251,7 @@ def test_a_role_is_no_share(service: Service) -> None:
     """An approver or auditor with an analyst's name sees requests, and is that analyst in nothing else."""
     job = service.ask(ALICE, replace(LARGE, epsilon=0.1))
     for role in ("approver", "auditor"):
-        namesake = Caller("k", role, "alice")  # type: ignore[arg-type]
+        namesake = Caller("k", role, "alice")
         assert service.job(namesake, job.id) == job
         assert service.entries(namesake, "clinic", 10) == service.entries(HOLDER, "clinic", 10)
         with pytest.raises(Forbidden):

@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,7 @@ class Analyst(threading.Thread):
         return made
 
     def _session(self, client: Client, key: str) -> str:
-        words = {"purpose": "a test", "legal_basis": "none is needed"}
+        words: dict[str, Any] = {"purpose": "a test", "legal_basis": "none is needed"}
         made = client.open_session(
             "clinic", epsilon=self._cost, learner="logistic", idempotency_key=key, **words
         )

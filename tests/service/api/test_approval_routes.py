@@ -20,7 +20,7 @@ from privlearn.service.pages.choices import fresh
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 
-WORDS = {"purpose": "<b>a score</b> for the ward", "legal_basis": "=consent of <all>"}
+WORDS: dict[str, Any] = {"purpose": "<b>a score</b> for the ward", "legal_basis": "=consent of <all>"}
 ESCAPED = ("&lt;b&gt;a score&lt;/b&gt; for the ward", "=consent of &lt;all&gt;")
 BODY = {"dataset": "clinic", "epsilon": 0.5, "kind": "release"} | WORDS
 FORM = {"face": "release", "learner": "logistic", "epsilon": "0.5", "delta": "0", "act": "pay"}

@@ -269,7 +269,7 @@ def with_notices(folder: Path, url: str) -> Path:
 
 def test_what_is_told_of_jobs(tmp_path: Path, receiver: Receiver) -> None:
     """From the request to the result, while the mail server is away."""
-    words = {"purpose": "a purpose that is nobody's business", "legal_basis": "consent"}
+    words: dict[str, Any] = {"purpose": "a purpose that is nobody's business", "legal_basis": "consent"}
     with serving(Owner.load(with_notices(tmp_path, receiver.url))) as served:
         keys = [create_key(served.store, "analyst", "alice"), create_key(served.store, "approver", "bea")]
         with Client(served.url, keys[0]) as alice, Client(served.url, keys[1]) as bea:
