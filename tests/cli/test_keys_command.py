@@ -66,6 +66,7 @@ def test_approvers_and_auditors_have_names(run: Run, owner: Path) -> None:
         (("--holder", "--monitor"), 2, "--auditor NAME, --holder, or --monitor"),
         (("--approver", "bea", "--auditor", "bea"), 2, "--auditor NAME, --holder, or --monitor"),
         (("--approver", "holder"), 2, "whose name is given"),
+        (("--approver", "bea\ncarl"), 2, "one line"),
         (("--holder", "--dataset", "census"), 2, "leave out the data sets"),
         (("--analyst", "eve"), 2, "[analysts.eve]"),
         (("--analyst", "bob", "--dataset", "village"), 2, "take one of census"),

@@ -35,6 +35,7 @@ is a program: it reads `/metrics` and nothing else."""
 
 _NAMED = ("analyst", "approver", "auditor")
 _LIMITED = ("analyst", "approver")
+_LONGEST_NAME = 200
 _WHOSE = "a key is the holder's, a monitor's, or that of an analyst, approver or auditor whose name is given"
 
 _FORM = re.compile(r"pl_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
@@ -122,6 +123,8 @@ def create_key(
     """
     if role not in get_args(Role) or (role in _NAMED) != bool(person) or person in (HOLDER, MONITOR):
         raise InvalidParameter(f"{_WHOSE}: choose one")
+    if not person.isprintable() or len(person) > _LONGEST_NAME:
+        raise InvalidParameter(f"a name is one line of at most {_LONGEST_NAME} characters: shorten it")
     if role not in _LIMITED and datasets is not None:
         raise InvalidParameter(f"the {role}'s key is for none in particular: leave out the data sets")
     if expires is not None and (expires.tzinfo is None or expires <= now()):
