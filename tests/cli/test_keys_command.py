@@ -49,12 +49,24 @@ def test_keys_are_listed_without_secrets_and_revoked(run: Run, owner: Path) -> N
     assert key.split("_", 2)[2] not in repr(logged)
 
 
+def test_approvers_and_auditors_have_names(run: Run, owner: Path) -> None:
+    store = Owner.load(owner).server.store
+    for role, more in (("approver", ("--dataset", "village")), ("auditor", ())):
+        caller = authenticate(store, run("keys", "create", owner, f"--{role}", "bea", *more).stdout.strip())
+        assert (caller.role, caller.person, caller.analyst) == (role, "bea", "")
+        assert f"bea, {role}" in run("keys", "list", owner).stdout
+        assert events(store)[0].details["role"] == role
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        ((), 2, "--analyst NAME, --holder, or --monitor"),
-        (("--holder", "--analyst", "alice"), 2, "--analyst NAME, --holder, or --monitor"),
-        (("--holder", "--monitor"), 2, "--analyst NAME, --holder, or --monitor"),
+        ((), 2, "--auditor NAME, --holder, or --monitor"),
+        (("--holder", "--analyst", "alice"), 2, "--auditor NAME, --holder, or --monitor"),
+        (("--holder", "--monitor"), 2, "--auditor NAME, --holder, or --monitor"),
+        (("--approver", "bea", "--auditor", "bea"), 2, "--auditor NAME, --holder, or --monitor"),
+        (("--approver", "holder"), 2, "whose name is given"),
+        (("--approver", "bea\ncarl"), 2, "one line"),
         (("--holder", "--dataset", "census"), 2, "leave out the data sets"),
         (("--analyst", "eve"), 2, "[analysts.eve]"),
         (("--analyst", "bob", "--dataset", "village"), 2, "take one of census"),

@@ -158,6 +158,12 @@ def test_nobody_else_is_let_in(said: dict[str, Any], why: str) -> None:
 def test_of_several_roles_the_first_of_the_file() -> None:
     both = caller_of_claims(SETTINGS, {"alice"}, claims(groups=["researchers", "owners"]))
     assert both.is_holder
+    other = SETTINGS.model_copy(update={"roles": {"board": "approver", "revision": "auditor"}})
+    for group, role in other.roles.items():
+        caller = caller_of_claims(other, set(), claims(groups=group))
+        assert (caller.role, caller.person, caller.name, caller.analyst) == (role, "alice", "alice", "")
+        with pytest.raises(AccessRefused, match="a name of the log"):
+            caller_of_claims(other, set(), claims(groups=group, sub="holder"))
     assert caller_of_claims(SETTINGS, {"alice"}, claims(groups="researchers")).analyst == "alice"
 
 

@@ -1,4 +1,7 @@
-"""Two server processes, one PostgreSQL, fifty clients: they spend what there is, and all of it is accounted for."""
+"""Two server processes, one PostgreSQL, fifty clients: they spend what there is, and all of it is accounted for.
+
+Releases run at once; sessions wait for somebody who approves them at whichever server answers.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,19 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from privlearn.client import Client, TrainingFailed, Unreachable
 from privlearn.errors import BudgetExceeded
+from privlearn.service.access.keys import create_key
 from tests.support.postgresql_cluster import Cluster
 from tests.support.raw_store import execute
 from tests.support.real_server import READY_SECONDS, Clinic, RealServer
 
 CLIENTS = 50
+SESSIONS = "{ session = 0.0 }"
 POINTS = {"age": [20.0, 70.0], "dose": [1.0, 9.0], "sex": ["male", "female"]}
 
 
@@ -38,7 +44,7 @@ class Analyst(threading.Thread):
         except BudgetExceeded:
             pass
         except Exception as error:
-            refused_late = isinstance(error, TrainingFailed) and "Nothing was spent" in str(error)
+            refused_late = isinstance(error, TrainingFailed) and "nothing was spent" in str(error).lower()
             self.failure = None if refused_late else error  # room when it was asked, none when it began
         finally:
             for client in self._clients:
@@ -58,9 +64,41 @@ class Analyst(threading.Thread):
         return made
 
     def _session(self, client: Client, key: str) -> str:
-        made = client.open_session("clinic", epsilon=self._cost, learner="logistic", idempotency_key=key)
+        words: dict[str, Any] = {"purpose": "a test", "legal_basis": "none is needed"}
+        made = client.open_session(
+            "clinic", epsilon=self._cost, learner="logistic", idempotency_key=key, **words
+        )
         assert len(made.predict(POINTS)) == 2
         return made.id
+
+
+class Approver(threading.Thread):
+    """Approves whatever waits, at one server or the other, until nobody asks any more."""
+
+    def __init__(self, clinic: Clinic, servers: list[RealServer]) -> None:
+        super().__init__()
+        key = create_key(clinic.store, "approver", "bea")
+        self._clients = [Client(server.url, key, patience=1.0) for server in servers]
+        self.over = threading.Event()
+        self.approved: list[str] = []
+
+    def run(self) -> None:
+        turn = 0
+        while not self.over.wait(0.05):
+            turn += 1
+            client = self._clients[turn % len(self._clients)]
+            with suppress(Unreachable):
+                for waiting in client.approvals():
+                    self._decide(client, waiting["id"])
+        for client in self._clients:
+            client.close()
+
+    def _decide(self, client: Client, job: str) -> None:
+        try:
+            client.decide(job, "approve")
+            self.approved.append(job)
+        except BudgetExceeded:
+            client.decide(job, "decline", "there is no room any more")
 
 
 def let_them_ask(
@@ -68,13 +106,17 @@ def let_them_ask(
 ) -> set[str]:
     """What all clients together have received, once the budget is gone."""
     analysts = [Analyst(number, clinic, servers, cost) for number in range(CLIENTS)]
-    for analyst in analysts:
-        analyst.start()
+    approver = Approver(clinic, servers)
+    for person in (approver, *analysts):
+        person.start()
     if kill_after is not None:
         await_results(clinic, kill_after)
         servers[0].kill()
     for analyst in analysts:
         analyst.join()
+    approver.over.set()
+    approver.join()
+    assert approver.approved
     assert [analyst.failure for analyst in analysts if analyst.failure is not None] == []
     assert sum(len(analyst.received) for analyst in analysts) == len(
         set().union(*(a.received for a in analysts))
@@ -91,7 +133,7 @@ def await_results(clinic: Clinic, count: int) -> None:
 
 def spend_everything(folder: Path, place: str, results: int, kill_after: int | None = None) -> None:
     cost = 0.05
-    clinic = Clinic(folder, place, epsilon=results * cost)
+    clinic = Clinic(folder, place, epsilon=results * cost, dataset=f"approval = {{ above = {SESSIONS} }}")
     with clinic.servers(2) as servers:
         received = let_them_ask(clinic, servers, cost, kill_after=kill_after)
         assert len(received) == results

@@ -20,6 +20,7 @@ import pyarrow as pa
 from privlearn.planning.stand_in import synthetic_table
 from privlearn.service.access.keys import create_key
 from privlearn.service.holder.settings import Owner
+from privlearn.service.store.log_file import first_head, kept_events, verify_log
 from privlearn.service.store.store import open_store
 from tests.support.ports import free_port
 from tests.support.raw_store import counted, execute
@@ -70,11 +71,18 @@ class RealServer:
 
 
 class Clinic:
-    """A holder's folder with a key for alice, and servers on it."""
+    """A holder's folder with a key for alice, and servers on it; ``dataset`` are more lines about the table."""
 
-    def __init__(self, folder: Path, store: str | None = None, epsilon: float = 4.0, rows: int = 300) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        store: str | None = None,
+        epsilon: float = 4.0,
+        rows: int = 300,
+        dataset: str = "",
+    ) -> None:
         self._folder, self._place = folder, store
-        self._options: dict[str, Any] = {"epsilon": epsilon, "rows": rows}
+        self._options: dict[str, Any] = {"epsilon": epsilon, "rows": rows, "dataset": dataset}
         self.store = open_store(Owner.load(self._owner(0)))
         self.key = create_key(self.store, "analyst", "alice")
 
@@ -108,6 +116,7 @@ class Clinic:
         assert len(paid) == len(set(paid))
         assert done == made == set(paid)
         assert received <= done
+        verify_log(first_head(self.store), kept_events(self.store))
 
     def _owner(self, port: int) -> Path:
         folder = self._folder / str(port)

@@ -44,7 +44,7 @@ class Served:
 
     def finished(self, job_id: str) -> dict[str, Any]:
         job = {"state": "waiting"}
-        while job["state"] not in ("done", "failed"):
+        while job["state"] not in ("done", "failed", "declined"):
             job = self.alice.get(f"/v1/jobs/{job_id}", params={"wait": 10}).json()
         assert job["state"] == "done", job
         return job

@@ -1,6 +1,7 @@
 """Planted defects: `tools/mutants.py` puts one at a time into a copy of the source, and a test must fail."""
 
 from tools.planted import (
+    approving,
     cluster,
     evaluation,
     exporting,
@@ -29,4 +30,5 @@ MUTANTS: list[Mutant] = [
     *exporting.MUTANTS,
     *cluster.MUTANTS,
     *serving.MUTANTS,
+    *approving.MUTANTS,
 ]

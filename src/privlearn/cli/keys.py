@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +16,7 @@ from privlearn.cli.terminal import output, say
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from privlearn.service.access.keys import KeyInfo
+    from privlearn.service.access.keys import KeyInfo, Role
     from privlearn.service.holder.settings import Owner
 
 OwnerFile = Annotated[Path, typer.Argument(metavar="OWNER", help="The holder's file.", show_default=False)]
@@ -37,6 +38,14 @@ def create(
     holder: Annotated[
         bool, typer.Option("--holder", help="For the holder: sees and may do everything.")
     ] = False,
+    approver: Annotated[
+        str | None,
+        typer.Option(help="For this person, who approves requests of others.", show_default=False),
+    ] = None,
+    auditor: Annotated[
+        str | None,
+        typer.Option(help="For this person, who reads log, requests and budgets.", show_default=False),
+    ] = None,
     monitor: Annotated[
         bool, typer.Option("--monitor", help="For a program that watches the server: reads /metrics alone.")
     ] = False,
@@ -44,7 +53,7 @@ def create(
         list[str] | None,
         typer.Option(
             help="Good for this data set alone; may be given several times.",
-            show_default="all that the analyst has a share of",
+            show_default="all that the analyst has a share of, or that there are",
         ),
     ] = None,
     days: Annotated[
@@ -59,22 +68,23 @@ def create(
     Example:
       privlearn keys create owner.toml --analyst alice --dataset census --days 90
       privlearn keys create owner.toml --holder > holder.key
+      privlearn keys create owner.toml --approver bea
     """
-    from privlearn.service.access.keys import HOLDER, Role, create_key
+    from privlearn.service.access.keys import HOLDER, create_key
     from privlearn.service.holder.settings import Owner
     from privlearn.service.store.events import record
     from privlearn.service.store.store import open_store
 
     settings = Owner.load(owner)
-    _check_whose(settings, analyst, holder, monitor)
+    named: dict[Role, str | None] = {"analyst": analyst, "approver": approver, "auditor": auditor}
+    role, person = _check_whose(settings, named, holder, monitor)
     _check_datasets(settings, analyst, dataset)
     expires = None if days is None else datetime.now(UTC) + timedelta(days=days)
     store = open_store(settings)
-    role: Role = "holder" if holder else "monitor" if monitor else "analyst"
-    key = create_key(store, role, analyst or "", dataset or None, expires)
+    key = create_key(store, role, person, dataset or None, expires)
     key_id = key.split("_")[1]
-    record(store, HOLDER, "created a key", key=key_id, of=analyst or role, datasets=dataset or [])
-    say(f"Key {key_id} of {analyst or f'the {role}'}. It is shown this once; revoke it with:")
+    record(store, HOLDER, "created a key", key=key_id, of=person or role, role=role, datasets=dataset or [])
+    say(f"Key {key_id} of {person or f'the {role}'}. It is shown this once; revoke it with:")
     say(f"  privlearn keys revoke {owner} {key_id}")
     typer.echo(key)
 
@@ -123,15 +133,25 @@ def revoke(
     typer.echo(f"Key {key_id} opens nothing any more.")
 
 
-def _check_whose(owner: Owner, analyst: str | None, holder: bool, monitor: bool) -> None:
-    if [holder, monitor, analyst is not None].count(True) != 1:
-        raise InvalidParameter("say whose key it is: --analyst NAME, --holder, or --monitor")
+def _check_whose(
+    owner: Owner, named: Mapping[Role, str | None], holder: bool, monitor: bool
+) -> tuple[Role, str]:
+    """The key's role and person."""
+    plain: dict[Role, bool] = {"holder": holder, "monitor": monitor}
+    found = [(role, name) for role, name in named.items() if name is not None]
+    found += [(role, "") for role, given in plain.items() if given]
+    if len(found) != 1:
+        raise InvalidParameter(
+            "say whose key it is: --analyst NAME, --approver NAME, --auditor NAME, --holder, or --monitor"
+        )
+    analyst = named["analyst"]
     if analyst is not None and analyst not in owner.analysts:
         known = ", ".join(owner.analysts) or "nobody yet"
         raise InvalidParameter(
             f"{analyst!r} is no analyst of the holder's file, which has {known}: add [analysts.{analyst}] with "
             "shares, e.g. census = { epsilon = 1.0 }"
         )
+    return found[0]
 
 
 def _check_datasets(owner: Owner, analyst: str | None, datasets: list[str] | None) -> None:
@@ -146,4 +166,5 @@ def _row(info: KeyInfo) -> tuple[str, ...]:
     state = "revoked" if info.revoked else "valid" if info.is_valid else "expired"
     datasets = "all" if caller.datasets is None else ", ".join(sorted(caller.datasets))
     times = [text.replace("T", " ")[:16] for text in (info.created, info.expires or "never")]
-    return caller.key_id, caller.name, datasets, *times, state
+    of = f"{caller.name}, {caller.role}" if caller.role in ("approver", "auditor") else caller.name
+    return caller.key_id, of, datasets, *times, state

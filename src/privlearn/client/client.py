@@ -128,6 +128,8 @@ class Client:
         public_points: Any = None,
         idempotency_key: str | None = None,
         note: str | None = None,
+        purpose: str | None = None,
+        legal_basis: str | None = None,
         **fields: Any,
     ) -> RemoteJob:
         """Have a job of any kind done, and do not wait: ``client.ask("release", "census", epsilon=1).result()`` does.
@@ -136,7 +138,7 @@ class Client:
         ----------
         kind : str
             One of `kinds`.
-        name, epsilon, delta, trial, public_points, idempotency_key, note
+        name, epsilon, delta, trial, public_points, idempotency_key, note, purpose, legal_basis
             As in `train`.
         fields
             What the kind is asked with.
@@ -147,7 +149,8 @@ class Client:
             Before anything is computed or spent.
         """
         promise = Guarantee(epsilon, delta)  # refuses what no server would take
-        body = _body(kind, name, promise, fields | {"trial": trial, "note": note})
+        words = {"note": note, "purpose": purpose, "legal_basis": legal_basis}
+        body = _body(kind, name, promise, fields | words | {"trial": trial})
         return RemoteJob(self._connection, self._submit(body, public_points, idempotency_key))
 
     def release(self, name: str, *, epsilon: float, delta: float = 0.0, **options: Any) -> Release:
@@ -184,6 +187,8 @@ class Client:
         progress: Callable[[str], None] | None = None,
         idempotency_key: str | None = None,
         note: str | None = None,
+        purpose: str | None = None,
+        legal_basis: str | None = None,
     ) -> str:
         """Have a model trained, wait for it, and get the id of the release or session.
 
@@ -209,7 +214,10 @@ class Client:
             Ask for the same thing with the same key and you get the same result, paid once. Made anew for each call
             if left out; give your own to take up a wait that was interrupted.
         note : str, optional
-            What it is for, in your words: one line, for the ledger and the holder.
+            One line of your own, for the ledger and the holder.
+        purpose, legal_basis : str, optional
+            What the result is for, and what allows it, each in one line. Needed where a second person must approve the
+            request; then the wait lasts until they have.
 
         Raises
         ------
@@ -227,6 +235,8 @@ class Client:
             public_points=public_points,
             idempotency_key=idempotency_key,
             note=note,
+            purpose=purpose,
+            legal_basis=legal_basis,
             learner=learner,
             mechanism=mechanism,
         )
@@ -243,6 +253,8 @@ class Client:
         trial: bool = False,
         progress: Callable[[str], None] | None = None,
         idempotency_key: str | None = None,
+        purpose: str | None = None,
+        legal_basis: str | None = None,
     ) -> Evaluation:
         """Have a release of yours measured on a data set, wait, and fetch the evaluation, verified.
 
@@ -254,7 +266,7 @@ class Client:
             One of `releases`.
         by : sequence of str, optional
             Columns whose groups are told apart.
-        epsilon, delta, trial, progress, idempotency_key
+        epsilon, delta, trial, progress, idempotency_key, purpose, legal_basis
             As in `train`.
         """
         from privlearn.evaluation import Evaluation
@@ -266,6 +278,8 @@ class Client:
             delta=delta,
             trial=trial,
             idempotency_key=idempotency_key,
+            purpose=purpose,
+            legal_basis=legal_basis,
             release=release_id,
             by=list(by),
         )
@@ -310,8 +324,21 @@ class Client:
         """End a job that waits or runs; what it had reserved stays spent. The holder's key may end anybody's."""
         return dict(self._connection.send("DELETE", _path("/jobs", job_id)).json())
 
+    def approvals(self) -> list[Record]:
+        """Requests that wait for approval. For a key of an approver, an auditor or the holder."""
+        return self._all("/approvals")
+
+    def approval(self, job_id: str) -> Record:
+        """One of them with its estimate, what is left of the budget, and what its analyst asked for before."""
+        return self._record(_path("/approvals", job_id))
+
+    def decide(self, job_id: str, decision: Literal["approve", "decline"], reason: str = "") -> Record:
+        """Approve or decline a request of another person. For an approver's key; to decline needs a reason."""
+        body = {"decision": decision, "reason": reason}
+        return dict(self._connection.send("POST", _path("/approvals", job_id), json=body).json())
+
     def events(self, limit: int = 100, before: int | None = None) -> list[Record]:
-        """The audit log, newest first. For the holder's key."""
+        """The audit log, newest first. For the holder's or an auditor's key."""
         return self._list("/events", limit=limit, before=before)
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from privlearn.client.connection import Connection, TrainingFailed
 from privlearn.service.refusals import Conflict
 
 _WAIT_SECONDS = 5
+OVER = ("done", "failed", "declined")
 
 
 @dataclass(frozen=True)
@@ -46,18 +47,18 @@ class RemoteJob:
         self.record = record
 
     def wait(self, progress: Callable[[str], None] | None = None) -> RemoteJob:
-        """Until it is done; ``progress`` is called with each stage's name.
+        """Until it is done, however long somebody takes to approve it; ``progress`` is called with each stage's name.
 
         Raises
         ------
         TrainingFailed
-            If it ended without a result; the message says whether the cost stands.
+            If it ended without a result, or was declined; the message says why, and whether the cost stands.
         """
-        while self.record["state"] not in ("done", "failed"):
+        while self.record["state"] not in OVER:
             if progress is not None:
                 progress(self.record["stage"])
             self.record = self._connection.get(f"/jobs/{self.id}", wait=_WAIT_SECONDS).json()
-        if self.record["state"] == "failed":
+        if self.record["state"] != "done":
             raise TrainingFailed(self.record["failure"])
         return self
 

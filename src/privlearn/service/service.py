@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
@@ -18,15 +19,17 @@ from privlearn.guarantee import Guarantee
 from privlearn.ledger.composition import Balance
 from privlearn.ledger.statement import Entry, Standing
 from privlearn.service.access.keys import Caller
+from privlearn.service.approving import Approvals
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room
 from privlearn.service.holder.settings import Owner
 from privlearn.service.holder.signing import signing_key
-from privlearn.service.job_kinds.job_kind import Asked, job_kind, load_job_kinds
-from privlearn.service.jobs import queue, results
+from privlearn.service.job_kinds.job_kind import JOB_KINDS, Asked, job_kind, load_job_kinds
+from privlearn.service.jobs import approvals, queue, results
 from privlearn.service.jobs.answering import OpenSessions
 from privlearn.service.jobs.pricing import priced
 from privlearn.service.jobs.requests import Job, JobRequest, Predictions, ResultInfo
 from privlearn.service.jobs.workers import UnderWay, Worker
+from privlearn.service.notices.outbox import Outboxes
 from privlearn.service.refusals import Conflict, Forbidden, NotFound, TooLarge, TooMany
 from privlearn.service.store import events
 from privlearn.service.store.paging import Piece
@@ -39,7 +42,8 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found", Job, ResultInfo)
 
-MOST_NOTE = 200
+MOST_WORDS = {"note": 200, "purpose": 500, "legal_basis": 200}
+"""Characters of what an analyst may say of a request, each in one line."""
 MOST_FIELD_BYTES = 16 * 1024
 """Of all that a kind is asked with, as JSON: it is stored, logged and listed with every job."""
 
@@ -55,10 +59,15 @@ class Service:
     ----------
     store : str
         Where everything durable is.
+    approvals : Approvals
+        What approvers ask.
     """
 
     def __init__(self, owner: Owner) -> None:
         load_job_kinds(owner.extensions.job_kinds)
+        for name, dataset in owner.datasets.items():
+            if dataset.approval is not None:
+                dataset.approval.check_kinds(name, JOB_KINDS)
         self.owner = owner
         self.signing_key = signing_key(owner.server)
         if self.signing_key is not None:
@@ -75,14 +84,18 @@ class Service:
         self._new_points = Buckets(owner.limits.points_per_day / 1440.0, burst=owner.limits.points_per_day)
         turns = queue.TakingTurns()
         self.telemetry = _telemetry(owner.telemetry.endpoint)
-        ended = None if self.telemetry is None else self.telemetry.job_ended
-        self._workers = [Worker(owner, counted, turns, ended) for _ in range(owner.server.training_processes)]
-        self.watch = Watch(owner.server, self._look_after_workers)
+        self._workers = [
+            Worker(owner, counted, turns, self._ended) for _ in range(owner.server.training_processes)
+        ]
+        self._outboxes = Outboxes(owner.notices)
+        self.approvals = Approvals(self.store, self.catalog, self._outboxes, self._wake)
+        self.watch = Watch(owner.server, self._look_after_workers, self._end_what_waits_in_vain)
 
     def start(self) -> None:
         """Begin to train what waits."""
         if self.telemetry is not None:
             self.telemetry.start()
+        self._outboxes.start()
         for worker in self._workers:
             worker.start()
         self.watch.start()
@@ -94,6 +107,7 @@ class Service:
             worker.stop()
         if self.telemetry is not None:
             self.telemetry.stop()
+        self._outboxes.stop()
         if self._lock is not None:
             self._lock.close()
 
@@ -105,16 +119,16 @@ class Service:
 
     def budget(self, caller: Caller, name: str) -> Standing:
         """Where the data set's budget stands, and the caller's share of it."""
-        return self.dataset(caller, name).ledger_of(caller.name).standing()
+        return self.dataset(caller, name).ledger_of(caller.account).standing()
 
     def entries(self, caller: Caller, name: str, most: int, before: str | None = None) -> list[Entry]:
-        """The caller's newest costs, or everybody's for the holder; the newest is last."""
-        ledger = self.dataset(caller, name).ledger_of(caller.name)
-        return ledger.entries(most, of_account=not caller.is_holder, before=before)
+        """The caller's newest costs, or everybody's for those who see all; the newest is last."""
+        ledger = self.dataset(caller, name).ledger_of(caller.account)
+        return ledger.entries(most, of_account=not caller.sees_requests, before=before)
 
     def spending(self, caller: Caller, name: str, most: int) -> list[tuple[str, Balance]]:
-        """How the caller's share, or the whole budget for the holder, was spent in time."""
-        return self.dataset(caller, name).ledger_of(caller.name).history(most)
+        """How the caller's share, or the whole budget for those who see all, was spent in time."""
+        return self.dataset(caller, name).ledger_of(caller.account).history(most)
 
     def estimate(self, caller: Caller, request: JobRequest) -> dict[str, Any]:
         """What a job would cost and what its kind can tell of it; reads no record and costs nothing."""
@@ -123,7 +137,8 @@ class Service:
         return job_kind(request.kind).estimate(asked)
 
     def ask(self, caller: Caller, request: JobRequest, idempotency_key: str = "") -> Job:
-        """Have a job done. Whatever can be refused is refused now, and costs nothing.
+        """Have a job done. Whatever can be refused is refused now, and costs nothing; what a second person must
+        approve waits for that.
 
         Parameters
         ----------
@@ -136,9 +151,10 @@ class Service:
         if before is not None:  # it is paid for, even if there is no room for another
             return before
         self._check(asked)
+        approval_within = _approval_within(asked.offered, request)
         priced(kind, asked, asked.offered.ledger_of(caller.name))
         if not request.trial:
-            check_room(asked.offered, caller, asked.guarantee)
+            check_room(asked.offered, caller.name, asked.guarantee)
         job = queue.submit(
             self.store,
             caller.name,
@@ -146,14 +162,17 @@ class Service:
             asked.guarantee,
             idempotency_key,
             asked_with=caller.key_id,
+            approval_within=approval_within,
             limits=self.owner.limits,
         )
         told = {"job": job.id, "epsilon": request.epsilon, "delta": request.delta, "trial": request.trial}
-        told |= {"note": request.note} if request.note else {}
+        told |= {name: getattr(request, name) for name in MOST_WORDS if getattr(request, name)}
+        told |= {"needs_approval_by": job.decide_by} if job.decide_by else {}
         action = f"asked for {kind.title}"
         events.record(self.store, caller.name, action, request.dataset, **{**request.fields, **told})
-        for worker in self._workers:
-            worker.wake()
+        if job.state == "waiting_for_approval":
+            self._outboxes.tell("waits_for_approval", job)
+        self._wake()
         return job
 
     def under_way(self, caller: Caller) -> list[UnderWay]:
@@ -162,27 +181,29 @@ class Service:
         return [one for one in found if one is not None and caller.is_holder]
 
     def job(self, caller: Caller, job_id: str) -> Job:
-        return self._own(caller, queue.find(self.store, job_id), "job")
+        return self._visible(caller, queue.find(self.store, job_id))
 
     def watched_job(self, caller: Caller, job_id: str) -> Job:
         """The same for those who ask again and again: many of them are one look into the database."""
         found = self._watched_jobs.get(job_id, lambda: queue.find(self.store, job_id))
         assert found is not None  # `queue.find` raises instead
-        return self._own(caller, found, "job")
+        return self._visible(caller, found)
 
     def cancel(self, caller: Caller, job_id: str) -> Job:
         """End a job that waits or runs; its analyst and the holder may. What it had reserved stays spent."""
-        job = self.job(caller, job_id)
+        job = self._own(caller, queue.find(self.store, job_id), "job")
         ended = queue.cancel(self.store, job_id, caller.name)
         self._watched_jobs.forget()
         events.record(self.store, caller.name, "cancelled a job", job.dataset, job=job_id)
+        self._outboxes.tell_end(ended)
         return ended
 
     def jobs(
         self, caller: Caller, most: int, before: str | None = None, dataset: str | None = None
     ) -> list[Job]:
         """The newest, or those before the last one seen."""
-        return queue.find_all(self.store, _analyst(caller), self._piece(caller, most, before, dataset))
+        analyst = None if caller.sees_requests else caller.analyst
+        return queue.find_all(self.store, analyst, self._piece(caller, most, before, dataset))
 
     def results(
         self,
@@ -243,19 +264,23 @@ class Service:
         return self._sessions.predict(session, rows, partial(self._admit, session))
 
     def events(self, caller: Caller, limit: int = 100, before: int | None = None) -> list[events.Event]:
-        """The log, newest first; for the holder."""
-        if not caller.is_holder:
-            raise Forbidden("the log is for the holder of the data")
+        """The log, newest first; for the holder and auditors."""
+        if caller.role not in ("holder", "auditor"):
+            raise Forbidden("the log is for the holder of the data and for auditors")
         return events.events(self.store, limit, before)
 
     def _asked(self, caller: Caller, request: JobRequest) -> Asked[Any]:
+        if caller.role in ("approver", "auditor"):
+            raise Forbidden(f"an {caller.role} asks for nothing: ask with an analyst's key")
         offered, kind = self.dataset(caller, request.dataset), job_kind(request.kind)
         if request.points is not None and not kind.takes_points:
             raise InvalidParameter(f"{kind.title} needs no public points: leave them out")
         if len(json.dumps(dict(request.fields))) > MOST_FIELD_BYTES:
             raise TooLarge(f"the fields are more than {MOST_FIELD_BYTES} bytes as JSON: ask with less")
-        if len(request.note) > MOST_NOTE or not request.note.isprintable():
-            raise InvalidParameter(f"note must be one line of at most {MOST_NOTE} characters: shorten it")
+        for name, most in MOST_WORDS.items():
+            words = getattr(request, name)
+            if len(words) > most or not words.isprintable():
+                raise InvalidParameter(f"{name} must be one line of at most {most} characters: shorten it")
         guarantee = Guarantee(request.epsilon, request.delta, offered.settings.neighbours)
         fields = kind.completed(kind.read(request.fields), offered)
         for result_id, result_kind in kind.reads(fields).items():
@@ -290,12 +315,34 @@ class Service:
         return "a worker stands still" if any(worker.stands_still for worker in self._workers) else ""
 
     def _own(self, caller: Caller, found: Found, noun: str) -> Found:
-        """What was found, if the caller may see it."""
+        """What was found, if it is the caller's, or the caller the holder."""
         if not caller.is_holder and (
-            found.analyst != caller.name or not self._may_see(caller, found.dataset)
+            found.analyst != caller.analyst or not self._may_see(caller, found.dataset)
         ):
             raise NotFound(f"there is no such {noun}: list yours")
         return found
+
+    def _visible(self, caller: Caller, job: Job) -> Job:
+        """The job, if the caller may see it."""
+        if caller.sees_requests and self._may_see(caller, job.dataset):
+            return job
+        return self._own(caller, job, "job")
+
+    def _wake(self) -> None:
+        for worker in self._workers:
+            worker.wake()
+
+    def _ended(self, job: Job, taken_up: float, failed: bool) -> None:
+        """Called by a worker."""
+        if self.telemetry is not None:
+            self.telemetry.job_ended(job, taken_up, failed)
+        self._outboxes.tell_end(queue.find(self.store, job.id))
+
+    def _end_what_waits_in_vain(self) -> None:
+        """Called by the watch, every second."""
+        queue.end_revoked(self.store)
+        for job in approvals.end_undecided(self.store):
+            self._outboxes.tell_end(job)
 
     def _piece(self, caller: Caller, most: int, before: str | None, dataset: str | None = None) -> Piece:
         """About the data sets that the caller may see."""
@@ -325,9 +372,20 @@ def _check_promise(asked: Asked[Any]) -> None:
         raise InvalidParameter(f"epsilon must be at least {least:g}, the holder's lowest price: ask for more")
 
 
+def _approval_within(offered: OfferedDataSet, request: JobRequest) -> timedelta | None:
+    """How long somebody has to approve it; ``None`` if nobody must."""
+    approval = offered.settings.approval
+    if request.trial or approval is None or not approval.is_needed(request.kind, request.epsilon):
+        return None
+    for name in ("purpose", "legal_basis"):
+        if not getattr(request, name):
+            raise InvalidParameter(f"{name} must be given: a second person has to approve this, and reads it")
+    return approval.patience
+
+
 def _analyst(caller: Caller) -> str | None:
-    """Whose things a list holds: the holder sees all."""
-    return None if caller.is_holder else caller.name
+    """Whose results a list holds: the holder sees all."""
+    return None if caller.is_holder else caller.analyst
 
 
 def only_server(folder: Path) -> IO[str]:

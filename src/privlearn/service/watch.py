@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 from privlearn.errors import LedgerError
 from privlearn.service.holder.settings import ServerSettings
-from privlearn.service.jobs import queue
 
 LOOK_SECONDS = 1.0
 PATIENCE_SECONDS = 2.0
@@ -30,10 +29,15 @@ class Watch:
     settings : ServerSettings
     workers : callable
         Looks after the workers, and says what is wrong with them; empty if nothing is.
+    tidy : callable
+        Ends what waits in vain: a look into the database.
     """
 
-    def __init__(self, settings: ServerSettings, workers: Callable[[], str]) -> None:
+    def __init__(
+        self, settings: ServerSettings, workers: Callable[[], str], tidy: Callable[[], None]
+    ) -> None:
         self._settings = settings
+        self._tidy = tidy
         self._workers = workers
         self._changed = threading.Condition()
         self._wanted = threading.Event()
@@ -82,7 +86,7 @@ class Watch:
 
     def _database(self) -> str:
         try:
-            queue.end_revoked(self._settings.store)
+            self._tidy()
         except LedgerError:
             return "the holder's database cannot be used at the moment"
         return ""

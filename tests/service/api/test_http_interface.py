@@ -48,6 +48,7 @@ def test_keys_say_whose_they_are(served: Served) -> None:
     assert served.alice.get("/v1/me").json() | {"key": ""} == {
         "key": "",
         "role": "analyst",
+        "person": "alice",
         "analyst": "alice",
         "datasets": ["clinic"],
     }
@@ -60,7 +61,7 @@ def test_a_data_set_shows_its_public_side_alone(served: Served) -> None:
     assert found["schema"] == SCHEMA.to_dict()
     assert found["records"] == 300
     assert set(found["learners"]) == {"logistic", "kernel"}
-    assert set(found) == {"name", "records", "budget", "composition", "schema", "learners"}
+    assert set(found) == {"name", "records", "budget", "composition", "schema", "learners", "approval"}
 
 
 def test_an_estimate_is_free(served: Served) -> None:

@@ -30,6 +30,9 @@ VERBS = {
     "POST /v1/estimates",
     "GET /v1/jobs",
     "GET /v1/jobs/{id}",
+    "GET /v1/approvals",
+    "GET /v1/approvals/{id}",
+    "POST /v1/approvals/{id}",
     "GET /v1/results",
     "GET /v1/results/{id}",
     "GET /v1/results/{id}/content",
@@ -126,6 +129,7 @@ def test_every_member_of_a_model_is_explained(model: str) -> None:
 
 def test_examples_of_answers_fit_their_models() -> None:
     from privlearn.service.api import (
+        approvals,
         datasets,
         estimates,
         identity,
@@ -136,7 +140,7 @@ def test_examples_of_answers_fit_their_models() -> None:
         sessions,
     )
 
-    modules = (requests, datasets, estimates, jobs, identity, releases, results, sessions)
+    modules = (requests, approvals, datasets, estimates, jobs, identity, releases, results, sessions)
     models = [*requests.body_models(), *(model for module in modules for model in vars(module).values())]
     for model in models:
         for example in getattr(model, "model_config", {}).get("json_schema_extra", {}).get("examples", []):

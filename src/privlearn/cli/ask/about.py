@@ -139,7 +139,7 @@ def events(
     context: typer.Context,
     limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 100,
 ) -> None:
-    """Show the audit log. For the holder's key.
+    """Show the audit log. For the holder's or an auditor's key.
 
     \b
     Example:

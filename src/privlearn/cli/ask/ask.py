@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from privlearn.cli.ask import about, results
+from privlearn.cli.ask import about, approving, results
 from privlearn.cli.ask.caller import Asking
 
 ask = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
@@ -46,5 +46,5 @@ def describe(
     context.obj = Asking(server, key_file, ca, plain_http, as_json)
 
 
-for verb in (*about.VERBS, *results.VERBS):
+for verb in (*about.VERBS, *results.VERBS, *approving.VERBS):
     ask.command()(verb)

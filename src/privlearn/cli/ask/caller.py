@@ -31,6 +31,13 @@ DataSetName = Annotated[
 Epsilon = Annotated[float, typer.Option(**NUMBER, help="What it may cost.", show_default=False)]
 Delta = Annotated[float, typer.Option(**NUMBER, help="Delta of that cost.")]
 Learner = Annotated[str | None, typer.Option(help="One of those on offer.", show_default="the first")]
+Purpose = Annotated[
+    str | None,
+    typer.Option(
+        help="What the result is for: needed where a second person must approve it.", show_default=False
+    ),
+]
+LegalBasis = Annotated[str | None, typer.Option(help="What allows it: needed there too.", show_default=False)]
 OutCsv = Annotated[
     Path | None,
     typer.Option("--out", help="Write to this .csv file instead of the terminal.", show_default=False),

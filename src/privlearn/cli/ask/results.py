@@ -12,7 +12,9 @@ from privlearn.cli.ask.caller import (
     Delta,
     Epsilon,
     Learner,
+    LegalBasis,
     OutCsv,
+    Purpose,
     asking,
     check_out,
     client_of,
@@ -59,6 +61,8 @@ def release(
     learner: Learner = None,
     points: Points = None,
     trial: Trial = False,
+    purpose: Purpose = None,
+    legal_basis: LegalBasis = None,
     idempotency_key: IdempotencyKey = None,
     force: Force = False,
 ) -> None:
@@ -74,7 +78,7 @@ def release(
     with LateProgress("asking") as progress:
         made = client_of(context).release(
             name, epsilon=epsilon, delta=delta, learner=learner, public_points=brought, trial=trial,
-            idempotency_key=idempotency_key, progress=progress.describe,
+            idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis, progress=progress.describe,
         )  # fmt: skip
     made.save(out, overwrite=True)
     typer.echo(
@@ -94,6 +98,8 @@ def session(
     ] = "model",
     points: Points = None,
     trial: Trial = False,
+    purpose: Purpose = None,
+    legal_basis: LegalBasis = None,
     idempotency_key: IdempotencyKey = None,
 ) -> None:
     """Train, wait, and open a session that answers under one promise. Costs epsilon and delta, once.
@@ -107,7 +113,8 @@ def session(
     with LateProgress("asking") as progress:
         opened = client_of(context).open_session(
             name, epsilon=epsilon, delta=delta, learner=learner, mechanism=mechanism, public_points=brought,
-            trial=trial, idempotency_key=idempotency_key, progress=progress.describe,
+            trial=trial, idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis,
+            progress=progress.describe,
         )  # fmt: skip
     about = f"Session {opened.id} is open: {opened.guarantee}." + (
         " A trial: on made-up rows." if trial else ""
@@ -130,6 +137,8 @@ def job(
     out: ResultFile = None,
     points: Points = None,
     trial: Trial = False,
+    purpose: Purpose = None,
+    legal_basis: LegalBasis = None,
     idempotency_key: IdempotencyKey = None,
     force: Force = False,
 ) -> None:
@@ -144,7 +153,7 @@ def job(
     with LateProgress("asking") as progress:
         asked = client_of(context).ask(
             kind, name, epsilon=epsilon, delta=delta, trial=trial, public_points=brought,
-            idempotency_key=idempotency_key, **fields,
+            idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis, **fields,
         )  # fmt: skip
         made = asked.result(progress.describe)
     _show_result(context, made, out)
@@ -279,6 +288,8 @@ def evaluate(
         typer.Option(metavar="COLUMN", help="Errors for each group of this column too.", show_default=False),
     ] = None,
     trial: Trial = False,
+    purpose: Purpose = None,
+    legal_basis: LegalBasis = None,
     idempotency_key: IdempotencyKey = None,
     force: Force = False,
 ) -> None:
@@ -292,7 +303,7 @@ def evaluate(
     with LateProgress("asking") as progress:
         found = client_of(context).evaluate(
             name, release, epsilon=epsilon, delta=delta, by=by or (), trial=trial,
-            idempotency_key=idempotency_key, progress=progress.describe,
+            idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis, progress=progress.describe,
         )  # fmt: skip
     found.save(out, overwrite=True)
     lines = [str(found), f"Wrote {out}." + (" A trial: on made-up rows." if trial else "")]

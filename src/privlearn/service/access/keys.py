@@ -1,4 +1,4 @@
-"""Keys: what an analyst or the holder shows to be let in.
+"""Keys: what an analyst, the holder or another person shows to be let in.
 
 A key is ``pl_<id>_<secret>``. The secret has 256 random bits, so that its SHA-256 says nothing about it and no slow
 hash is needed; only the hash is stored, and compared in constant time. A key that is unknown, expired or revoked gets
@@ -25,12 +25,18 @@ from privlearn.service.timing import TtlCache, as_text, now
 from privlearn.storage import excluding, reading
 
 HOLDER, MONITOR = "holder", "monitor"
-"""Their names in logs; no analyst may have one."""
+"""Their names in logs; nobody else may have one."""
 
 
-PersonRole = Literal["holder", "analyst"]
+PersonRole = Literal["holder", "analyst", "approver", "auditor"]
 Role = Literal[PersonRole, "monitor"]
-"""A monitor is a program: it reads `/metrics` and nothing else."""
+"""An approver decides on requests of others, an auditor reads log, requests and budgets and changes nothing. A monitor
+is a program: it reads `/metrics` and nothing else."""
+
+_NAMED = ("analyst", "approver", "auditor")
+_LIMITED = ("analyst", "approver")
+_LONGEST_NAME = 200
+_WHOSE = "a key is the holder's, a monitor's, or that of an analyst, approver or auditor whose name is given"
 
 _FORM = re.compile(r"pl_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 _NOBODY = "0" * 64  # no SHA-256 that anybody knows an origin of
@@ -44,16 +50,16 @@ class Caller:
     Attributes
     ----------
     key_id : str
-    role : {"holder", "analyst", "monitor"}
-    analyst : str
-        Empty for the others.
+    role : {"holder", "analyst", "approver", "auditor", "monitor"}
+    person : str
+        Whom the key was made for, or whom the provider has let in; empty with a key of the holder or of a monitor.
     datasets : frozenset of str or None
-        The only data sets that the key is good for; ``None``: all that the analyst has a share of.
+        The only data sets that the key is good for; ``None``: all that the analyst has a share of, or that there are.
     """
 
     key_id: str
     role: Role
-    analyst: str = ""
+    person: str = ""
     datasets: frozenset[str] | None = None
 
     @property
@@ -61,9 +67,24 @@ class Caller:
         return self.role == "holder"
 
     @property
+    def analyst(self) -> str:
+        """Whose share is spent; empty for those who are no analyst, whatever their name."""
+        return self.person if self.role == "analyst" else ""
+
+    @property
+    def sees_requests(self) -> bool:
+        """Whether it sees what everybody has asked for and spent."""
+        return self.role in ("holder", "approver", "auditor")
+
+    @property
+    def account(self) -> str:
+        """Whose part of a budget it looks at: an analyst's own share, or everything."""
+        return self.analyst or HOLDER
+
+    @property
     def name(self) -> str:
         """As it stands in the log."""
-        return self.analyst or self.role
+        return self.person if self.role in _NAMED else self.role
 
 
 @dataclass(frozen=True)
@@ -83,7 +104,7 @@ class KeyInfo:
 def create_key(
     store: str,
     role: Role,
-    analyst: str = "",
+    person: str = "",
     datasets: Sequence[str] | None = None,
     expires: datetime | None = None,
 ) -> str:
@@ -92,19 +113,19 @@ def create_key(
     Parameters
     ----------
     store : str
-    role : {"holder", "analyst", "monitor"}
-    analyst : str, optional
-        Name of the analyst, for that role alone.
+    role : {"holder", "analyst", "approver", "auditor", "monitor"}
+    person : str, optional
+        Name of the analyst, approver or auditor.
     datasets : sequence of str, optional
-        The only data sets that it is good for; of an analyst's key alone, the holder's opens everything.
+        The only data sets that it is good for; of an analyst's or approver's key alone, the holder's opens everything.
     expires : datetime, optional
         With a time zone.
     """
-    if role not in get_args(Role) or (role == "analyst") != bool(analyst):
-        raise InvalidParameter(
-            "a key is the holder's, a monitor's, or an analyst's whose name is given: choose one"
-        )
-    if role != "analyst" and datasets is not None:
+    if role not in get_args(Role) or (role in _NAMED) != bool(person) or person in (HOLDER, MONITOR):
+        raise InvalidParameter(f"{_WHOSE}: choose one")
+    if not person.isprintable() or len(person) > _LONGEST_NAME:
+        raise InvalidParameter(f"a name is one line of at most {_LONGEST_NAME} characters: shorten it")
+    if role not in _LIMITED and datasets is not None:
         raise InvalidParameter(f"the {role}'s key is for none in particular: leave out the data sets")
     if expires is not None and (expires.tzinfo is None or expires <= now()):
         raise InvalidParameter("a key expires in the future, at a time with a time zone: give a later one")
@@ -114,7 +135,7 @@ def create_key(
             insert(keys).values(
                 id=key_id,
                 role=role,
-                analyst=analyst,
+                analyst=person,
                 datasets=None if datasets is None else sorted(datasets),
                 secret_hash=hashed(secret),
                 created=as_text(now()),

@@ -32,7 +32,7 @@ class Login:
     ----------
     key_id : str
         Of the key that was shown; empty if the provider has sent the browser.
-    role : {"holder", "analyst"} or ""
+    role : Role
     person : str
         As the provider calls them.
     seen, expires : str

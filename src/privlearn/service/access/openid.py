@@ -17,11 +17,13 @@ from authlib.common.errors import AuthlibBaseError
 from authlib.integrations.starlette_client import OAuth
 from joserfc.errors import JoseError
 
-from privlearn.service.access.keys import Caller, Role
+from privlearn.service.access.keys import HOLDER, MONITOR, Caller, Role
 from privlearn.service.holder.sign_in import OpenId
 from privlearn.service.refusals import AccessRefused
 
 SECONDS_AT_PROVIDER = 600
+OPENID = "openid:"
+"""What stands before a person's name where others have the id of their key."""
 _TIMEOUT = 10.0
 _SIGNED = (
     "RS256",
@@ -182,12 +184,14 @@ def caller_of_claims(settings: OpenId, analysts: Container[str], claims: Mapping
         raise _refusal("the provider gives you no role here: ask the holder of the data for one")
     if role == "analyst" and person not in analysts:
         raise _refusal("you have no share of any data set: ask the holder of the data for one")
+    if role != "holder" and person in (HOLDER, MONITOR):
+        raise _refusal(f"nobody can be called {person!r} here, a name of the log")
     return as_caller(role, person)
 
 
 def as_caller(role: Role, person: str) -> Caller:
     """A person who has signed in at the provider; for limits and logs the name stands for a key."""
-    return Caller(f"openid:{person}", role, person if role == "analyst" else "")
+    return Caller(f"{OPENID}{person}", role, person)
 
 
 def _refusal(why: str) -> AccessRefused:

@@ -9,7 +9,17 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
 from privlearn._version import __version__
-from privlearn.service.api import datasets, estimates, identity, jobs, operations, releases, results, sessions
+from privlearn.service.api import (
+    approvals,
+    datasets,
+    estimates,
+    identity,
+    jobs,
+    operations,
+    releases,
+    results,
+    sessions,
+)
 from privlearn.service.api.requests import any_body, body_models
 from privlearn.service.http.callers import REF
 from privlearn.service.http.problems import Problem
@@ -18,13 +28,13 @@ DESCRIPTION = """\
 Train on records that stay with their holder, within a privacy budget that nobody can overspend. Every call but
 `/healthz`, `/readyz`, `/.well-known/privlearn.pem` and `/v1/openapi.json` needs a key:
 `Authorization: Bearer pl_...`. What is refused costs nothing, and says why."""
-_UNSEEN: tuple[type[BaseModel], ...] = (Problem, estimates.EstimateRequest)
+_UNSEEN: tuple[type[BaseModel], ...] = (Problem, estimates.EstimateRequest, approvals.DecisionRequest)
 """What FastAPI does not find by itself: bodies that the code reads, and problems."""
 
 
 def add_api(app: FastAPI) -> None:
     """Add every route, and make the application describe them."""
-    for module in (identity, datasets, estimates, jobs, results, sessions, releases, operations):
+    for module in (identity, datasets, estimates, jobs, approvals, results, sessions, releases, operations):
         app.include_router(module.router)
     app.openapi = lambda: _description(app)  # type: ignore[method-assign]  # FastAPI's own way to change it
 
@@ -47,6 +57,7 @@ _TAGS = [
     {"name": "people", "description": "Who asks, and what was done by whom."},
     {"name": "data sets", "description": "What there is, what it may cost, and rows to try with."},
     {"name": "jobs", "description": "Jobs of every kind: asked for, estimated, and on their way."},
+    {"name": "approvals", "description": "What waits until a second person agrees, and their decision."},
     {"name": "results", "description": "What jobs of every kind have made."},
     {"name": "sessions", "description": "Interactive: the model stays with the holder and answers points."},
     {

@@ -31,6 +31,15 @@ BeforeEntry = Annotated[
 ]
 
 
+class ApprovalAnswer(Answer):
+    """When a request waits until a second person approves it."""
+
+    above: float | dict[str, float] = Field(
+        description="Above this epsilon; with a number per kind of job, kinds without one never wait."
+    )
+    days: float = Field(description="After so long a request that nobody has decided on ends, unpaid.")
+
+
 class DataSetAnswer(Answer):
     """The public side of a data set."""
 
@@ -46,6 +55,7 @@ class DataSetAnswer(Answer):
                 "target": {"name": "income", "classes": ["<=50K", ">50K"]},
             },
             "learners": {"logistic": {"model": "logistic"}},
+            "approval": {"above": {"release": 0.5, "session": 1.0}, "days": 14.0},
         }
     )
 
@@ -59,9 +69,13 @@ class DataSetAnswer(Answer):
         alias="schema", description="Bounds, categories and classes of its columns."
     )
     learners: dict[str, dict[str, Any]] = Field(description="What can be trained on it, by name.")
+    approval: ApprovalAnswer | None = Field(
+        description="Which requests a second person must approve; null: none."
+    )
 
     @classmethod
     def of(cls, offered: OfferedDataSet) -> DataSetAnswer:
+        approval = offered.settings.approval
         return cls(
             name=offered.name,
             records=offered.records,
@@ -72,6 +86,7 @@ class DataSetAnswer(Answer):
                 name: recipe.model_dump(mode="json", exclude_none=True)
                 for name, recipe in offered.learners.items()
             },
+            approval=None if approval is None else ApprovalAnswer.of(approval),
         )
 
 

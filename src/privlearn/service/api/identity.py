@@ -9,7 +9,7 @@ from pydantic import Field
 
 from privlearn.service.access.keys import Role
 from privlearn.service.api.schemas import Answer, with_example
-from privlearn.service.http.callers import Holder, KnownCaller, Served
+from privlearn.service.http.callers import KnownCaller, LogReader, Served
 from privlearn.service.http.problems import refused
 
 router = APIRouter(prefix="/v1", tags=["people"])
@@ -19,13 +19,20 @@ class MeAnswer(Answer):
     """Whose key was shown."""
 
     model_config = with_example(
-        {"key": "1f2e3d4c5b6a7988", "role": "analyst", "analyst": "alice", "datasets": ["census"]}
+        {
+            "key": "1f2e3d4c5b6a7988",
+            "role": "analyst",
+            "person": "alice",
+            "analyst": "alice",
+            "datasets": ["census"],
+        }
     )
 
     key: str = Field(description="Id of the key, as in the holder's list; not the key itself.")
     role: Role = Field(description="What it may do.")
-    analyst: str = Field(description="Whose it is; empty for the holder and the monitor.")
-    datasets: list[str] = Field(description="The data sets that it may ask about.")
+    person: str = Field(description="Whose it is; empty for the holder and the monitor.")
+    analyst: str = Field(description="The same if it is an analyst's; empty otherwise.")
+    datasets: list[str] = Field(description="The data sets that it may see.")
 
 
 class EventAnswer(Answer):
@@ -56,17 +63,19 @@ class EventAnswer(Answer):
 def get_me(service: Served, caller: KnownCaller) -> MeAnswer:
     """A first call to try a key with."""
     names = [offered.name for offered in service.datasets(caller)]
-    return MeAnswer(key=caller.key_id, role=caller.role, analyst=caller.analyst, datasets=names)
+    return MeAnswer(
+        key=caller.key_id, role=caller.role, person=caller.person, analyst=caller.analyst, datasets=names
+    )
 
 
 @router.get("/events", summary="Read the audit log", responses=refused(403, 422))
 def list_events(
     service: Served,
-    holder: Holder,
+    reader: LogReader,
     limit: Annotated[int, Query(ge=1, le=1000, description="How many lines.", examples=[100])] = 100,
     before: Annotated[
         int | None, Query(ge=0, lt=2**31, description="Only lines before this number.", examples=[17])
     ] = None,
 ) -> list[EventAnswer]:
-    """Newest first. Needs a holder's key."""
-    return [EventAnswer.of(event) for event in service.events(holder, limit, before)]
+    """Newest first. Needs a holder's or an auditor's key."""
+    return [EventAnswer.of(event) for event in service.events(reader, limit, before)]

@@ -71,7 +71,8 @@ async def ask_job(
 ) -> JobAnswer:
     """Of any kind. Refused at once, free of charge, if it does not fit into the budget or cannot be done. Otherwise to
     be followed at `/v1/jobs/{id}`; its cost is charged before it begins, once, and its result is at
-    `/v1/results/{id}`."""
+    `/v1/results/{id}`. Where the holder wants a second person to approve it, its state is `waiting_for_approval`
+    first; then `purpose` and `legal_basis` must be given."""
     wanted = await asked(request, caller)
     return JobAnswer.of(await aside(request, service.ask, caller, wanted, idempotency_key))
 
@@ -91,7 +92,8 @@ def list_jobs(
         str | None, Query(max_length=64, description="Only those on this data set.", examples=["census"])
     ] = None,
 ) -> list[JobAnswer]:
-    """Your trainings, newest first; everybody's with the holder's key. The header `Link` leads to older ones."""
+    """Your trainings, newest first; everybody's with a key of the holder, an approver or an auditor. The header `Link`
+    leads to older ones."""
     found = service.jobs(caller, part.limit, part.before, dataset)
     return [JobAnswer.of(job) for job in part.linked(found)]
 
@@ -110,7 +112,7 @@ async def get_job(
     """With `wait` the answer comes when the training is over, or after so many seconds, whichever is first. One analyst
     can have so many requests wait as the holder allows."""
     job = await run_in_threadpool(service.job, caller, id)
-    if not wait or job.state in ("done", "failed"):
+    if not wait or job.is_over:
         return JobAnswer.of(job)
     with shared_of(request).waiting(caller.name):
         return JobAnswer.of(await _end_of(request, service, caller, id, wait))
@@ -123,7 +125,7 @@ async def _end_of(request: Request, service: Service, caller: Caller, id: str, w
     while True:
         job = await run_in_threadpool(service.watched_job, caller, id)
         left = deadline - loop.time()
-        over = job.state in ("done", "failed") or left <= 0 or request.app.state.stopping
+        over = job.is_over or left <= 0 or request.app.state.stopping
         if over or await request.is_disconnected():
             return job
         await asyncio.sleep(min(pause, left))
@@ -132,6 +134,6 @@ async def _end_of(request: Request, service: Service, caller: Caller, id: str, w
 
 @router.delete("/jobs/{id}", summary="Cancel a training", responses=refused(404, 409, 422))
 def cancel_job(service: Served, caller: KnownCaller, id: Id) -> JobAnswer:
-    """One that waits or runs; yours, or anybody's with the holder's key. It ends as failed; what it had reserved stays
-    spent, and its `failure` says so."""
+    """One that waits, also for approval, or runs; yours, or anybody's with the holder's key. It ends as failed; what it
+    had reserved stays spent, and its `failure` says so."""
     return JobAnswer.of(service.cancel(caller, id))

@@ -31,7 +31,7 @@ from privlearn.service.http.media_types import (
 )
 from privlearn.service.http.problems import Malformed, UnknownKind
 from privlearn.service.job_kinds.job_kind import JOB_KINDS, AnyJobKind, job_kind
-from privlearn.service.jobs.requests import JobRequest, Points
+from privlearn.service.jobs.requests import JobRequest, Points, State
 from privlearn.service.service import Service
 
 FORM = "multipart/form-data"
@@ -59,7 +59,17 @@ class JobBody(schemas.Request):
     note: str = Field(
         default="",
         max_length=200,
-        description="What it is for, in your words: one line, for the ledger, the log and the holder.",
+        description="A line of your own, for the ledger, the log and the holder.",
+    )
+    purpose: str = Field(
+        default="",
+        max_length=500,
+        description="What the result is for, in one line: needed where a second person must approve the request.",
+    )
+    legal_basis: str = Field(
+        default="",
+        max_length=200,
+        description="What allows it, such as consent or a law, in one line: needed where the purpose is.",
     )
 
 
@@ -211,6 +221,8 @@ def _request(kind: AnyJobKind, body: JobBody, points: Points | None) -> JobReque
         delta=body.delta,
         trial=body.trial,
         note=body.note.strip(),
+        purpose=body.purpose.strip(),
+        legal_basis=body.legal_basis.strip(),
         fields=body.model_dump(mode="json", include=set(kind.fields.model_fields)),
         points=points,
     )
@@ -251,6 +263,12 @@ class JobAnswer(Answer):
             "finished": "2026-11-16T09:00:01.100000+00:00",
             "failure": "",
             "note": "",
+            "purpose": "a risk score for the emergency ward",
+            "legal_basis": "consent of the patients, study 2026-14",
+            "decide_by": "2026-11-30T08:00:00.000000+00:00",
+            "decided": "2026-11-16T08:30:00.000000+00:00",
+            "decided_by": "bea",
+            "decision": "as agreed by the board",
             "result": "9f86d081884c7d65",
         }
     )
@@ -264,17 +282,23 @@ class JobAnswer(Answer):
     fields: dict[str, Any] = Field(description="All that its kind was asked with.")
     guarantee: Promise = Field(description="Its price.")
     trial: bool = Field(description="Whether it trains on made-up rows, for nothing.")
-    state: Literal["waiting", "running", "done", "failed"] = Field(description="How far it is.")
+    state: State = Field(description="How far it is.")
     created: str = Field(description="When it was asked for (UTC).")
     started: str = Field(description="When it began; empty: not yet.")
     finished: str = Field(description="When its end became visible; empty: not yet.")
-    failure: str = Field(description="Why it failed, and whether its cost stands.")
-    note: str = Field(description="What it is for, in the analyst's words.")
+    failure: str = Field(description="Why it failed or was declined, and whether its cost stands.")
+    note: str = Field(description="A line of the analyst's own.")
+    purpose: str = Field(description="What the result is for, in the analyst's words.")
+    legal_basis: str = Field(description="What allows it, in the analyst's words.")
+    decide_by: str = Field(description="Until when somebody may approve it; empty: it needs no approval.")
+    decided: str = Field(description="When somebody approved or declined it; empty: nobody has.")
+    decided_by: str = Field(description="Who did.")
+    decision: str = Field(description="Their reason.")
 
-    @computed_field(description="The state in words: waiting, training, finished.")  # type: ignore[prop-decorator]
+    @computed_field(description="The state in words: waiting for approval, waiting, training, finished.")  # type: ignore[prop-decorator]
     @property
     def stage(self) -> str:
-        return _STAGES[self.state]
+        return _STAGES.get(self.state, "finished")
 
     @computed_field(description="Once it is done: id of what it made.")  # type: ignore[prop-decorator]
     @property
@@ -282,4 +306,4 @@ class JobAnswer(Answer):
         return self.id if self.state == "done" else None
 
 
-_STAGES = {"waiting": "waiting", "running": "training", "done": "finished", "failed": "finished"}
+_STAGES = {"waiting_for_approval": "waiting for approval", "waiting": "waiting", "running": "training"}

@@ -29,10 +29,12 @@ from privlearn.service.jobs.recipes import Recipe, default_recipes, estimator
 from privlearn.service.refusals import Forbidden, NotFound
 
 
-def check_room(offered: OfferedDataSet, caller: Caller, wanted: Guarantee) -> None:
+def check_room(
+    offered: OfferedDataSet, account: str, wanted: Guarantee, share_name: str = "your share"
+) -> None:
     """Refuse at once what cannot fit; whether it does is decided when the training reserves its cost."""
-    standing = offered.ledger_of(caller.name).standing()
-    lefts = {"your share": standing.share.left} if standing.share else {}
+    standing = offered.ledger_of(account).standing()
+    lefts = {share_name: standing.share.left} if standing.share else {}
     if standing.composition == "basic":  # in the other, many small costs take less than their sum
         lefts["the data set's budget"] = standing.left
     for name, left in lefts.items():
@@ -231,7 +233,7 @@ class Catalog:
     def _sees(self, caller: Caller, name: str) -> bool:
         if name not in self._offered or (caller.datasets is not None and name not in caller.datasets):
             return False
-        return caller.is_holder or self._owner.share(caller.analyst, name) is not None
+        return caller.sees_requests or self._owner.share(caller.analyst, name) is not None
 
 
 def _offer(owner: Owner, name: str, counted: int | None) -> OfferedDataSet:

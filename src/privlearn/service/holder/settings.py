@@ -17,6 +17,8 @@ from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import CompositionName
 from privlearn.listening import is_loopback
 from privlearn.service.access.keys import HOLDER, MONITOR
+from privlearn.service.holder.approval import Approval
+from privlearn.service.holder.notices import Notices
 from privlearn.service.holder.sign_in import SignIn
 from privlearn.service.holder.signing import SigningToken
 from privlearn.service.holder.sources import check_address
@@ -210,6 +212,8 @@ class DataSet(PublicModel):
         charge, half so long after it.
     accept_weak_privacy : bool, default=False
         True lets analysts ask for an epsilon above 20 or a delta of at least 1/n, which hardly protect anybody.
+    approval : Approval, optional
+        Which requests a second person must approve; by default none.
     learners : dict of str to Recipe, optional
         What analysts may train; by default `default_recipes`.
     """
@@ -228,6 +232,7 @@ class DataSet(PublicModel):
     least_epsilon: Positive = 0.001
     training_seconds: Positive = 1.0
     accept_weak_privacy: StrictBool = False
+    approval: Approval | None = None
     learners: dict[Name, Recipe] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -341,6 +346,7 @@ class Owner(PublicModel):
     training : Training
     extensions : Extensions
     sign_in : SignIn
+    notices : Notices, optional
     telemetry : Telemetry
     """
 
@@ -352,6 +358,7 @@ class Owner(PublicModel):
     training: Training = Field(default_factory=Training)
     extensions: Extensions = Field(default_factory=Extensions)
     sign_in: SignIn = Field(default_factory=SignIn)
+    notices: Notices | None = None
     telemetry: Telemetry = Field(default_factory=Telemetry)
 
     @classmethod
@@ -416,6 +423,10 @@ def _resolve(content: dict[str, Any], folder: Path) -> None:
     sign_in = content.get("sign_in")
     if isinstance(sign_in, dict) and isinstance(sign_in.get("openid"), dict):
         _resolve_paths(sign_in["openid"], ("client_secret_file",), folder)
+    notices = content.get("notices")
+    for channel in notices.values() if isinstance(notices, dict) else ():
+        if isinstance(channel, dict):
+            _resolve_paths(channel, ("password_file", "secret_file"), folder)
     datasets = content.get("datasets")
     for dataset in datasets.values() if isinstance(datasets, dict) else ():
         if isinstance(dataset, dict):

@@ -36,7 +36,7 @@ class OpenId(PublicModel):
         change themselves.
     roles_claim : str
         Which claim says what somebody may do: a text, or a list of them.
-    roles : dict of str to {"holder", "analyst"}
+    roles : dict of str to {"holder", "analyst", "approver", "auditor"}
         What each value of that claim lets somebody be; of several, the first in this list.
     """
 

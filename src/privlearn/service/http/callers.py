@@ -58,19 +58,20 @@ async def caller_of(
 KnownCaller = Annotated[Caller, Depends(caller_of)]
 
 
-async def holder_of(caller: KnownCaller) -> Caller:
-    if not caller.is_holder:
-        raise Forbidden("this is for the data's holder: ask with a holder's key")
-    return caller
-
-
 async def monitor_of(caller: KnownCaller) -> Caller:
     if caller.role not in ("holder", "monitor"):
         raise Forbidden("this is for those who watch the server: ask with a monitor's key, or the holder's")
     return caller
 
 
-Holder = Annotated[Caller, Depends(holder_of)]
+async def reader_of(caller: KnownCaller) -> Caller:
+    """Of the log."""
+    if caller.role not in ("holder", "auditor"):
+        raise Forbidden("this is for the data's holder and auditors: ask with a key of theirs")
+    return caller
+
+
+LogReader = Annotated[Caller, Depends(reader_of)]
 Monitor = Annotated[Caller, Depends(monitor_of)]
 
 

@@ -4,6 +4,8 @@
        ^                  |
        +--- lease ends ---+   after `MOST_ATTEMPTS` times `run_job` gives it up, at the end of a slot like every other
 
+What needs approval waits for that first, outside the queue (`approvals`).
+
 Analysts take turns: whoever asks for a hundred jobs delays the one job of another by one. A job that waits or runs may
 be cancelled, and those that wait end when the key that asked for them is revoked.
 
@@ -17,14 +19,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, update
 
 from privlearn.guarantee import Guarantee
 from privlearn.service.holder.settings import DEFAULT_LIMITS, Limits
 from privlearn.service.job_kinds.job_kind import job_kind
-from privlearn.service.jobs.requests import Job, JobRequest, accepted_in
+from privlearn.service.jobs.requests import Job, JobRequest, State, accepted_in
 from privlearn.service.refusals import Conflict, NotFound, TooMany
 from privlearn.service.store.events import record_with
 from privlearn.service.store.paging import EVERYTHING, Piece
@@ -36,6 +38,7 @@ LEASE_SECONDS = 15.0
 MOST_ATTEMPTS = 3
 
 _LOCK = "jobs"
+NOT_BEGUN = ("waiting_for_approval", "waiting")
 _SHOWN = [column for column in jobs.c if column.name != "points"]
 
 
@@ -53,37 +56,48 @@ def submit(
     key: str,
     *,
     asked_with: str = "",
+    approval_within: timedelta | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Job:
     """A new job; or, under an idempotency key that this analyst has used before, the job of that time.
 
-    ``asked_with`` is the id of the analyst's own key: when that is revoked, the job ends.
+    ``asked_with`` is the id of the analyst's own key: when that is revoked, the job ends. ``approval_within`` so much
+    time somebody must approve the job, or else it ends; without it there is nothing to approve.
     """
     with excluding(store, _LOCK) as connection:
         before = _submitted_before(connection, analyst, request, key)
         if before is not None:
             return before
         _check_quota(connection, analyst, request.trial, limits)
-        return _insert(connection, analyst, request, guarantee, key, asked_with)
+        return _insert(connection, analyst, request, guarantee, key, asked_with, approval_within)
 
 
 def find(store: str, job_id: str) -> Job:
     with reading(store) as connection:
-        return _as_job(_row(connection, job_id))
+        return find_with(connection, job_id)
 
 
-def find_all(store: str, analyst: str | None, piece: Piece = EVERYTHING) -> list[Job]:
-    """Jobs of an analyst, or of all, newest first."""
+def find_with(connection: Connection, job_id: str) -> Job:
+    """The same inside a transaction."""
+    return _as_job(_row(connection, job_id))
+
+
+def find_all(
+    store: str, analyst: str | None, piece: Piece = EVERYTHING, state: State | None = None
+) -> list[Job]:
+    """Jobs of an analyst, or of all, in one state or in any, newest first."""
     query = piece.of(select(*_SHOWN), jobs.c.created)
     if analyst is not None:
         query = query.where(jobs.c.analyst == analyst)
+    if state is not None:
+        query = query.where(jobs.c.state == state)
     with reading(store) as connection:
         return [_as_job(row) for row in connection.execute(query)]
 
 
 def count_by_state(store: str) -> dict[str, int]:
-    """How many jobs wait, run, are done, have failed."""
-    counts = dict.fromkeys(("waiting", "running", "done", "failed"), 0)
+    """How many jobs wait, run, are done, have failed, ..."""
+    counts = dict.fromkeys(get_args(State), 0)
     with reading(store) as connection:
         for state, count in connection.execute(select(jobs.c.state, func.count()).group_by(jobs.c.state)):
             counts[state] = count
@@ -151,7 +165,7 @@ def cancel(store: str, job_id: str, by: str) -> Job:
     """End a job that is not over. What it had reserved stays spent; the process that runs it notices."""
     with excluding(store, _LOCK) as connection:
         row = _row(connection, job_id)
-        if row.state not in ("waiting", "running"):
+        if row.state not in (*NOT_BEGUN, "running"):
             raise Conflict("this job is over: there is nothing to cancel")
         _end(connection, store, job_id, f"{by} has cancelled it; {_spent(row)}")
         return _as_job(_row(connection, job_id))
@@ -160,13 +174,21 @@ def cancel(store: str, job_id: str, by: str) -> Job:
 def end_revoked(store: str) -> None:
     """End the jobs that wait and were asked for with a key that is revoked by now."""
     revoked = select(keys.c.id).where(keys.c.revoked != "")
-    theirs = select(*_SHOWN).where(jobs.c.state == "waiting", jobs.c.key_id.in_(revoked))
+    theirs = jobs.c.state.in_(NOT_BEGUN) & jobs.c.key_id.in_(revoked)
+    end_all(store, theirs, "the key that asked for it was revoked")
+
+
+def end_all(store: str, which: ColumnElement[bool], why: str) -> list[Job]:
+    """End jobs; gives those. Most calls find none, and keep nobody waiting."""
+    found = select(*_SHOWN).where(which)
     with reading(store) as connection:
-        if connection.execute(theirs.limit(1)).one_or_none() is None:
-            return
+        if connection.execute(found.limit(1)).one_or_none() is None:
+            return []
     with excluding(store, _LOCK) as connection:
-        for row in connection.execute(theirs).all():
-            _end(connection, store, row.id, f"the key that asked for it was revoked; {_spent(row)}")
+        rows = connection.execute(found).all()
+        for row in rows:
+            _end(connection, store, row.id, f"{why}; {_spent(row)}")
+        return [_as_job(_row(connection, row.id)) for row in rows]
 
 
 def give_back(store: str, job_id: str, *, count_attempt: bool) -> None:
@@ -209,7 +231,7 @@ def _submitted_before(connection: Connection, analyst: str, request: JobRequest,
 
 def _check_quota(connection: Connection, analyst: str, trial: bool, limits: Limits) -> None:
     own = select(func.count()).select_from(jobs).where(jobs.c.analyst == analyst)
-    if (connection.scalar(own.where(jobs.c.state == "waiting")) or 0) >= limits.waiting_jobs:
+    if (connection.scalar(own.where(jobs.c.state.in_(NOT_BEGUN))) or 0) >= limits.waiting_jobs:
         raise TooMany(f"{limits.waiting_jobs} of your jobs are waiting: ask again when some of them are done")
     most, what = (
         (limits.trials_per_day, "on made-up rows") if trial else (limits.jobs_per_day, "on the records")
@@ -237,8 +259,9 @@ def _insert(
     guarantee: Guarantee,
     key: str,
     asked_with: str,
+    approval_within: timedelta | None,
 ) -> Job:
-    job_id = secrets.token_hex(8)
+    job_id, moment = secrets.token_hex(8), now()
     connection.execute(
         jobs.insert().values(
             id=job_id,
@@ -252,11 +275,14 @@ def _insert(
             neighbours=guarantee.neighbours,
             trial=request.trial,
             note=request.note,
+            purpose=request.purpose,
+            legal_basis=request.legal_basis,
+            decide_by="" if approval_within is None else as_text(moment + approval_within),
             points=request.points_bytes(),
             idempotency_key=key or None,
             request_digest=job_kind(request.kind).digest(request),
-            state="waiting",
-            created=as_text(now()),
+            state="waiting" if approval_within is None else "waiting_for_approval",
+            created=as_text(moment),
         )
     )
     return _as_job(_row(connection, job_id))
@@ -287,4 +313,11 @@ def _as_job(row: Row[Any]) -> Job:
         failure=row.failure,
         attempts=row.attempts,
         note=row.note,
+        purpose=row.purpose,
+        legal_basis=row.legal_basis,
+        decide_by=row.decide_by,
+        decided=row.decided,
+        decided_by=row.decided_by,
+        decision=row.decision,
+        asked_with=row.key_id,
     )

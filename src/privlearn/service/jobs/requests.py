@@ -17,7 +17,8 @@ FromSchema = Literal["schema"]
 Points: TypeAlias = pa.Table | FromSchema
 """Public points that the analyst brings, or the word that has them made up from the schema."""
 
-State = Literal["waiting", "running", "done", "failed"]
+State = Literal["waiting_for_approval", "waiting", "running", "done", "failed", "declined"]
+OVER = ("done", "failed", "declined")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,9 @@ class JobRequest:
     points : pyarrow.Table or "schema", optional
         The analyst's public points, without the target, for kinds that take them; the word has them made up.
     note : str, optional
-        What it is for, in the analyst's words: a line for the ledger, the log and the pages.
+        A line of the analyst's own for the ledger, the log and the pages.
+    purpose, legal_basis : str, optional
+        What the result is for, and what allows it, in the analyst's words: needed where a second person must approve.
     """
 
     dataset: str
@@ -50,6 +53,8 @@ class JobRequest:
     fields: Mapping[str, JsonValue] = field(default_factory=dict)
     points: Points | None = field(default=None, repr=False)
     note: str = ""
+    purpose: str = ""
+    legal_basis: str = ""
 
     def points_bytes(self) -> bytes | None:
         """The points as an Arrow stream, or the word."""
@@ -107,7 +112,17 @@ def accepted_in(row: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Job(Accepted):
-    """A request on its way."""
+    """A request on its way.
+
+    Attributes
+    ----------
+    decide_by : str
+        Until when somebody may approve it; empty if it needs no approval.
+    decided, decided_by, decision : str
+        When somebody decided on it, who, and their reason.
+    asked_with : str
+        Id of the analyst's key, or their name at the provider.
+    """
 
     state: State
     created: str
@@ -116,6 +131,17 @@ class Job(Accepted):
     failure: str
     attempts: int
     note: str
+    purpose: str
+    legal_basis: str
+    decide_by: str
+    decided: str
+    decided_by: str
+    decision: str
+    asked_with: str
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in OVER
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,7 +51,7 @@ class Worker:
         Public: what a training costs follows from it before a row is read.
     turns : TakingTurns
         Of all workers of the server.
-    ended : callable, optional
+    ended : callable
         Is told of a job whose end may be seen, when it was taken up, and whether it failed.
 
     Attributes
@@ -65,7 +65,7 @@ class Worker:
         owner: Owner,
         counted: Mapping[str, int],
         turns: queue.TakingTurns,
-        ended: Callable[[Job, float, bool], None] | None = None,
+        ended: Callable[[Job, float, bool], None] = lambda *_: None,
     ) -> None:
         self._owner = owner
         self._counted = counted
@@ -141,8 +141,7 @@ class Worker:
             return
         trouble, reason = ended
         if not trouble:
-            if self._ended is not None:
-                self._ended(job, taken_up, bool(reason))
+            self._ended(job, taken_up, bool(reason))
             return
         _log.error("job %s was interrupted: %s", job.id, reason)
         queue.give_back(self._store, job.id, count_attempt=trouble == "process")

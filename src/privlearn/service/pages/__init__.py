@@ -10,7 +10,16 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from privlearn.service.pages import console, desk, provider, result_page, sessions, signing, train_page
+from privlearn.service.pages import (
+    approvals,
+    console,
+    desk,
+    provider,
+    result_page,
+    sessions,
+    signing,
+    train_page,
+)
 from privlearn.service.pages.page import STATIC
 from privlearn.service.pages.signing import refuse_with_pages
 
@@ -21,6 +30,7 @@ _ROUTERS = (
     train_page.router,
     result_page.router,
     sessions.router,
+    approvals.router,
     console.router,
 )
 

@@ -65,7 +65,7 @@ FORMS_OF_RELEASE = {face.name: face for face in _ALL}
 
 
 FIELDS = ("face", "learner", "epsilon", "delta")
-_PLACES = (*FIELDS, "note")
+_PLACES = (*FIELDS, "note", "purpose", "legal_basis")
 _ONCE = re.compile("[0-9a-f]{32}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """A price as people write it: `float` would take 1_0, and digits of other scripts, for another price."""
@@ -135,5 +135,5 @@ def placed(error: Exception) -> dict[str, str]:
 
 
 def sentence(error: Exception) -> str:
-    text = str(error)
+    text = str(error).replace("legal_basis", "legal basis")
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."

@@ -18,7 +18,7 @@ from privlearn.service.pages import commands
 from privlearn.service.pages.desk import entries_of
 from privlearn.service.pages.formatting import MOST_STEPS, spending_figure
 from privlearn.service.pages.page import Before, page_router, render
-from privlearn.service.pages.signing import Holder
+from privlearn.service.pages.signing import Auditor, Holder
 from privlearn.service.refusals import NotFound
 from privlearn.service.store.log_file import csv_lines, json_lines
 
@@ -31,7 +31,7 @@ BeforeLine = Annotated[int | None, Query(ge=0, lt=2**31)]
 
 
 @router.get("/console")
-def console(request: Request, service: Served, caller: Holder) -> Response:
+def console(request: Request, service: Served, caller: Auditor) -> Response:
     return render(
         request,
         caller,
@@ -44,7 +44,7 @@ def console(request: Request, service: Served, caller: Holder) -> Response:
 
 
 @router.get("/console/{name}")
-def budget(request: Request, service: Served, caller: Holder, name: str, before: Before) -> Response:
+def budget(request: Request, service: Served, caller: Auditor, name: str, before: Before) -> Response:
     offered, standing = service.dataset(caller, name), service.budget(caller, name)
     return render(
         request,
@@ -64,7 +64,7 @@ def keys(request: Request, service: Served, caller: Holder) -> Response:
 
 
 @router.get("/log")
-def log(request: Request, service: Served, caller: Holder, before: BeforeLine = None) -> Response:
+def log(request: Request, service: Served, caller: Auditor, before: BeforeLine = None) -> Response:
     found = service.events(caller, _LINES, before)
     return render(
         request,
@@ -77,7 +77,7 @@ def log(request: Request, service: Served, caller: Holder, before: BeforeLine = 
 
 
 @router.get("/log.{form}")
-def log_file(service: Served, caller: Holder, form: str) -> Response:
+def log_file(service: Served, caller: Auditor, form: str) -> Response:
     """All of it, to be kept or verified elsewhere; sent as it is read."""
     if form not in _FILES:
         raise NotFound("the log is given out as log.jsonl or log.csv: choose one")

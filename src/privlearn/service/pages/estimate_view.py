@@ -50,7 +50,7 @@ def estimate_view(
     face: FormOfRelease,
     guarantee: Guarantee,
 ) -> EstimateView:
-    price, weakness = _price(guarantee), offered.weakness(guarantee)
+    weakness = offered.weakness(guarantee)
     fields = face.fields(learner)
     wanted = JobRequest(offered.name, face.kind, guarantee.epsilon, guarantee.delta, fields=fields)
     try:
@@ -58,12 +58,21 @@ def estimate_view(
     except InvalidParameter:
         if face.name != "points":  # whose kernel may need them
             raise
-        return EstimateView(weakness, "", _UP_TO_POINTS, [price], None)
+        return EstimateView(weakness, "", _UP_TO_POINTS, [_price(guarantee)], None)
+    return view_of(found, guarantee, weakness)
+
+
+def view_of(found: Mapping[str, Any], guarantee: Guarantee, weakness: str | None) -> EstimateView:
+    """An estimate of any kind of job; of one that trains nothing, its price and method."""
+    if "verdict" not in found:
+        names = [found["mechanism"]] if found else []
+        methods = [("method", MECHANISMS[name].title if name in MECHANISMS else name) for name in names]
+        return EstimateView(weakness, "", "", [_price(guarantee), *methods], None)
     return EstimateView(
         weakness,
         found["verdict"],
         _MEANING[found["verdict"]],
-        [price, *_facts(found)],
+        [_price(guarantee), *_facts(found)],
         _figure(found["curve"], guarantee.epsilon),
     )
 

@@ -84,7 +84,15 @@ _MENUS = {
         ("/console", "Budgets"),
         ("/sessions", "Sessions"),
         ("/releases", "Releases"),
+        ("/requests", "Requests"),
         ("/keys", "Keys"),
+        ("/log", "Log"),
+    ),
+    "approver": (("/approvals", "Approvals"), ("/requests", "Requests")),
+    "auditor": (
+        ("/requests", "Requests"),
+        ("/approvals", "Approvals"),
+        ("/console", "Budgets"),
         ("/log", "Log"),
     ),
 }

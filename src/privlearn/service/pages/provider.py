@@ -51,8 +51,8 @@ async def come_back(request: Request, service: Served) -> Response:
         request.app.state.limiter.failed(address_of(request))
         return sign_in_page(request, following, provider=f"{refusal}.")
     note(request.scope, key=caller.key_id)
-    person = caller.key_id.removeprefix("openid:")
-    token = await run_in_threadpool(sign_in_person, service.store, caller.role, person, service.owner.sign_in)
+    rules = service.owner.sign_in
+    token = await run_in_threadpool(sign_in_person, service.store, caller.role, caller.person, rules)
     # A page instead of a redirection: in one that the provider began, browsers would hold the strict cookie back.
     answer = render(request, None, "signed_in.html", next=following or "/")
     keep_signed_in(request, answer, token)

@@ -49,14 +49,17 @@ from privlearn.service.service import Service
 router = page_router()
 
 _HEADINGS = {
+    "waiting_for_approval": "Waiting for approval",
     "waiting": "Waiting for its turn",
     "running": "Under way",
     "done": "Finished",
     "failed": "It did not work out",
+    "declined": "Declined",
 }
 _STAGES = {"waiting": "Waiting for its turn", "running": "Under way on the holder's side"}
+_APPROVAL = {"waiting_for_approval": "Waiting for a second person's approval"}
 
-_TYPED = ("dataset", "by", "epsilon", "delta")
+_TYPED = ("dataset", "by", "epsilon", "delta", "purpose", "legal_basis")
 """Into the form that has a release measured."""
 
 
@@ -74,12 +77,14 @@ def _job_page(request: Request, service: Service, caller: Caller, id: str) -> Re
         "job.html",
         job=found,
         heading=_HEADINGS[found.state],
-        unfinished=found.state in _STAGES,
+        unfinished=not found.is_over,
+        seconds=10 if found.state in _APPROVAL else 1,
+        may_cancel=caller.role in ("analyst", "holder"),
         stages=_stages(found),
         title=title,
         described=described,
         meaning=_meaning(service, caller, found),
-        part=_part(service.store, found.id, found.kind) if found.state == "done" else "",
+        part=_part(service.store, found.id, found.kind) if _may_fetch(caller, found) else "",
     )
 
 
@@ -133,6 +138,8 @@ def evaluate(request: Request, service: Served, caller: Analyst, id: PageId, for
             delta=_number(typed["delta"] or "0", "delta"),
             trial=act == "try",
             fields={"release": id, "by": [typed["by"]] if typed["by"] else []},
+            purpose=typed["purpose"],
+            legal_basis=typed["legal_basis"],
         )
         asked = service.ask(caller, wanted, f"{typed['once']} {act}")
         return RedirectResponse(f"/jobs/{asked.id}", 303)
@@ -160,6 +167,7 @@ def _release_page(
         proven=verify_bytes(content),
         commands=release_commands(str(request.base_url), id, _file_name(found)),
         places=[offered.name for offered in places],
+        with_approval=any(offered.settings.approval is not None for offered in places),
         columns=_group_columns(places[0].schema) if places else [],
         typed=typed or dict.fromkeys(_TYPED, ""),
         errors=errors or {},
@@ -217,9 +225,15 @@ async def verify(request: Request, caller: Visitor, form: ReleaseForm) -> Respon
 
 def _stages(found: Job) -> list[tuple[str, str]]:
     """Each stage's class and text."""
-    now = list(_STAGES).index(found.state) if found.state in _STAGES else len(_STAGES)
-    styles = ["past" if place < now else "now" if place == now else "" for place in range(len(_STAGES))]
-    return list(zip(styles, _STAGES.values(), strict=True))
+    stages = (_APPROVAL if found.decide_by else {}) | _STAGES
+    now = list(stages).index(found.state) if found.state in stages else len(stages)
+    styles = ["past" if place < now else "now" if place == now else "" for place in range(len(stages))]
+    return list(zip(styles, stages.values(), strict=True))
+
+
+def _may_fetch(caller: Caller, found: Job) -> bool:
+    """Approvers and auditors see requests, not what was made."""
+    return found.state == "done" and caller.role in ("analyst", "holder")
 
 
 def _told(found: Job) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
-from privlearn.service.access.keys import Caller
+from privlearn.service.access.keys import Caller, Role
 from privlearn.service.access.logins import caller_of_login, sign_in, sign_out
 from privlearn.service.http.callers import address_of, service_of
 from privlearn.service.http.forms import file_form
@@ -35,19 +35,18 @@ def visitor(request: Request) -> Caller:
     return caller
 
 
-def analyst(found: Annotated[Caller, Depends(visitor)]) -> Caller:
-    if found.is_holder:
-        raise Forbidden("this page is an analyst's: the holder's console shows the same from the other side")
-    return found
-
-
-def holder(found: Annotated[Caller, Depends(visitor)]) -> Caller:
-    if not found.is_holder:
-        raise Forbidden("this page is for the holder of the data")
-    return found
-
-
 Visitor = Annotated[Caller, Depends(visitor)]
+
+
+def _only(refusal: str, *roles: Role) -> Any:
+    """A dependency: somebody who has signed in and has one of these roles."""
+
+    def admit(found: Visitor) -> Caller:
+        if found.role not in roles:
+            raise Forbidden(refusal)
+        return found
+
+    return Depends(admit)
 
 
 def form_with_file(setting: str) -> Any:
@@ -65,8 +64,24 @@ def form_with_file(setting: str) -> Any:
 
 RowsForm = Annotated[FormData, form_with_file("body_megabytes")]
 ReleaseForm = Annotated[FormData, form_with_file("file_megabytes")]
-Analyst = Annotated[Caller, Depends(analyst)]
-Holder = Annotated[Caller, Depends(holder)]
+Analyst = Annotated[
+    Caller,
+    _only("this page is an analyst's: others have pages that show the same from their side", "analyst"),
+]
+Holder = Annotated[Caller, _only("this page is for the holder of the data", "holder")]
+Auditor = Annotated[
+    Caller, _only("this page is for the holder of the data and for auditors", "holder", "auditor")
+]
+RequestReader = Annotated[
+    Caller,
+    _only("this page is for the holder, approvers and auditors", "holder", "approver", "auditor"),
+]
+_FIRST_PAGES: dict[Role, str] = {
+    "holder": "/console",
+    "analyst": "/desk",
+    "approver": "/approvals",
+    "auditor": "/requests",
+}
 
 
 @router.get("/")
@@ -76,7 +91,7 @@ def start(request: Request, next: str = "") -> Response:
         caller = visitor(request)
     except AccessRefused:
         return sign_in_page(request, next)
-    return RedirectResponse("/console" if caller.is_holder else "/desk", 303)
+    return RedirectResponse(_FIRST_PAGES[caller.role], 303)
 
 
 @router.post("/sign-in")

@@ -27,6 +27,7 @@ from privlearn.service.pages.choices import (
     FIELDS,
     FORMS_OF_RELEASE,
     Choices,
+    FormOfRelease,
     fresh,
     is_once,
     placed,
@@ -38,7 +39,7 @@ from privlearn.service.pages.formatting import number, number_below
 from privlearn.service.pages.page import page_router, render, text_of
 from privlearn.service.pages.signing import Analyst, RowsForm
 from privlearn.service.refusals import Busy, Conflict, NotFound, TooLarge, TooMany
-from privlearn.service.service import Service
+from privlearn.service.service import MOST_WORDS, Service
 
 router = page_router()
 
@@ -71,7 +72,7 @@ async def train(request: Request, service: Served, caller: Analyst, name: str, f
 def _train(
     request: Request, service: Service, caller: Caller, name: str, form: FormData, content: bytes
 ) -> Response:
-    typed = {field: text_of(form, field) for field in (*FIELDS, "once", "note")}
+    typed = {field: text_of(form, field) for field in (*FIELDS, "once", *MOST_WORDS)}
     act = "pay" if text_of(form, "act") == "pay" else "try"
     try:
         if not is_once(typed["once"]):
@@ -108,7 +109,7 @@ def _request(
         epsilon=guarantee.epsilon,
         delta=guarantee.delta,
         trial=trial,
-        note=typed["note"],
+        **{name: typed[name] for name in MOST_WORDS},
         fields=face.fields(choices.learner),
         points=points,
     )
@@ -148,7 +149,7 @@ def _page(
         learners=[(key, _described(key, recipe)) for key, recipe in offered.learners.items()],
         columns=list(offered.schema.columns),
         form=form,
-        note=typed.get("note", ""),
+        words={name: typed.get(name, "") for name in MOST_WORDS},
         fresh=fresh(),
         errors=wrong,
         estimate=estimate,
@@ -156,12 +157,27 @@ def _page(
         rehearse=urlencode({name: getattr(form, name) for name in (*FIELDS, "once")} | {"rehearse": "yes"}),
         affordable=room,
         decision=_decision(share, guarantee, room),
+        approval=_approval(offered, face, guarantee),
+    )
+
+
+def _approval(offered: OfferedDataSet, face: FormOfRelease | None, guarantee: Guarantee | None) -> str:
+    """What is asked for beyond the price; empty if nobody else must agree."""
+    approval = offered.settings.approval
+    if approval is None or face is None or guarantee is None:
+        return ""
+    if not approval.is_needed(face.kind, guarantee.epsilon):
+        return ""
+    limit = approval.limit(face.kind)
+    return (
+        f"Above epsilon {number(limit or 0.0)} a second person must approve it, within {number(approval.days)} days: "
+        "give its purpose and legal basis. Nothing is spent or reserved before it begins."
     )
 
 
 def _has_room(offered: OfferedDataSet, caller: Caller, guarantee: Guarantee) -> bool:
     try:
-        check_room(offered, caller, guarantee)
+        check_room(offered, caller.account, guarantee)
     except PrivlearnError:
         return False
     return True

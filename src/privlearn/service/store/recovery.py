@@ -16,6 +16,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.ledger.composition import Amount, Cost
 from privlearn.ledger.ledger import Ledger
 from privlearn.service.access.keys import HOLDER
+from privlearn.service.jobs import queue
 from privlearn.service.store import events
 from privlearn.service.store.tables import jobs, keys, logins, results
 from privlearn.service.timing import as_text, now
@@ -56,7 +57,7 @@ def settle(store: str, lost: Mapping[str, Amount]) -> dict[str, Guarantee]:
 def _end_what_was_under_way(store: str) -> None:
     moment = as_text(now())
     with excluding(store, "jobs") as connection:
-        under_way = jobs.c.state.in_(("waiting", "running"))
+        under_way = jobs.c.state.in_((*queue.NOT_BEGUN, "running"))
         for job in connection.execute(select(jobs).where(under_way)).all():
             told = {"job": job.id, "reason": "an older backup was restored"}
             events.record_with(connection, store, job.analyst, f"{job.kind} failed", job.dataset, **told)

@@ -27,11 +27,6 @@ def _time(name: str) -> sa.Column[Any]:
     return sa.Column(name, sa.String(40), nullable=False, default="")
 
 
-def _one_of(name: str, *values: str) -> sa.Column[Any]:
-    allowed = ", ".join(f"'{value}'" for value in values)
-    return sa.Column(name, sa.String(20), sa.CheckConstraint(f"{name} IN ({allowed})"), nullable=False)
-
-
 formats = sa.Table(
     SERVICE.formats.name, _metadata, sa.Column("version", sa.Integer, primary_key=True, autoincrement=False)
 )
@@ -74,7 +69,7 @@ jobs = sa.Table(
     sa.Column("points", sa.LargeBinary),
     sa.Column("idempotency_key", sa.String(200)),
     sa.Column("request_digest", sa.String(64), nullable=False),
-    _one_of("state", "waiting", "running", "done", "failed"),
+    sa.Column("state", sa.String(20), nullable=False),  # those that there are, the code knows
     sa.Column("attempts", sa.Integer, nullable=False, default=0),
     _time("lease"),
     _time("created"),
@@ -86,6 +81,12 @@ jobs = sa.Table(
         "key_id", sa.String(250), nullable=False, server_default=""
     ),  # that asked for it; "": before format 4
     sa.Column("note", sa.String(200), nullable=False, server_default=""),  # the analyst's own words
+    sa.Column("purpose", sa.String(500), nullable=False, server_default=""),
+    sa.Column("legal_basis", sa.String(200), nullable=False, server_default=""),
+    sa.Column("decide_by", sa.String(40), nullable=False, server_default=""),  # "": it needs no approval
+    sa.Column("decided", sa.String(40), nullable=False, server_default=""),
+    sa.Column("decided_by", sa.String(200), nullable=False, server_default=""),
+    sa.Column("decision", sa.String(500), nullable=False, server_default=""),  # the reason, in their words
     sa.UniqueConstraint("analyst", "idempotency_key"),
     # For lists in pieces, and for those who look for work.
     sa.Index("jobs_by_state", "state", "created"),

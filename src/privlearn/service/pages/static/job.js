@@ -8,11 +8,11 @@ async function follow() {
     const found = page.getElementById("progress");
     if (found && found.innerHTML !== progress.innerHTML) {
       progress.innerHTML = found.innerHTML;
-      progress.dataset.unfinished = found.dataset.unfinished;
+      Object.assign(progress.dataset, found.dataset);
     }
   } catch {
     // The server is away, perhaps being restarted: ask again.
   }
-  setTimeout(follow, 1000);
+  setTimeout(follow, 1000 * progress.dataset.seconds);
 }
 setTimeout(follow, 1000);

@@ -1,0 +1,1 @@
+"""Telling people outside that a request waits, and what became of it."""
