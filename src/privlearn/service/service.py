@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -19,6 +20,7 @@ from privlearn.ledger.composition import Balance
 from privlearn.ledger.statement import Entry, Standing
 from privlearn.release.verification import read_private_key
 from privlearn.service.access.keys import Caller
+from privlearn.service.holder.catalogs import Catalogs
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room
 from privlearn.service.holder.settings import Owner
 from privlearn.service.job_kinds.job_kind import Asked, job_kind, load_job_kinds
@@ -64,15 +66,20 @@ class Service:
         self._lock = None if owner.server.ledger else only_server(owner.server.folder)
         if self._lock is not None:
             queue.expire_leases(self.store)
-        self.catalog = Catalog(owner)
-        counted = self.catalog.check()
-        self._sessions = OpenSessions(self.store, self.catalog)
+        self.catalogs = Catalogs(owner)
+        self._sessions = OpenSessions(self.store, self.catalogs)
         self._known_sessions: TtlCache[str, ResultInfo] = TtlCache(seconds=1.0, most=1000)
         self._watched_jobs: TtlCache[str, Job] = TtlCache(seconds=0.2, most=1000)
         self._new_points = Buckets(owner.limits.points_per_day / 1440.0, burst=owner.limits.points_per_day)
         turns = queue.TakingTurns()
-        self._workers = [Worker(owner, counted, turns) for _ in range(owner.server.training_processes)]
+        counted, processes = self.catalogs.counted, owner.server.training_processes
+        self._workers = [Worker(owner, counted, turns) for _ in range(processes)]
         self.watch = Watch(owner.server, self._look_after_workers)
+
+    @property
+    def catalog(self) -> Catalog:
+        """What is served now."""
+        return self.catalogs.now
 
     def start(self) -> None:
         """Begin to train what waits."""
@@ -137,10 +144,12 @@ class Service:
             asked.guarantee,
             idempotency_key,
             asked_with=caller.key_id,
+            version=asked.offered.version,
             limits=self.owner.limits,
         )
         told = {"job": job.id, "epsilon": request.epsilon, "delta": request.delta, "trial": request.trial}
         told |= {"note": request.note} if request.note else {}
+        told |= {"version": asked.offered.version} if asked.offered.version > 1 else {}
         action = f"asked for {kind.title}"
         events.record(self.store, caller.name, action, request.dataset, **{**request.fields, **told})
         for worker in self._workers:
@@ -273,6 +282,8 @@ class Service:
         """What is wrong with those who train; empty if nothing is."""
         for worker in self._workers:
             worker.look_after()
+        with suppress(LedgerError):  # the watch looks at the database itself
+            self.catalogs.refresh()
         return "a worker stands still" if any(worker.stands_still for worker in self._workers) else ""
 
     def _own(self, caller: Caller, found: Found, noun: str) -> Found:
@@ -294,6 +305,10 @@ class Service:
 
 def _check_promise(asked: Asked[Any]) -> None:
     """Of every kind of job."""
+    if asked.offered.settings.retired:
+        raise InvalidParameter(
+            f"data set {asked.offered.name!r} is retired: nothing new is done with it, what was made stays"
+        )
     if not asked.guarantee.is_private:
         raise InvalidParameter("epsilon must be finite: the holder lets only private results out")
     least = asked.offered.settings.least_epsilon

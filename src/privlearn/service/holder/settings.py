@@ -16,13 +16,15 @@ from privlearn.extensions import load_extensions
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import CompositionName
 from privlearn.service.access.keys import HOLDER, MONITOR
+from privlearn.service.holder.console_sources import Console
 from privlearn.service.holder.sign_in import SignIn
 from privlearn.service.holder.sources import check_address
 from privlearn.service.jobs.recipes import Positive, Recipe
 from privlearn.storage import locate
 
 
-def _servable(name: str) -> str:
+def servable(name: str) -> str:
+    """Refuse what cannot stand in an address."""
     allowed = name.isascii() and name.replace("-", "").replace("_", "").isalnum() and name[0].isalnum()
     if not allowed or len(name) > 64:
         raise ValueError(
@@ -31,7 +33,7 @@ def _servable(name: str) -> str:
     return name
 
 
-Name = Annotated[StrictStr, Field(min_length=1), AfterValidator(_servable)]
+Name = Annotated[StrictStr, Field(min_length=1), AfterValidator(servable)]
 Count = Annotated[StrictInt, Field(ge=1)]
 Delta = Annotated[float, Field(ge=0, lt=1, strict=True)]
 
@@ -194,6 +196,8 @@ class DataSet(PublicModel):
     training_seconds : float, default=1
         A training's end is seen so long after its start, or twice, four times, ... so long if it takes longer; its
         charge, half so long after it.
+    retired : bool, default=False
+        True: nothing new is done with it; what was made of it stays, and sessions go on answering.
     accept_weak_privacy : bool, default=False
         True lets analysts ask for an epsilon above 20 or a delta of at least 1/n, which hardly protect anybody.
     learners : dict of str to Recipe, optional
@@ -212,6 +216,7 @@ class DataSet(PublicModel):
     least_epsilon: Positive = 0.001
     training_seconds: Positive = 1.0
     accept_weak_privacy: StrictBool = False
+    retired: StrictBool = False
     learners: dict[Name, Recipe] = Field(default_factory=dict)
 
     @field_validator("database")
@@ -306,6 +311,7 @@ class Owner(PublicModel):
     analysts : dict of str to dict of str to Share
         What each analyst may spend of which data sets; others it does not see.
     training : Training
+    console : Console
     extensions : Extensions
     sign_in : SignIn
     """
@@ -316,6 +322,7 @@ class Owner(PublicModel):
     datasets: Annotated[dict[Name, DataSet], Field(min_length=1)]
     analysts: dict[Name, dict[Name, Share]] = Field(default_factory=dict)
     training: Training = Field(default_factory=Training)
+    console: Console = Field(default_factory=Console)
     extensions: Extensions = Field(default_factory=Extensions)
     sign_in: SignIn = Field(default_factory=SignIn)
 
@@ -334,12 +341,9 @@ class Owner(PublicModel):
     @model_validator(mode="after")
     def _shares_fit(self) -> Owner:
         for analyst, shares in self.analysts.items():
-            if analyst in (HOLDER, MONITOR):
-                raise ValueError(
-                    f"analysts.{analyst}: is the {analyst}'s own name in the log: choose another"
-                )
+            check_analyst(analyst)
             for name, share in shares.items():
-                _check_share(f"analysts.{analyst}.{name}", share, self.datasets.get(name))
+                check_share(f"analysts.{analyst}.{name}", share, self.datasets.get(name))
         return self
 
     def share(self, analyst: str, dataset: str) -> Guarantee | None:
@@ -350,7 +354,13 @@ class Owner(PublicModel):
         return Guarantee(share.epsilon, share.delta, self.datasets[dataset].neighbours)
 
 
-def _check_share(where: str, share: Share, dataset: DataSet | None) -> None:
+def check_analyst(name: str) -> None:
+    """Refuse a name that means somebody else in the log."""
+    if name in (HOLDER, MONITOR):
+        raise ValueError(f"analysts.{name}: is the {name}'s own name in the log: choose another")
+
+
+def check_share(where: str, share: Share, dataset: DataSet | None) -> None:
     if dataset is None:
         raise ValueError(f"{where}: there is no such data set: add it under datasets, or remove the share")
     if share.epsilon > dataset.epsilon or share.delta > dataset.delta:
@@ -383,6 +393,9 @@ def _resolve(content: dict[str, Any], folder: Path) -> None:
     training = content.get("training")
     if isinstance(training, dict):
         _resolve_paths(training, ("cluster_ca", "cluster_certificate", "cluster_key"), folder)
+    console = content.get("console")
+    if isinstance(console, dict) and isinstance(console.get("sources"), dict):
+        _resolve_paths(console["sources"], tuple(console["sources"]), folder)
     sign_in = content.get("sign_in")
     if isinstance(sign_in, dict) and isinstance(sign_in.get("openid"), dict):
         _resolve_paths(sign_in["openid"], ("client_secret_file",), folder)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from privlearn.errors import LedgerError, SessionError
 from privlearn.release.artifact import Release
 from privlearn.release.model import RegressionModel
-from privlearn.service.holder.datasets import Catalog
+from privlearn.service.holder.catalogs import Catalogs
 from privlearn.service.jobs import results
 from privlearn.service.jobs.recipes import kernel_learner
 from privlearn.service.jobs.requests import Predictions, ResultInfo
@@ -85,9 +85,9 @@ class FromKernelMachine:
 class OpenSessions:
     """The sessions that this process has at hand, the least recently asked let go first."""
 
-    def __init__(self, store: str, catalog: Catalog) -> None:
+    def __init__(self, store: str, catalogs: Catalogs) -> None:
         self._store = store
-        self._catalog = catalog
+        self._catalogs = catalogs
         self._held: OrderedDict[str, Answering] = OrderedDict()
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
@@ -145,7 +145,7 @@ class OpenSessions:
         raise SessionError(_STOPPED)
 
     def _reopened(self, session: ResultInfo) -> InteractivePredictor:
-        offered = self._catalog.named(session.dataset)
+        offered = self._catalogs.now.named(session.dataset, session.version)
         used = offered.made_up if session.trial else offered
         learner = kernel_learner(used.learners[session.learner], used.schema, session.guarantee)
         learner.read(used.read_rows())

@@ -53,18 +53,20 @@ def submit(
     key: str,
     *,
     asked_with: str = "",
+    version: int = 1,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Job:
     """A new job; or, under an idempotency key that this analyst has used before, the job of that time.
 
-    ``asked_with`` is the id of the analyst's own key: when that is revoked, the job ends.
+    ``asked_with`` is the id of the analyst's own key: when that is revoked, the job ends. ``version`` is the data set's
+    at this moment: the job reads that one, whenever it runs.
     """
     with excluding(store, _LOCK) as connection:
         before = _submitted_before(connection, analyst, request, key)
         if before is not None:
             return before
         _check_quota(connection, analyst, request.trial, limits)
-        return _insert(connection, analyst, request, guarantee, key, asked_with)
+        return _insert(connection, analyst, request, guarantee, key, asked_with, version)
 
 
 def find(store: str, job_id: str) -> Job:
@@ -237,6 +239,7 @@ def _insert(
     guarantee: Guarantee,
     key: str,
     asked_with: str,
+    version: int,
 ) -> Job:
     job_id = secrets.token_hex(8)
     connection.execute(
@@ -245,6 +248,7 @@ def _insert(
             analyst=analyst,
             key_id=asked_with,
             dataset=request.dataset,
+            version=version,
             kind=request.kind,
             fields=dict(request.fields),
             epsilon=guarantee.epsilon,

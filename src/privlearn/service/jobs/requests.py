@@ -76,6 +76,7 @@ class Accepted:
     id: str
     analyst: str
     dataset: str
+    version: int
     kind: str
     fields: Mapping[str, JsonValue]
     guarantee: Guarantee
@@ -98,6 +99,7 @@ def accepted_in(row: Any) -> dict[str, Any]:
         "id": row.id,
         "analyst": row.analyst,
         "dataset": row.dataset,
+        "version": row.version,
         "kind": row.kind,
         "fields": row.fields,
         "guarantee": Guarantee(row.epsilon, row.delta, row.neighbours),

@@ -14,7 +14,7 @@ from multiprocessing.process import BaseProcess
 
 from privlearn.errors import LedgerError, StoreUnusable
 from privlearn.extensions import load_extensions
-from privlearn.service.holder.datasets import Catalog
+from privlearn.service.holder.catalogs import Catalogs
 from privlearn.service.holder.settings import Owner
 from privlearn.service.http.logs import log_to_stderr, log_uncaught
 from privlearn.service.job_kinds.job_kind import load_job_kinds
@@ -186,7 +186,7 @@ def _train_for(owner: Owner, counted: Mapping[str, int], pipe: Connection) -> No
     load_extensions(owner.extensions.modules)
     load_job_kinds(owner.extensions.job_kinds)
     store = owner.server.store
-    catalog = Catalog(owner, counted)
+    catalogs = Catalogs(owner, counted)
     pipe.send(True)
     while True:
         try:
@@ -194,7 +194,8 @@ def _train_for(owner: Owner, counted: Mapping[str, int], pipe: Connection) -> No
         except EOFError:
             return
         try:
-            pipe.send(("", run_job(store, catalog, queue.find(store, job_id))))
+            catalogs.refresh()
+            pipe.send(("", run_job(store, catalogs.now, queue.find(store, job_id))))
         except StoreUnusable as error:  # says nothing about the job: it goes on when the store does
             pipe.send(("store", str(error)))
         except LedgerError as error:

@@ -10,7 +10,18 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from privlearn.service.pages import console, desk, provider, result_page, sessions, signing, train_page
+from privlearn.service.pages import (
+    analysts,
+    console,
+    dataset_changes,
+    desk,
+    key_changes,
+    provider,
+    result_page,
+    sessions,
+    signing,
+    train_page,
+)
 from privlearn.service.pages.page import STATIC
 from privlearn.service.pages.signing import refuse_with_pages
 
@@ -22,6 +33,9 @@ _ROUTERS = (
     result_page.router,
     sessions.router,
     console.router,
+    analysts.router,
+    key_changes.router,
+    dataset_changes.router,
 )
 
 
