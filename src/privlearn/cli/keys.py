@@ -61,15 +61,17 @@ def create(
       privlearn keys create owner.toml --holder > holder.key
     """
     from privlearn.service.access.keys import HOLDER, Role, create_key
+    from privlearn.service.holder.made import load_with_made
     from privlearn.service.holder.settings import Owner
     from privlearn.service.store.events import record
     from privlearn.service.store.store import open_store
 
     settings = Owner.load(owner)
+    store = open_store(settings)
+    settings = load_with_made(settings)
     _check_whose(settings, analyst, holder, monitor)
     _check_datasets(settings, analyst, dataset)
     expires = None if days is None else datetime.now(UTC) + timedelta(days=days)
-    store = open_store(settings)
     role: Role = "holder" if holder else "monitor" if monitor else "analyst"
     key = create_key(store, role, analyst or "", dataset or None, expires)
     key_id = key.split("_")[1]
@@ -130,7 +132,7 @@ def _check_whose(owner: Owner, analyst: str | None, holder: bool, monitor: bool)
         known = ", ".join(owner.analysts) or "nobody yet"
         raise InvalidParameter(
             f"{analyst!r} is no analyst of the holder's file, which has {known}: add [analysts.{analyst}] with "
-            "shares, e.g. census = { epsilon = 1.0 }"
+            "shares, e.g. census = { epsilon = 1.0 }, or add them in the console"
         )
 
 

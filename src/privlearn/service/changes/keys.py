@@ -6,7 +6,7 @@ The holder's own keys are made in the shell alone: a stolen login of the holder'
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
 
 from privlearn.errors import InvalidParameter
@@ -92,6 +92,8 @@ def rotate_key(
 
 def end(service: Service, caller: Caller, key_id: str) -> None:
     """Revoke a key; what it asked for and still waits ends, unpaid."""
+    if key_id == caller.key_id:
+        raise Conflict("this is the key that you ask with: revoke it with another, or in the shell")
     with changing(service, caller, "revoked a key", key=key_id) as connection:
         if find_key(connection, key_id).revoked:
             raise Conflict("this key is revoked already")
@@ -102,6 +104,15 @@ def end(service: Service, caller: Caller, key_id: str) -> None:
 def key_of(service: Service, key_id: str) -> KeyInfo:
     with reading(service.store) as connection:
         return find_key(connection, key_id)
+
+
+def end_of_day(text: str) -> datetime:
+    """The end, in UTC, of a day as browsers and programs send it."""
+    try:
+        day = date.fromisoformat(text)
+        return datetime.combine(day, time(), UTC) + timedelta(days=1)
+    except (ValueError, OverflowError):
+        raise InvalidParameter("expires: this is no day. Write it like 2027-01-31") from None
 
 
 def _text(moment: datetime | None) -> str:

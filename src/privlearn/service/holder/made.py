@@ -106,11 +106,12 @@ def _datasets(connection: Connection) -> dict[str, MadeDataSet]:
 
 def beside(owner: Owner, made: Made) -> Owner:
     """The holder's file with what was made beside it."""
-    datasets = {name: one.at(one.version()) for name, one in made.datasets.items()} | owner.datasets
-    analysts: dict[str, dict[str, Share]] = {
-        name: {} for name, one in made.analysts.items() if not one.disabled
-    }
-    analysts |= {name: dict(shares) for name, shares in owner.analysts.items()}
+    of_console = {name: one.at(one.version()) for name, one in made.datasets.items()}
+    datasets = owner.datasets | {name: one for name, one in of_console.items() if name not in owner.datasets}
+    analysts = {name: dict(shares) for name, shares in owner.analysts.items()}
+    for name, one in made.analysts.items():
+        if not one.disabled:
+            analysts.setdefault(name, {})
     for (analyst, dataset), share in made.shares.items():
         if analyst in analysts and dataset in datasets:
             analysts[analyst].setdefault(dataset, share)

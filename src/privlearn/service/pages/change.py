@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
 
 from fastapi import Request
@@ -128,12 +127,3 @@ def number_in(typed: Typed, name: str) -> float:
     if not NUMBER.fullmatch(typed[name]):
         raise InvalidParameter(f"{name}: this is not a number. Write it like 0.5 or 1e-6")
     return float(typed[name])
-
-
-def end_of_day(text: str) -> datetime:
-    """The end, in UTC, of a day as browsers send it."""
-    try:
-        day = date.fromisoformat(text)
-        return datetime.combine(day, time(), UTC) + timedelta(days=1)
-    except (ValueError, OverflowError):
-        raise InvalidParameter("expires: this is no day. Write it like 2027-01-31") from None

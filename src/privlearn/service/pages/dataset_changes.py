@@ -30,8 +30,8 @@ _READ_ONCE = (
     "All rows are read once now, and must fit the schema: with millions of them this takes a minute or more."
 )
 SAME_PEOPLE = (
-    "A new version is about the same people, and all versions are paid from one budget. Whoever is in several of them is "
-    "protected by the total: everything that is answered about them, from whichever version, adds up to no more. Whoever "
+    "A new version is about the same people, and all versions are paid from one budget. Whoever is in several is "
+    "protected by the total: everything that is answered about them, from any version, adds up to no more. Whoever "
     "is in one version only is protected at least as well: what others cost is not about them, and counts all the same."
 )
 OTHER_PEOPLE = (

@@ -9,6 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from privlearn.service.changes import keys as changes
 from privlearn.service.changes.analysts import all_analysts
+from privlearn.service.changes.keys import end_of_day
 from privlearn.service.http.callers import Served
 from privlearn.service.pages.change import (
     Change,
@@ -16,7 +17,6 @@ from privlearn.service.pages.change import (
     Question,
     Typed,
     carry_out,
-    end_of_day,
     number_in,
 )
 from privlearn.service.pages.page import Form, PageId, page_router, render
@@ -116,13 +116,11 @@ def rotate(request: Request, service: Served, caller: Holder, form: Form, id: Pa
 @router.api_route("/keys/{id}/revoke", methods=_BOTH)
 def revoke(request: Request, service: Served, caller: Holder, form: Form, id: PageId) -> Response:
     found = changes.key_of(service, id).caller
-    words = [
+    words = (
         "It opens nothing any more: here at once, in other server processes within five seconds. It cannot be undone.",
         "What it asked for and still waits ends, unpaid. What runs goes on: it is paid for.",
-    ]
-    if id == caller.key_id:
-        words.append("It is the key that you are signed in with: you will be signed out.")
-    question = Question("Revoke the key", (("Key", id), ("Of", found.name)), tuple(words))
+    )
+    question = Question("Revoke the key", (("Key", id), ("Of", found.name)), words)
 
     def do(_: Typed) -> Response:
         changes.end(service, caller, id)
