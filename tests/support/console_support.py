@@ -16,12 +16,13 @@ BUDGET = {"epsilon": 3.0, "delta": 1e-6, "training_seconds": 0.01}
 
 
 def write_console(folder: Path, *, console: str = "", **options: Any) -> Path:
-    """The clinic's folder with exports beside it: two years of a ward, its schema, and another one's."""
+    """The clinic's folder with exports beside it: two years of two wards, a schema, and one that is another."""
     path = write_clinic(folder, **options)
     exports = folder / "exports"
     (exports / "2027").mkdir(parents=True)
-    write_table(synthetic_table(SCHEMA, 200, seed=1), exports / "ward.csv")
-    write_table(synthetic_table(SCHEMA, 230, seed=2), exports / "2027" / "ward.csv")
+    for seed, ward in enumerate(("ward.csv", "east.csv")):
+        write_table(synthetic_table(SCHEMA, 200, seed=10 + seed), exports / ward)
+        write_table(synthetic_table(SCHEMA, 230, seed=20 + seed), exports / "2027" / ward)
     SCHEMA.model_copy(update={"name": "ward"}).save(exports / "ward.schema.yaml")
     other = SCHEMA.to_dict()
     other["columns"]["age"]["upper"] = 100

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from privlearn.errors import BudgetExceeded, InvalidParameter
+from privlearn.errors import BudgetExceeded, DataError, InvalidParameter
+from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
+from privlearn.release.session_certificate import SessionCertificate
 from privlearn.service.access.keys import Caller, authenticate, create_key, list_keys
 from privlearn.service.changes import analysts, datasets, keys
 from privlearn.service.holder.catalogs import Catalogs
@@ -87,10 +89,10 @@ def test_an_analyst_sees_what_there_is_a_share_of(service: Service) -> None:
     assert last_line(service)[0] == "withdrew a share"
 
 
-@pytest.mark.parametrize("name", ["holder", "monitor", "", "a b", "../x", "x" * 65, "ä"])
-def test_some_names_are_nobodys(service: Service, name: str) -> None:
-    with pytest.raises(InvalidParameter):
-        analysts.add_analyst(service, HOLDER, name)
+def test_some_names_are_nobodys(service: Service) -> None:
+    for name in ("holder", "monitor", "", "a b", "../x", "x" * 65, "ä"):
+        with pytest.raises(InvalidParameter):
+            analysts.add_analyst(service, HOLDER, name)
 
 
 def test_a_share_is_raised_with_a_reason_and_within_the_total(service: Service) -> None:
@@ -147,24 +149,23 @@ def test_a_disabled_analyst_is_shut_out_and_what_waits_ends_unpaid(ward: Service
 # --- the file wins ---
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda service: analysts.add_analyst(service, HOLDER, "alice"),
-        lambda service: analysts.rename_analyst(service, HOLDER, "alice", "A"),
-        lambda service: analysts.disable_analyst(service, HOLDER, "alice"),
-        lambda service: analysts.give_share(service, HOLDER, "bob", "clinic", SHARE),
-        lambda service: analysts.withdraw_share(service, HOLDER, "bob", "clinic"),
-        lambda service: datasets.add_dataset(service, HOLDER, "clinic", *WARD[1:], BUDGET),
-        lambda service: datasets.refresh_dataset(service, HOLDER, "clinic", WARD[1]),
-        lambda service: datasets.retire_dataset(service, HOLDER, "clinic"),
-    ],
-)
-def test_what_the_file_declares_is_changed_there(service: Service, change: Callable[[Service], Any]) -> None:
-    before = len(events(service.store))
-    with pytest.raises(Conflict, match=r"declared in owner\.toml, which wins"):
-        change(service)
-    assert len(events(service.store)) == before
+DECLARED: list[Callable[[Service], Any]] = [
+    lambda service: analysts.add_analyst(service, HOLDER, "alice"),
+    lambda service: analysts.rename_analyst(service, HOLDER, "alice", "A"),
+    lambda service: analysts.disable_analyst(service, HOLDER, "alice"),
+    lambda service: analysts.give_share(service, HOLDER, "bob", "clinic", SHARE),
+    lambda service: analysts.withdraw_share(service, HOLDER, "bob", "clinic"),
+    lambda service: datasets.add_dataset(service, HOLDER, "clinic", *WARD[1:], BUDGET),
+    lambda service: datasets.refresh_dataset(service, HOLDER, "clinic", WARD[1]),
+    lambda service: datasets.retire_dataset(service, HOLDER, "clinic"),
+]
+
+
+def test_what_the_file_declares_is_changed_there(service: Service) -> None:
+    for change in DECLARED:
+        with pytest.raises(Conflict, match=r"declared in owner\.toml, which wins"):
+            change(service)
+    assert events(service.store) == []
 
 
 def test_a_file_that_declares_it_later_wins(ward: Service, tmp_path: Path) -> None:
@@ -266,34 +267,35 @@ def test_a_data_set_is_added_under_a_budget_and_trained_on(ward: Service) -> Non
     assert Ledger.open(ward.store, "ward").standing().spent.epsilon == 0.5
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        "../secret.csv",
-        "exports/../secret.csv",
-        "exports//etc/passwd",
-        "/etc/passwd",
-        "exports/link.csv",
-        "exports/linked",
-        "exports/*.csv",
-        "exports/nothing.csv",
-        "exports/" + "x" * 300,
-        "state/privlearn.db",
-        "",
-    ],
-)
-def test_no_file_outside_the_sources_is_read_or_told_of(service: Service, tmp_path: Path, table: str) -> None:
+ELSEWHERE = [
+    "../secret.csv",
+    "exports/../secret.csv",
+    "exports//etc/passwd",
+    "/etc/passwd",
+    "exports/link.csv",
+    "exports/linked",
+    "exports/*.csv",
+    "exports/nothing.csv",
+    "exports/" + "x" * 300,
+    "state/privlearn.db",
+    "",
+]
+
+
+def test_no_file_outside_the_sources_is_read_or_told_of(service: Service, tmp_path: Path) -> None:
     (tmp_path / "exports" / "link.csv").symlink_to(tmp_path / "secret.csv")
     (tmp_path / "exports" / "linked").mkdir()
     (tmp_path / "exports" / "linked" / "a.csv").symlink_to(tmp_path / "secret.csv")
-    with pytest.raises(NotFound, match=r"^there is no such file in the console's sources"):
-        datasets.add_dataset(service, HOLDER, "ward", table, WARD[2], BUDGET)
-    assert not any("link.csv" in name or "secret" in name for name in service.owner.console.tables())
+    for table in ELSEWHERE:
+        with pytest.raises(NotFound, match=r"^there is no such file in the console's sources"):
+            datasets.add_dataset(service, HOLDER, "ward", table, WARD[2], BUDGET)
+    assert not any("link" in name or "secret" in name for name in service.owner.console.tables())
 
 
 def test_sources_are_listed(service: Service) -> None:
     console = service.owner.console
-    assert console.tables() == ["exports/2027", "exports/2027/ward.csv", "exports/ward.csv"]
+    wards = ["exports/2027", "exports/2027/east.csv", "exports/2027/ward.csv", "exports/east.csv"]
+    assert console.tables() == [*wards, "exports/ward.csv"]
     assert console.schemas() == ["exports/other.schema.yaml", "exports/ward.schema.yaml"]
     assert Owner.model_fields["console"].get_default(call_default_factory=True).sources == {}
 
@@ -307,8 +309,6 @@ def test_one_table_has_one_budget(ward: Service) -> None:
 
 
 def test_a_name_that_had_a_budget_has_it_still(service: Service) -> None:
-    from privlearn.guarantee import Guarantee
-
     Ledger.create(service.store, "ward", Guarantee(1.0, 1e-6))
     with pytest.raises(Conflict, match="a budget cannot be changed"):
         datasets.add_dataset(service, HOLDER, *WARD, BUDGET)
@@ -351,7 +351,7 @@ def test_a_job_and_a_session_keep_the_version_they_were_asked_on(service: Servic
     run_next(service)
     session = service.session(alice, job.id)
     assert session.version == 1
-    assert session.certificate["facts"]["records"] == 200 if "facts" in session.certificate else True
+    assert SessionCertificate.from_dict(session.certificate).task.total == 200
     points = service.catalog.named("ward").synthetic(3).drop_columns(["outcome"])
     first = service.predict(alice, job.id, points)
     service._sessions.let_go(job.id)  # and reads its table again
@@ -377,8 +377,6 @@ def test_a_retired_data_set_does_nothing_new_and_keeps_what_there_is(ward: Servi
 
 
 def test_rows_that_do_not_fit_make_no_data_set(service: Service, tmp_path: Path) -> None:
-    from privlearn.errors import DataError
-
     (tmp_path / "exports" / "bad.csv").write_text("age,dose,sex,outcome\n1,2,Mallory,ill\n")
     with pytest.raises(DataError) as refused:
         datasets.add_dataset(service, HOLDER, "bad", "exports/bad.csv", WARD[2], BUDGET)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -138,8 +138,19 @@ class ResultInfo(Accepted):
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Answers at points: labels or numbers, scores (one column per class if there are several), and their sources."""
+    """Answers at points: labels or numbers, scores (one column per class if there are several), and their sources.
+
+    ``probabilities`` are the classes', by name, where scores have such a meaning; they follow from the scores.
+    """
 
     predictions: NDArray[Any]
     scores: NDArray[Any]
     sources: NDArray[Any]
+    probabilities: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
+def by_class(classes: Iterable[Any], probabilities: NDArray[Any] | None) -> dict[str, NDArray[Any]]:
+    """The columns, each under its class."""
+    if probabilities is None:
+        return {}
+    return {str(label): column for label, column in zip(classes, probabilities.T, strict=True)}

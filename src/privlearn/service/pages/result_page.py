@@ -56,7 +56,7 @@ _HEADINGS = {
 }
 _STAGES = {"waiting": "Waiting for its turn", "running": "Under way on the holder's side"}
 
-_TYPED = ("dataset", "by", "epsilon", "delta")
+_TYPED = ("dataset", "by", "epsilon", "delta", "note")
 """Into the form that has a release measured."""
 
 
@@ -132,6 +132,7 @@ def evaluate(request: Request, service: Served, caller: Analyst, id: PageId, for
             epsilon=_number(typed["epsilon"], "epsilon"),
             delta=_number(typed["delta"] or "0", "delta"),
             trial=act == "try",
+            note=typed["note"],
             fields={"release": id, "by": [typed["by"]] if typed["by"] else []},
         )
         asked = service.ask(caller, wanted, f"{typed['once']} {act}")
