@@ -89,7 +89,7 @@ def test_the_console_is_the_holders(served: Served) -> None:
 
 def test_what_the_file_declares_is_shown_with_the_reason(holder: httpx.Client) -> None:
     page = holder.get("/analysts/alice")
-    assert "Declared in owner.toml, which wins" in text_of(page)
+    assert "which wins: the analyst and the shares that stand there are changed there" in text_of(page)
     assert "/analysts/alice/shares/clinic" not in page.text
     refused = holder.get("/analysts/alice/disable")
     assert refused.status_code == 409
