@@ -2,6 +2,7 @@
 
 from tools.planted import (
     cluster,
+    console,
     evaluation,
     exporting,
     holders,
@@ -29,4 +30,5 @@ MUTANTS: list[Mutant] = [
     *exporting.MUTANTS,
     *cluster.MUTANTS,
     *serving.MUTANTS,
+    *console.MUTANTS,
 ]

@@ -170,6 +170,7 @@ def test_what_the_file_declares_is_changed_there(service: Service) -> None:
 
 def test_a_file_that_declares_it_later_wins(ward: Service, tmp_path: Path) -> None:
     analysts.give_share(ward, HOLDER, "alice", "ward", SHARE)
+    analysts.give_share(ward, HOLDER, "carol", "clinic", SHARE)
     path = tmp_path / "owner.toml"
     declared = "\n[analysts.carol]\nclinic = { epsilon = 0.25 }\n"
     path.write_text(path.read_text() + declared)
