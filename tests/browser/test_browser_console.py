@@ -63,7 +63,16 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def press_on(page: Page, button: str) -> None:
     """From a form, whose field has the focus, to the question and its button, by keyboard."""
     page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name=button)).to_be_focused()
+    answer(page, button)
+
+
+def answer(page: Page, button: str) -> None:
+    """Yes; Enter alone does nothing."""
+    sure = page.get_by_label("Yes, this is what I want")
+    expect(sure).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name=button)).to_be_visible()
+    page.keyboard.press("Space")
     page.keyboard.press("Enter")
 
 
@@ -84,7 +93,7 @@ def test_an_analyst_gets_a_share_and_a_key_that_is_rotated(
     page.get_by_label("Epsilon").press("Enter")
     expect(page.get_by_text("All shares of clinic then come to")).to_be_visible()
     looked_at(page, "share-question", pictures)
-    page.get_by_role("button", name="Give this share").press("Enter")
+    answer(page, "Give this share")
     expect(page.get_by_role("cell", name="epsilon 0.5")).to_be_visible()
     looked_at(page, "analyst", pictures)
 
@@ -92,7 +101,7 @@ def test_an_analyst_gets_a_share_and_a_key_that_is_rotated(
     expect(page.get_by_label("For", exact=True)).to_have_value(name)
     looked_at(page, "issue-key", pictures)
     page.get_by_role("button", name="Go on").press("Enter")
-    page.get_by_role("button", name="Issue the key").press("Enter")
+    answer(page, "Issue the key")
     first = page.locator("code").first.inner_text()
     looked_at(page, "new-key", pictures)
 
@@ -101,12 +110,12 @@ def test_an_analyst_gets_a_share_and_a_key_that_is_rotated(
     page.get_by_label("Hours").fill("0")
     page.get_by_label("Hours").press("Enter")
     looked_at(page, "rotate-question", pictures)
-    page.get_by_role("button", name="Rotate the key").press("Enter")
+    answer(page, "Rotate the key")
     second = page.locator("code").first.inner_text()
     page.get_by_role("link", name="I have copied it").click()
     looked_at(page, "keys", pictures)
 
-    with browser.new_context(viewport=DESKTOP) as context:
+    with browser.new_context() as context:
         desk = context.new_page()
         desk.goto(place[0])
         desk.get_by_label("Your key").fill(first)
@@ -116,8 +125,7 @@ def test_an_analyst_gets_a_share_and_a_key_that_is_rotated(
         expect(desk.get_by_role("heading", name="clinic")).to_be_visible()
 
     page.goto(f"{place[0]}/analysts/{name}/disable")
-    expect(page.get_by_role("button", name="Disable the analyst")).to_be_focused()
-    page.keyboard.press("Enter")
+    answer(page, "Disable the analyst")
     expect(page.get_by_text("Disabled since")).to_be_visible()
 
 
@@ -139,7 +147,7 @@ def test_a_data_set_is_added_refreshed_and_retired(
     page.get_by_label("Epsilon").fill("3")
     page.get_by_label("Epsilon").press("Enter")
     looked_at(page, "add-dataset-question", pictures)
-    page.get_by_role("button", name="Add the data set").press("Enter")
+    answer(page, "Add the data set")
     expect(page.get_by_role("heading", name=name)).to_be_visible()
     expect(page.get_by_text("3 epsilon left of 3")).to_be_visible()
 
@@ -152,15 +160,15 @@ def test_a_data_set_is_added_refreshed_and_retired(
     page.get_by_label("Schema").select_option("")
     page.get_by_role("button", name="Go on").press("Enter")
     looked_at(page, "refresh-question", pictures)
-    page.get_by_role("button", name="Refresh the data set").press("Enter")
-    expect(page.get_by_role("cell", name="230", exact=True)).to_be_visible()
+    answer(page, "Refresh the data set")
+    expect(page.get_by_role("cell", name="230")).to_be_visible()
     looked_at(page, "versions", pictures)
 
     page.get_by_role("link", name="Retire").press("Enter")
     page.get_by_label("Reason").fill("the study is over")
     page.get_by_label("Reason").press("Enter")
     looked_at(page, "retire-question", pictures)
-    page.get_by_role("button", name="Retire the data set").press("Enter")
+    answer(page, "Retire the data set")
     expect(page.get_by_text("nothing new is done with it")).to_be_visible()
     page.goto(f"{place[0]}/log")
     expect(page.get_by_role("cell", name="retired a data set").first).to_be_visible()

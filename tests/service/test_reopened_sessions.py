@@ -88,4 +88,4 @@ def opened(owner: Owner) -> str:
 def ask(owner: Owner, session_id: str) -> Predictions:
     """As a server does that has just started."""
     store = owner.server.store
-    return OpenSessions(store, Catalogs(owner)).predict(find(store, None, session_id), POINTS)
+    return OpenSessions(store, Catalogs(owner, {})).predict(find(store, None, session_id), POINTS)

@@ -133,7 +133,7 @@ def _release(store: str, release_id: str) -> dict[str, Any]:
 def _session(owner: Owner, session: Any) -> dict[str, Any]:
     if session.state == "closed":
         return {"session": session, "answers": None}
-    catalogs = Catalogs(owner)
+    catalogs = Catalogs(owner, {})
     rows = catalogs.now.named(session.dataset).read_rows().drop_columns(["outcome"]).slice(0, ASKED)
     answers = OpenSessions(owner.server.store, catalogs).predict(session, rows)
     return {

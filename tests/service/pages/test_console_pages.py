@@ -28,8 +28,8 @@ def holder(served: Served) -> Iterator[httpx.Client]:
 
 
 def hidden(answer: httpx.Response) -> dict[str, str]:
-    """What the question bears."""
-    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', answer.text))
+    """What the question bears, and the answer to it."""
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', answer.text)) | {"sure": "yes"}
 
 
 def carry_out(client: httpx.Client, address: str, **typed: str) -> httpx.Response:
@@ -48,6 +48,9 @@ def test_nothing_is_done_before_the_second_press(served: Served, holder: httpx.C
     assert "&lt;b&gt;Dora&lt;/b&gt;" in question.text
     assert count(served) == before
     assert holder.get("/analysts/dora").status_code == 404
+    unanswered = holder.post("/add-analyst", data={**hidden(question), "sure": ""})
+    assert "This will be done" in text_of(unanswered)
+    assert count(served) == before
     done = holder.post("/add-analyst", data=hidden(question))
     assert done.headers["location"] == "/analysts/dora"
     assert count(served) == before + 1

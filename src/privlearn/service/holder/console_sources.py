@@ -43,6 +43,13 @@ class Console(PublicModel):
     def schemas(self) -> list[str]:
         return _listed(self, _is_schema, folders=False)
 
+    def name_of(self, path: Path) -> str:
+        """As `find` takes it; of a source that is not named any more, the file's name alone."""
+        for source, root in self.sources.items():
+            if path.is_relative_to(root.resolve()):
+                return f"{source}/{path.relative_to(root.resolve()).as_posix()}"
+        return path.name
+
     def find(self, name: str) -> Path:
         """The file or folder of this name.
 

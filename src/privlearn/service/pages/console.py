@@ -57,6 +57,7 @@ def budget(request: Request, service: Served, caller: Holder, name: str, before:
         entries=entries_of(service, caller, name, before),
         declared=name in service.owner.datasets,
         made=service.catalogs.made.datasets.get(name),
+        table_name=service.owner.console.name_of,
         may_change=service.owner.console.changes,
     )
 

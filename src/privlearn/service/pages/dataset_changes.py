@@ -15,6 +15,7 @@ from privlearn.service.changes import datasets as changes
 from privlearn.service.http.callers import Served
 from privlearn.service.http.limits import aside
 from privlearn.service.pages.change import Change, FormField, Question, Typed, carry_out, number_in
+from privlearn.service.pages.formatting import number
 from privlearn.service.pages.page import Form, page_router
 from privlearn.service.pages.signing import Holder
 from privlearn.service.refusals import Conflict
@@ -105,7 +106,8 @@ def _add(request: Request, service: Service, caller: Caller, form: FormData) -> 
             ("Name", typed["name"]),
             ("Table", typed["table"]),
             ("Schema", typed["schema"]),
-            ("Whole budget", str(found.guarantee)),
+            ("Whole budget", f"epsilon {number(found.epsilon)}, delta {number(found.delta)}"),
+            ("One person's record", f"{found.guarantee.relation.otherwise} ({found.neighbours})"),
             ("How costs add up", found.composition),
         )
         words = ("The budget can neither be raised nor set back, here or anywhere.", OTHER_PEOPLE, _READ_ONCE)
