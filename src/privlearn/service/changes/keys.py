@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Literal
+from typing import Literal, get_args
 
 from privlearn.errors import InvalidParameter
 from privlearn.service.access.keys import (
@@ -27,6 +27,7 @@ from privlearn.service.timing import now
 from privlearn.storage import reading
 
 IssuedRole = Literal["analyst", "monitor"]
+ISSUED_ROLES: tuple[str, ...] = get_args(IssuedRole)
 MOST_OVERLAP_HOURS = 24 * 30
 
 
@@ -60,8 +61,8 @@ def issue_key(
 def check_rotation(service: Service, key_id: str, overlap_hours: float) -> KeyInfo:
     """Refuse what cannot be replaced; the key as it is."""
     found = key_of(service, key_id)
-    if found.caller.role == "holder":
-        raise Forbidden("the holder's own keys are made in the shell: `privlearn keys create OWNER --holder`")
+    if found.caller.role not in ISSUED_ROLES:
+        raise Forbidden("only keys of analysts and monitors are made here: make this one in the shell")
     if not found.is_valid:
         raise Conflict("this key opens nothing any more: issue another instead")
     if not 0 <= overlap_hours <= MOST_OVERLAP_HOURS:
