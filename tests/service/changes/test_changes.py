@@ -421,3 +421,14 @@ def test_the_file_may_retire_too(tmp_path: Path) -> None:
 
 def test_a_schema_in_the_database_means_what_its_file_did(ward: Service) -> None:
     assert ward.catalog.named("ward").schema.digest == SCHEMA.model_copy(update={"name": "ward"}).digest
+
+
+def test_a_file_may_leave_all_of_it_to_the_console(tmp_path: Path) -> None:
+    write_console(tmp_path)
+    (tmp_path / "owner.toml").write_text('[console]\nsources = { exports = "exports" }\n')
+    service = Service(Owner.load(tmp_path / "owner.toml"))
+    try:
+        datasets.add_dataset(service, HOLDER, *WARD, BUDGET)
+        assert names(service, HOLDER) == ["ward"]
+    finally:
+        service.stop()

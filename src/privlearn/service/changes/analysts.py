@@ -85,26 +85,24 @@ def check_new_analyst(service: Service, name: str) -> None:
 def add_analyst(service: Service, caller: Caller, name: str, title: str = "") -> None:
     """Somebody without a share and without a key as yet."""
     title = one_line(title, "title")
-    check_new_analyst(service, name)
     with changing(service, caller, "added an analyst", analyst=name, title=title) as connection:
-        if connection.scalar(select(analysts.c.name).where(analysts.c.name == name)) is not None:
-            raise Conflict(f"there is an analyst {name} already")
+        check_new_analyst(service, name)
         connection.execute(insert(analysts).values(name=name, title=title, created=as_text(now())))
 
 
 def rename_analyst(service: Service, caller: Caller, name: str, title: str) -> None:
     """How people read it; the name in the ledger and in the log stays."""
     title = one_line(title, "title")
-    check_made(service, name)
     with changing(service, caller, "renamed an analyst", analyst=name, title=title) as connection:
+        check_made(service, name)
         connection.execute(update(analysts).where(analysts.c.name == name).values(title=title))
 
 
 def disable_analyst(service: Service, caller: Caller, name: str) -> None:
     """Revoke every key and sign out every browser; what waits ends unpaid. Shares and results are kept."""
-    if check_made(service, name).disabled:
-        raise Conflict(f"analyst {name} is disabled already")
     with changing(service, caller, "disabled an analyst", analyst=name) as connection:
+        if check_made(service, name).disabled:
+            raise Conflict(f"analyst {name} is disabled already")
         theirs = select(keys.c.id).where(keys.c.analyst == name, keys.c.revoked == "")
         for key_id in connection.scalars(theirs).all():
             end_key(connection, key_id)
@@ -116,9 +114,9 @@ def disable_analyst(service: Service, caller: Caller, name: str) -> None:
 
 def enable_analyst(service: Service, caller: Caller, name: str) -> None:
     """With the shares of before; keys are made anew."""
-    if not check_made(service, name).disabled:
-        raise Conflict(f"analyst {name} is not disabled")
     with changing(service, caller, "enabled an analyst", analyst=name) as connection:
+        if not check_made(service, name).disabled:
+            raise Conflict(f"analyst {name} is not disabled")
         connection.execute(update(analysts).where(analysts.c.name == name).values(disabled=""))
 
 
@@ -143,6 +141,8 @@ def give_share(
     told = {"analyst": analyst, "epsilon": share.epsilon, "delta": share.delta}
     told |= {"epsilon_before": before.epsilon, "delta_before": before.delta} if before else {}
     with changing(service, caller, "gave a share", dataset, **told, reason=reason) as connection:
+        if check_new_share(service, analyst, dataset, share, reason) != before:
+            raise Conflict("somebody else has changed this share meanwhile: look at it again")
         this = (shares.c.analyst == analyst) & (shares.c.dataset == dataset)
         connection.execute(delete(shares).where(this))
         connection.execute(insert(shares).values(analyst=analyst, dataset=dataset, **share.model_dump()))
@@ -150,9 +150,9 @@ def give_share(
 
 def withdraw_share(service: Service, caller: Caller, analyst: str, dataset: str) -> None:
     """The data set does not exist for them any more; what they have spent stays spent."""
-    if check_changeable_share(service, analyst, dataset) is None:
-        raise NotFound(f"analyst {analyst} has no share of {dataset}")
     with changing(service, caller, "withdrew a share", dataset, analyst=analyst) as connection:
+        if check_changeable_share(service, analyst, dataset) is None:
+            raise NotFound(f"analyst {analyst} has no share of {dataset}")
         connection.execute(delete(shares).where(shares.c.analyst == analyst, shares.c.dataset == dataset))
 
 

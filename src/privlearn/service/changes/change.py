@@ -25,10 +25,14 @@ MOST_TEXT = 200
 def changing(
     service: Service, caller: Caller, action: str, dataset: str = "", /, **told: Any
 ) -> Iterator[Connection]:
-    """A transaction that changes what is served: it and its line in the log are durable, or neither."""
+    """A transaction that changes what is served: it and its line in the log are durable, or neither.
+
+    Inside it the catalog is as the last change has left it: what must not be there twice is checked then.
+    """
     check_allowed(service, caller)
     with excluding(service.store, "console") as connection:
         also_excluding(connection, service.store, "keys")
+        service.catalogs.refresh()
         yield connection
         record_with(connection, service.store, caller.name, action, dataset, by=caller.key_id, **told)
     service.catalogs.refresh()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, insert, update
 
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, LedgerError, StoreUnusable
@@ -60,12 +60,8 @@ def check_new_dataset(
         servable(name)
     except ValueError as error:
         raise InvalidParameter(f"name: {error}") from None
-    if name in service.owner.datasets:
-        raise refuse_declared(f"data set {name}")
-    if name in service.catalogs.made.datasets:
-        raise Conflict(f"there is a data set {name} already: choose another name, or refresh that one")
     path, schema_path = (service.owner.console.find(one) for one in (table, schema))
-    _check_not_served(service, name, path)
+    _check_free(service, name, path)
     found = DataSet(**{**settings, "table": path, "schema": schema_path})
     content = Schema.load(schema_path)
     for recipe in (found.learners or default_recipes(content)).values():
@@ -84,8 +80,7 @@ def add_dataset(
     told = {"epsilon": found.epsilon, "delta": found.delta, "neighbours": found.neighbours}
     told |= {"composition": found.composition, **_told(rows, records)}
     with changing(service, caller, "added a data set", name, **told) as connection:
-        if connection.scalar(select(datasets.c.name).where(datasets.c.name == name)) is not None:
-            raise Conflict(f"there is a data set {name} already")
+        _check_free(service, name, rows.path)
         stated = found.model_dump(mode="json", exclude=_OF_VERSION, exclude_none=True)
         connection.execute(insert(datasets).values(name=name, settings=stated, created=as_text(now())))
         _insert_version(connection, name, 1, rows, records)
@@ -121,9 +116,9 @@ def refresh_dataset(
     )
     told = {"version": number, **_told(rows, records), "reason": reason}
     with changing(service, caller, "refreshed a data set", name, **told) as connection:
-        latest = select(func.max(versions.c.number)).where(versions.c.dataset == name)
-        if connection.scalar(latest) != number - 1:
-            raise Conflict("somebody else has refreshed it meanwhile: look at it again")
+        if made_named(service, name) != made:
+            raise Conflict("somebody else has changed it meanwhile: look at it again")
+        _check_not_served(service, name, rows.path)
         _insert_version(connection, name, number, rows, records)
     return number
 
@@ -131,8 +126,8 @@ def refresh_dataset(
 def retire_dataset(service: Service, caller: Caller, name: str, reason: str = "") -> None:
     """Nothing new is done with it, for good. What was made stays, what was asked for is done, sessions answer."""
     reason = one_line(reason, "reason")
-    made_named(service, name)
     with changing(service, caller, "retired a data set", name, reason=reason) as connection:
+        made_named(service, name)
         connection.execute(update(datasets).where(datasets.c.name == name).values(retired=as_text(now())))
 
 
@@ -156,6 +151,15 @@ def made_named(service: Service, name: str) -> MadeDataSet:
     if made.retired:
         raise Conflict(f"data set {name} is retired: nothing new is done with it")
     return made
+
+
+def _check_free(service: Service, name: str, path: Path) -> None:
+    """Refuse a name or a table that is taken."""
+    if name in service.owner.datasets:
+        raise refuse_declared(f"data set {name}")
+    if name in service.catalogs.made.datasets:
+        raise Conflict(f"there is a data set {name} already: choose another name, or refresh that one")
+    _check_not_served(service, name, path)
 
 
 def _check_not_served(service: Service, name: str, path: Path) -> None:

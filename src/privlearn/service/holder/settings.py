@@ -307,7 +307,7 @@ class Owner(PublicModel):
     server : ServerSettings
     limits : Limits
     datasets : dict of str to DataSet
-        A key is the data set's name: in the ledger, in addresses, for analysts.
+        A key is the data set's name: in the ledger, in addresses, for analysts. Without any, the console makes them.
     analysts : dict of str to dict of str to Share
         What each analyst may spend of which data sets; others it does not see.
     training : Training
@@ -319,7 +319,7 @@ class Owner(PublicModel):
     server: ServerSettings = Field(default_factory=ServerSettings)
     limits: Limits = Field(default_factory=Limits)
     log: Log = Field(default_factory=Log)
-    datasets: Annotated[dict[Name, DataSet], Field(min_length=1)]
+    datasets: dict[Name, DataSet] = Field(default_factory=dict)
     analysts: dict[Name, dict[Name, Share]] = Field(default_factory=dict)
     training: Training = Field(default_factory=Training)
     console: Console = Field(default_factory=Console)
@@ -337,6 +337,14 @@ class Owner(PublicModel):
             return cls(**content)
         except (SchemaError, InvalidParameter) as error:
             raise SchemaError(f"{path}:\n{error}") from None
+
+    @model_validator(mode="after")
+    def _has_something_to_serve(self) -> Owner:
+        if not self.datasets and not self.console.sources:
+            raise ValueError(
+                "datasets: there is none: add one, [datasets.census], or console.sources to make it of"
+            )
+        return self
 
     @model_validator(mode="after")
     def _shares_fit(self) -> Owner:
