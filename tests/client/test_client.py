@@ -248,7 +248,8 @@ def test_a_session_from_the_shell(ask: Ask, tmp_path: Path) -> None:
     opened = ask("session", "clinic", "--epsilon", 0.01, "--delta", 1e-9).split()[1]
     assert ask("predict", opened, tmp_path / "new.csv").splitlines()[0] == '"prediction"'
     ask("predict", opened, tmp_path / "new.csv", "--scores", "--out", tmp_path / "answers.csv")
-    assert read_table(tmp_path / "answers.csv").column_names == ["prediction", "score", "source"]
+    chances = ["probability_healthy", "probability_ill"]
+    assert read_table(tmp_path / "answers.csv").column_names == ["prediction", "score", *chances, "source"]
     ask("certificate", opened, "--out", tmp_path / "session.json")
     assert json.loads((tmp_path / "session.json").read_text())["claim"]
     assert opened in ask("sessions")

@@ -10,6 +10,7 @@ import pytest
 
 from privlearn.errors import SessionError
 from privlearn.planning.stand_in import synthetic_table
+from privlearn.service.holder.catalogs import Catalogs
 from privlearn.service.holder.datasets import Catalog
 from privlearn.service.holder.settings import Owner
 from privlearn.service.jobs import queue, training
@@ -87,4 +88,4 @@ def opened(owner: Owner) -> str:
 def ask(owner: Owner, session_id: str) -> Predictions:
     """As a server does that has just started."""
     store = owner.server.store
-    return OpenSessions(store, Catalog(owner)).predict(find(store, None, session_id), POINTS)
+    return OpenSessions(store, Catalogs(owner, {})).predict(find(store, None, session_id), POINTS)

@@ -22,7 +22,7 @@ from privlearn.ledger import Ledger
 from privlearn.release import RegressionModel, Release, verify
 from privlearn.release.verification import verify_bytes
 from privlearn.service.access.keys import list_keys
-from privlearn.service.holder.datasets import Catalog
+from privlearn.service.holder.catalogs import Catalogs
 from privlearn.service.holder.settings import Owner
 from privlearn.service.jobs import queue, results
 from privlearn.service.jobs.answering import OpenSessions
@@ -133,9 +133,9 @@ def _release(store: str, release_id: str) -> dict[str, Any]:
 def _session(owner: Owner, session: Any) -> dict[str, Any]:
     if session.state == "closed":
         return {"session": session, "answers": None}
-    catalog = Catalog(owner)
-    rows = catalog.named(session.dataset).read_rows().drop_columns(["outcome"]).slice(0, ASKED)
-    answers = OpenSessions(owner.server.store, catalog).predict(session, rows)
+    catalogs = Catalogs(owner, {})
+    rows = catalogs.now.named(session.dataset).read_rows().drop_columns(["outcome"]).slice(0, ASKED)
+    answers = OpenSessions(owner.server.store, catalogs).predict(session, rows)
     return {
         "session": session,
         "answers": {"scores": answers.scores.tolist(), "sources": answers.sources.tolist()},

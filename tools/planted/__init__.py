@@ -3,6 +3,7 @@
 from tools.planted import (
     approving,
     cluster,
+    console,
     evaluation,
     exporting,
     holders,
@@ -31,4 +32,5 @@ MUTANTS: list[Mutant] = [
     *cluster.MUTANTS,
     *serving.MUTANTS,
     *approving.MUTANTS,
+    *console.MUTANTS,
 ]

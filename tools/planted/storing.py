@@ -72,7 +72,7 @@ MUTANTS = [
     Mutant("service: an epsilon of nothing", "service/service.py", "if asked.guarantee.epsilon < least:", "if False:", GUEST_KINDS),
     Mutant("service: fields of any size", "service/service.py", "if len(json.dumps(dict(request.fields))) > MOST_FIELD_BYTES:", "if False:", GUEST_KINDS),
     Mutant("service: a kind sees results of others", "service/jobs/results.py", "        query = query.where(jobs.c.analyst == analyst)", "        pass", GUEST_KINDS),
-    Mutant("service: a price that was not typed", "service/pages/choices.py", "if not _NUMBER.fullmatch(text)]", "if not text.isprintable()]", PAGES),
+    Mutant("service: a price that was not typed", "service/pages/choices.py", "if not NUMBER.fullmatch(text)]", "if not text.isprintable()]", PAGES),
     Mutant("service: any id is looked up", "service/pages/page.py", "if not re.fullmatch(ID, id):", "if False:", PAGES),
     Mutant("service: a training process without its extensions", "service/jobs/workers.py", "    load_extensions(owner.extensions.modules)\n", "", KERNEL_MODULES),
     Mutant("service: a session's model is given out", "service/service.py", "if not found.media_type:", "if False:", GUEST_KINDS),

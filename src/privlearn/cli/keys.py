@@ -71,16 +71,18 @@ def create(
       privlearn keys create owner.toml --approver bea
     """
     from privlearn.service.access.keys import HOLDER, create_key
+    from privlearn.service.holder.made import load_with_made
     from privlearn.service.holder.settings import Owner
     from privlearn.service.store.events import record
     from privlearn.service.store.store import open_store
 
     settings = Owner.load(owner)
+    store = open_store(settings)
+    settings = load_with_made(settings)
     named: dict[Role, str | None] = {"analyst": analyst, "approver": approver, "auditor": auditor}
     role, person = _check_whose(settings, named, holder, monitor)
     _check_datasets(settings, analyst, dataset)
     expires = None if days is None else datetime.now(UTC) + timedelta(days=days)
-    store = open_store(settings)
     key = create_key(store, role, person, dataset or None, expires)
     key_id = key.split("_")[1]
     record(store, HOLDER, "created a key", key=key_id, of=person or role, role=role, datasets=dataset or [])
@@ -149,7 +151,7 @@ def _check_whose(
         known = ", ".join(owner.analysts) or "nobody yet"
         raise InvalidParameter(
             f"{analyst!r} is no analyst of the holder's file, which has {known}: add [analysts.{analyst}] with "
-            "shares, e.g. census = { epsilon = 1.0 }"
+            "shares, e.g. census = { epsilon = 1.0 }, or add them in the console"
         )
     return found[0]
 

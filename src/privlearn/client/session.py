@@ -98,7 +98,8 @@ class RemoteSession:
         return predictions[0] if single else predictions
 
     def decide(self, rows: Any) -> pa.Table:
-        """Everything the server says about each row: prediction, scores, and where the answer comes from."""
+        """Everything the server says about each row: prediction, scores, probabilities, and where the answer comes
+        from."""
         return self._ask(rows_of(rows)[0])
 
     def close(self) -> None:

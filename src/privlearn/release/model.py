@@ -364,7 +364,14 @@ class LinearModel(ScoredFeatures):
 
     def decision_function(self, data: Any) -> Array:
         """Scores, of shape (n,) for two classes and (n, classes) otherwise."""
+        return self._decisions(self._scores(data))
+
+    def decisions_and_probabilities(self, data: Any) -> tuple[Array, Array | None]:
+        """`decision_function` and `predict_proba` of rows that are encoded once; ``None`` if there is no such thing."""
         scores = self._scores(data)
+        return self._decisions(scores), self._probabilities(scores) if self.has_probabilities else None
+
+    def _decisions(self, scores: Array) -> Array:
         if len(self.classes) > 2:
             return scores
         return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
@@ -388,8 +395,10 @@ class LinearModel(ScoredFeatures):
 
         As it was learnt: without a calibration that was chosen afterwards.
         """
-        scores = self.decision_function(data)
-        return scores if self.link == "none" else np.asarray(special.expit(scores))
+        return self._own(self.decision_function(data))
+
+    def _own(self, decisions: Array) -> Array:
+        return decisions if self.link == "none" else np.asarray(special.expit(decisions))
 
     @property
     def _cut(self) -> float:
@@ -398,17 +407,25 @@ class LinearModel(ScoredFeatures):
 
     def predict_proba(self, data: Any) -> Array:
         """Probabilities of the classes, in the order of ``classes``."""
-        if self.decision is not None and self.decision.scores:
-            likely = self.decision.calibrated(self.own_scores(data))
-            return np.column_stack([1.0 - likely, likely])
-        if self.log_odds is not None:
-            odds = log_odds_at(self._scores(data), self.log_odds)
-            return special.expit(np.hstack([-odds, odds]))
-        if self.link == "none":
+        if not self.has_probabilities:
             raise InvalidParameter(
                 "this model has no probabilities: train PrivateSVC(probability=True) or PrivateLogisticRegression"
             )
-        return probabilities_of(self._scores(data), self.link)
+        return self._probabilities(self._scores(data))
+
+    @property
+    def has_probabilities(self) -> bool:
+        calibrated = self.decision is not None and bool(self.decision.scores)
+        return calibrated or self.log_odds is not None or self.link != "none"
+
+    def _probabilities(self, scores: Array) -> Array:
+        if self.decision is not None and self.decision.scores:
+            likely = self.decision.calibrated(self._own(self._decisions(scores)))
+            return np.column_stack([1.0 - likely, likely])
+        if self.log_odds is not None:
+            odds = log_odds_at(scores, self.log_odds)
+            return special.expit(np.hstack([-odds, odds]))
+        return probabilities_of(scores, self.link)
 
     def is_learnt_by(self, loss: LossFacts) -> bool:
         """Whether a model of this kind comes from such a loss."""

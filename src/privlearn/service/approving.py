@@ -9,13 +9,14 @@ from typing import Any
 from privlearn.errors import InvalidParameter, PrivlearnError
 from privlearn.ledger.statement import Standing
 from privlearn.service.access.keys import HOLDER, Caller
-from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room
+from privlearn.service.holder.catalogs import Catalogs
+from privlearn.service.holder.datasets import OfferedDataSet, check_room
 from privlearn.service.job_kinds.job_kind import Asked, job_kind
 from privlearn.service.jobs import approvals, queue
 from privlearn.service.jobs.approvals import Decision
 from privlearn.service.jobs.requests import Job, points_from_bytes
 from privlearn.service.notices.outbox import Outboxes
-from privlearn.service.refusals import Forbidden, NotFound
+from privlearn.service.refusals import Conflict, Forbidden, NotFound
 from privlearn.service.store.paging import Piece
 
 MOST_REASON = 500
@@ -57,15 +58,15 @@ class Approvals:
     Parameters
     ----------
     store : str
-    catalog : Catalog
+    catalogs : Catalogs
     outboxes : Outboxes
     wake : callable
         Tells those who train that there may be something to do.
     """
 
-    def __init__(self, store: str, catalog: Catalog, outboxes: Outboxes, wake: Callable[[], None]) -> None:
+    def __init__(self, store: str, catalogs: Catalogs, outboxes: Outboxes, wake: Callable[[], None]) -> None:
         self._store = store
-        self._catalog = catalog
+        self._catalogs = catalogs
         self._outboxes = outboxes
         self._wake = wake
 
@@ -110,6 +111,8 @@ class Approvals:
         if decision == "decline" and not reason:
             raise InvalidParameter("reason must be given to decline: the analyst reads it")
         job, offered = self._found(caller, job_id)
+        if decision == "approve" and offered.settings.retired:
+            raise Conflict(f"data set {offered.name!r} is retired: decline this, or let it end")
         if decision == "approve" and job.state == "waiting_for_approval":
             check_room(offered, job.analyst, job.guarantee, "the analyst's share")
         decided = approvals.decide(self._store, job_id, caller, decision, reason)
@@ -123,10 +126,10 @@ class Approvals:
         job = queue.find(self._store, job_id)
         if not job.decide_by or job.dataset not in self._names(caller):
             raise NotFound("there is no such request: list those that wait")
-        return job, self._catalog.get(caller, job.dataset)
+        return job, self._catalogs.now.get(caller, job.dataset)
 
     def _names(self, caller: Caller) -> list[str]:
-        return [offered.name for offered in self._catalog.of(caller)]
+        return [offered.name for offered in self._catalogs.now.of(caller)]
 
     def _estimate(self, job: Job, offered: OfferedDataSet) -> tuple[dict[str, Any], str]:
         try:

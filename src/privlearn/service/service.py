@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from privlearn.ledger.composition import Balance
 from privlearn.ledger.statement import Entry, Standing
 from privlearn.service.access.keys import Caller
 from privlearn.service.approving import Approvals
+from privlearn.service.holder.catalogs import Catalogs
 from privlearn.service.holder.datasets import Catalog, OfferedDataSet, check_room
 from privlearn.service.holder.settings import Owner
 from privlearn.service.holder.signing import signing_key
@@ -65,9 +67,8 @@ class Service:
 
     def __init__(self, owner: Owner) -> None:
         load_job_kinds(owner.extensions.job_kinds)
-        for name, dataset in owner.datasets.items():
-            if dataset.approval is not None:
-                dataset.approval.check_kinds(name, JOB_KINDS)
+        for place, approval in owner.approvals():
+            approval.check_kinds(place, JOB_KINDS)
         self.owner = owner
         self.signing_key = signing_key(owner.server)
         if self.signing_key is not None:
@@ -76,20 +77,23 @@ class Service:
         self._lock = None if owner.server.ledger else only_server(owner.server.folder)
         if self._lock is not None:
             queue.expire_leases(self.store)
-        self.catalog = Catalog(owner)
-        counted = self.catalog.check()
-        self._sessions = OpenSessions(self.store, self.catalog)
+        self.catalogs = Catalogs(owner)
+        self._sessions = OpenSessions(self.store, self.catalogs)
         self._known_sessions: TtlCache[str, ResultInfo] = TtlCache(seconds=1.0, most=1000)
         self._watched_jobs: TtlCache[str, Job] = TtlCache(seconds=0.2, most=1000)
         self._new_points = Buckets(owner.limits.points_per_day / 1440.0, burst=owner.limits.points_per_day)
         turns = queue.TakingTurns()
         self.telemetry = _telemetry(owner.telemetry.endpoint)
-        self._workers = [
-            Worker(owner, counted, turns, self._ended) for _ in range(owner.server.training_processes)
-        ]
+        counted, processes = self.catalogs.counted, owner.server.training_processes
+        self._workers = [Worker(owner, counted, turns, self._ended) for _ in range(processes)]
         self._outboxes = Outboxes(owner.notices)
-        self.approvals = Approvals(self.store, self.catalog, self._outboxes, self._wake)
+        self.approvals = Approvals(self.store, self.catalogs, self._outboxes, self._wake)
         self.watch = Watch(owner.server, self._look_after_workers, self._end_what_waits_in_vain)
+
+    @property
+    def catalog(self) -> Catalog:
+        """What is served now."""
+        return self.catalogs.now
 
     def start(self) -> None:
         """Begin to train what waits."""
@@ -163,11 +167,13 @@ class Service:
             idempotency_key,
             asked_with=caller.key_id,
             approval_within=approval_within,
+            version=asked.offered.version,
             limits=self.owner.limits,
         )
         told = {"job": job.id, "epsilon": request.epsilon, "delta": request.delta, "trial": request.trial}
         told |= {name: getattr(request, name) for name in MOST_WORDS if getattr(request, name)}
         told |= {"needs_approval_by": job.decide_by} if job.decide_by else {}
+        told |= {"version": asked.offered.version} if asked.offered.version > 1 else {}
         action = f"asked for {kind.title}"
         events.record(self.store, caller.name, action, request.dataset, **{**request.fields, **told})
         if job.state == "waiting_for_approval":
@@ -312,6 +318,8 @@ class Service:
         """What is wrong with those who train; empty if nothing is."""
         for worker in self._workers:
             worker.look_after()
+        with suppress(LedgerError):  # the watch looks at the database itself
+            self.catalogs.refresh()
         return "a worker stands still" if any(worker.stands_still for worker in self._workers) else ""
 
     def _own(self, caller: Caller, found: Found, noun: str) -> Found:
@@ -365,6 +373,10 @@ def _telemetry(endpoint: str | None) -> Telemetry | None:
 
 def _check_promise(asked: Asked[Any]) -> None:
     """Of every kind of job."""
+    if asked.offered.settings.retired:
+        raise InvalidParameter(
+            f"data set {asked.offered.name!r} is retired: nothing new is done with it, what was made stays"
+        )
     if not asked.guarantee.is_private:
         raise InvalidParameter("epsilon must be finite: the holder lets only private results out")
     least = asked.offered.settings.least_epsilon

@@ -137,5 +137,5 @@ class Part:
 
 
 LEDGER = Part("ledger", oldest=2, newest=6)
-SERVICE = Part("service", oldest=1, newest=8)
+SERVICE = Part("service", oldest=1, newest=9)
 PARTS: Mapping[str, Part] = {part.name: part for part in (LEDGER, SERVICE)}

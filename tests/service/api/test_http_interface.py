@@ -96,8 +96,12 @@ def test_a_session_answers_alike_in_every_kind(served: Served, session: str) -> 
         same_kind = asked(served, session, bodies[kind], kind)  # type: ignore[arg-type]
         assert same_kind.headers["content-type"].startswith(kind)
     table = pa.ipc.open_stream(asked(served, session, bodies[ARROW], ARROW).content).read_all()  # type: ignore[arg-type]
-    assert table.column_names == ["prediction", "score", "source"]
+    chances = ["probability_healthy", "probability_ill"]
+    assert table.column_names == ["prediction", "score", *chances, "source"]
     assert table["score"].to_pylist() == by_json["scores"]
+    assert table["probability_ill"].to_pylist() == by_json["probabilities"]["ill"]
+    likely = [chance > 0.5 for chance in by_json["probabilities"]["ill"]]
+    assert likely == [label == "ill" for label in by_json["predictions"]]
 
 
 def test_one_row_a_list_and_an_object_are_the_same(served: Served, session: str) -> None:

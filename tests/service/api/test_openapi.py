@@ -23,6 +23,19 @@ VERBS = {
     "GET /v1/datasets",
     "GET /v1/datasets/{name}",
     "GET /v1/datasets/{name}/budget",
+    "GET /v1/analysts",
+    "POST /v1/analysts",
+    "PATCH /v1/analysts/{name}",
+    "PUT /v1/analysts/{name}/shares/{dataset}",
+    "DELETE /v1/analysts/{name}/shares/{dataset}",
+    "GET /v1/keys",
+    "POST /v1/keys",
+    "POST /v1/keys/{id}/rotation",
+    "DELETE /v1/keys/{id}",
+    "GET /v1/sources",
+    "POST /v1/datasets",
+    "POST /v1/datasets/{name}/versions",
+    "POST /v1/datasets/{name}/retirement",
     "POST /v1/datasets/{name}/estimate",
     "GET /v1/datasets/{name}/synthetic",
     "GET /v1/kinds",
@@ -129,7 +142,9 @@ def test_every_member_of_a_model_is_explained(model: str) -> None:
 
 def test_examples_of_answers_fit_their_models() -> None:
     from privlearn.service.api import (
+        analysts,
         approvals,
+        dataset_changes,
         datasets,
         estimates,
         identity,
@@ -140,7 +155,19 @@ def test_examples_of_answers_fit_their_models() -> None:
         sessions,
     )
 
-    modules = (requests, approvals, datasets, estimates, jobs, identity, releases, results, sessions)
+    modules = (
+        requests,
+        analysts,
+        approvals,
+        dataset_changes,
+        datasets,
+        estimates,
+        jobs,
+        identity,
+        releases,
+        results,
+        sessions,
+    )
     models = [*requests.body_models(), *(model for module in modules for model in vars(module).values())]
     for model in models:
         for example in getattr(model, "model_config", {}).get("json_schema_extra", {}).get("examples", []):

@@ -305,9 +305,11 @@ def test_a_file_comes_back_with_predictions(served: Served, session: str) -> Non
         answer = client.post(f"{session}/file", files={"rows": ("rows.csv", rows.encode(), "text/csv")})
     assert answer.headers["content-disposition"].startswith("attachment")
     lines = list(csv.reader(io.StringIO(answer.text)))
-    assert lines[0] == ["name", "age", "dose", "sex", "prediction"]
+    added = ["prediction", "probability_healthy", "probability_ill"]
+    assert lines[0] == ["name", "age", "dose", "sex", *added]
     assert [line[0] for line in lines[1:]] == ["Åsa", "Bo, the\nother"]
-    assert {line[-1] for line in lines[1:]} <= {"healthy", "ill"}
+    assert {line[4] for line in lines[1:]} <= {"healthy", "ill"}
+    assert [float(line[5]) + float(line[6]) for line in lines[1:]] == pytest.approx([1.0, 1.0])
 
 
 @pytest.mark.parametrize(

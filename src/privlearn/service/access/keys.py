@@ -16,10 +16,10 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, Literal, get_args
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Connection, Row, insert, select, update
 
 from privlearn.errors import InvalidParameter
-from privlearn.service.refusals import AccessRefused, NotFound
+from privlearn.service.refusals import AccessRefused, Conflict, NotFound
 from privlearn.service.store.tables import keys
 from privlearn.service.timing import TtlCache, as_text, now
 from privlearn.storage import excluding, reading
@@ -38,6 +38,7 @@ _LIMITED = ("analyst", "approver")
 _LONGEST_NAME = 200
 _WHOSE = "a key is the holder's, a monitor's, or that of an analyst, approver or auditor whose name is given"
 
+LOCK = "keys"
 _FORM = re.compile(r"pl_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 _NOBODY = "0" * 64  # no SHA-256 that anybody knows an origin of
 _SHOWN = [column for column in keys.c if column.name != "secret_hash"]
@@ -121,6 +122,19 @@ def create_key(
     expires : datetime, optional
         With a time zone.
     """
+    with excluding(store, LOCK) as connection:
+        return insert_key(connection, role, person, datasets, expires)
+
+
+def insert_key(
+    connection: Connection,
+    role: Role,
+    person: str = "",
+    datasets: Sequence[str] | None = None,
+    expires: datetime | None = None,
+    key_id: str = "",
+) -> str:
+    """The same inside a transaction; whoever gives an id gets one key for it, however often they ask."""
     if role not in get_args(Role) or (role in _NAMED) != bool(person) or person in (HOLDER, MONITOR):
         raise InvalidParameter(f"{_WHOSE}: choose one")
     if not person.isprintable() or len(person) > _LONGEST_NAME:
@@ -129,30 +143,51 @@ def create_key(
         raise InvalidParameter(f"the {role}'s key is for none in particular: leave out the data sets")
     if expires is not None and (expires.tzinfo is None or expires <= now()):
         raise InvalidParameter("a key expires in the future, at a time with a time zone: give a later one")
-    key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
-    with excluding(store, "keys") as connection:
-        connection.execute(
-            insert(keys).values(
-                id=key_id,
-                role=role,
-                analyst=person,
-                datasets=None if datasets is None else sorted(datasets),
-                secret_hash=hashed(secret),
-                created=as_text(now()),
-                expires="" if expires is None else as_text(expires.astimezone(now().tzinfo)),
-            )
+    key_id, secret = key_id or secrets.token_hex(8), secrets.token_urlsafe(32)
+    if connection.scalar(select(keys.c.id).where(keys.c.id == key_id)) is not None:
+        raise Conflict("this key was made already, and is shown once: revoke it, and make another")
+    connection.execute(
+        insert(keys).values(
+            id=key_id,
+            role=role,
+            analyst=person,
+            datasets=None if datasets is None else sorted(datasets),
+            secret_hash=hashed(secret),
+            created=as_text(now()),
+            expires="" if expires is None else as_text(expires.astimezone(now().tzinfo)),
         )
+    )
     return f"pl_{key_id}_{secret}"
 
 
 def revoke_key(store: str, key_id: str) -> None:
     """Make a key useless, here at once and in other server processes within 5 seconds."""
-    with excluding(store, "keys") as connection:
-        found = connection.execute(select(*_SHOWN).where(keys.c.id == key_id)).one_or_none()
-        if found is None:
-            raise NotFound(f"there is no key {key_id!r}: `privlearn keys list` shows them")
-        if not found.revoked:
-            connection.execute(update(keys).where(keys.c.id == key_id).values(revoked=as_text(now())))
+    with excluding(store, LOCK) as connection:
+        end_key(connection, key_id)
+    forget_keys()
+
+
+def end_key(connection: Connection, key_id: str) -> None:
+    """The same inside a transaction."""
+    if not find_key(connection, key_id).revoked:
+        connection.execute(update(keys).where(keys.c.id == key_id).values(revoked=as_text(now())))
+
+
+def let_expire(connection: Connection, key_id: str, at: datetime) -> None:
+    """A key ends at this moment, unless it ends before."""
+    ends = min(as_text(at), find_key(connection, key_id).expires or "9")
+    connection.execute(update(keys).where(keys.c.id == key_id).values(expires=ends))
+
+
+def find_key(connection: Connection, key_id: str) -> KeyInfo:
+    found = connection.execute(select(*_SHOWN).where(keys.c.id == key_id)).one_or_none()
+    if found is None:
+        raise NotFound(f"there is no key {key_id!r}: `privlearn keys list` shows them")
+    return _info(found)
+
+
+def forget_keys() -> None:
+    """After a change: look again before the next answer."""
     _LOOKED_UP.forget()
 
 

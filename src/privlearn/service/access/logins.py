@@ -81,6 +81,11 @@ def sign_out(store: str, token: str, rules: SignIn) -> None:
     record(store, caller.name, "signed out", **told)
 
 
+def forget_logins() -> None:
+    """After somebody was signed out by others: look again before the next answer."""
+    _LOOKED_UP.forget()
+
+
 def _valid(store: str, token: str, rules: SignIn) -> Login:
     found = _LOOKED_UP.get((store, hashed(token)), lambda: _look_up(store, hashed(token)))
     moment, idle = now(), timedelta(minutes=rules.idle_minutes)

@@ -10,7 +10,9 @@ from pydantic import BaseModel
 
 from privlearn._version import __version__
 from privlearn.service.api import (
+    analysts,
     approvals,
+    dataset_changes,
     datasets,
     estimates,
     identity,
@@ -28,13 +30,25 @@ DESCRIPTION = """\
 Train on records that stay with their holder, within a privacy budget that nobody can overspend. Every call but
 `/healthz`, `/readyz`, `/.well-known/privlearn.pem` and `/v1/openapi.json` needs a key:
 `Authorization: Bearer pl_...`. What is refused costs nothing, and says why."""
-_UNSEEN: tuple[type[BaseModel], ...] = (Problem, estimates.EstimateRequest, approvals.DecisionRequest)
+_UNSEEN: tuple[type[BaseModel], ...] = (
+    Problem,
+    estimates.EstimateRequest,
+    approvals.DecisionRequest,
+    analysts.NewAnalyst,
+    analysts.AnalystChange,
+    analysts.ShareRequest,
+    analysts.NewKey,
+    analysts.Rotation,
+    dataset_changes.NewDataSet,
+    dataset_changes.NewVersion,
+    dataset_changes.Retirement,
+)
 """What FastAPI does not find by itself: bodies that the code reads, and problems."""
 
 
 def add_api(app: FastAPI) -> None:
     """Add every route, and make the application describe them."""
-    for module in (identity, datasets, estimates, jobs, approvals, results, sessions, releases, operations):
+    for module in _MODULES:
         app.include_router(module.router)
     app.openapi = lambda: _description(app)  # type: ignore[method-assign]  # FastAPI's own way to change it
 
@@ -53,6 +67,19 @@ def _description(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
+_MODULES = (
+    identity,
+    analysts,
+    datasets,
+    dataset_changes,
+    estimates,
+    jobs,
+    approvals,
+    results,
+    sessions,
+    releases,
+    operations,
+)
 _TAGS = [
     {"name": "people", "description": "Who asks, and what was done by whom."},
     {"name": "data sets", "description": "What there is, what it may cost, and rows to try with."},

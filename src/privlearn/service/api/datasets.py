@@ -47,6 +47,8 @@ class DataSetAnswer(Answer):
         {
             "name": "census",
             "records": 32561,
+            "version": 1,
+            "retired": False,
             "budget": schemas.PROMISE_EXAMPLE,
             "composition": "basic",
             "schema": {
@@ -63,6 +65,8 @@ class DataSetAnswer(Answer):
     records: int = Field(
         description="Number of records, or of persons where they have several: public, or what the holder expects."
     )
+    version: int = Field(description="Of its table: the same people, the same budget.")
+    retired: bool = Field(description="Whether nothing new is done with it.")
     budget: Promise = Field(description="What all releases and sessions together may spend.")
     composition: str = Field(description="How costs add up: basic or renyi.")
     public_schema: dict[str, Any] = Field(
@@ -79,6 +83,8 @@ class DataSetAnswer(Answer):
         return cls(
             name=offered.name,
             records=offered.records,
+            version=offered.version,
+            retired=offered.settings.retired,
             budget=Promise.of(offered.settings.guarantee),
             composition=offered.settings.composition,
             schema=offered.schema.to_dict(),

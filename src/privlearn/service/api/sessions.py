@@ -69,12 +69,20 @@ class PredictionsAnswer(Answer):
     """An answer for each row, in the order of the rows."""
 
     model_config = with_example(
-        {"predictions": ["<=50K", ">50K"], "scores": [-0.31, 0.12], "sources": ["model", "model"]}
+        {
+            "predictions": ["<=50K", ">50K"],
+            "scores": [-0.31, 0.12],
+            "probabilities": {"<=50K": [0.577, 0.47], ">50K": [0.423, 0.53]},
+            "sources": ["model", "model"],
+        }
     )
 
     predictions: list[str | float | bool] = Field(description="A label or a number for each row.")
     scores: list[float | list[float]] = Field(
         description="The scores behind it; of several classes one each."
+    )
+    probabilities: dict[str, list[float]] = Field(
+        description="Of each class, from the scores; empty if the learner has none."
     )
     sources: list[str] = Field(description="Where the answer comes from.")
 
@@ -133,7 +141,8 @@ def close_session(service: Served, caller: KnownCaller, id: Id) -> Response:
             "content": {
                 CSV: {
                     "schema": {"type": "string"},
-                    "example": '"prediction","score","source"\n"<=50K",-0.31,"model"\n',
+                    "example": '"prediction","score","probability_<=50K","probability_>50K","source"\n'
+                    '"<=50K",-0.31,0.577,0.423,"model"\n',
                 },
                 ARROW: {"schema": {"type": "string", "format": "binary"}},
             },
@@ -184,6 +193,7 @@ def _json(answers: Predictions) -> bytes:
             {
                 "predictions": answers.predictions.tolist(),
                 "scores": answers.scores.tolist(),
+                "probabilities": {name: one.tolist() for name, one in answers.probabilities.items()},
                 "sources": answers.sources.tolist(),
             }
         )
@@ -195,4 +205,5 @@ def _table(answers: Predictions) -> pa.Table:
     named = (
         {"score": scores} if scores.ndim == 1 else {f"score_{k}": column for k, column in enumerate(scores.T)}
     )
-    return pa.table({"prediction": answers.predictions, **named, "source": answers.sources})
+    likely = {f"probability_{name}": column for name, column in answers.probabilities.items()}
+    return pa.table({"prediction": answers.predictions, **named, **likely, "source": answers.sources})

@@ -40,10 +40,10 @@ class Approval(PublicModel):
     def patience(self) -> timedelta:
         return timedelta(days=self.days)
 
-    def check_kinds(self, dataset: str, known: Container[str]) -> None:
+    def check_kinds(self, where: str, known: Container[str]) -> None:
         """Refuse a misspelt kind: it would let everything pass."""
         for kind in self.above if isinstance(self.above, dict) else ():
             if kind not in known:
                 raise SchemaError(
-                    f"datasets.{dataset}.approval.above: this server does no job of kind {kind!r}: correct its name"
+                    f"{where}.approval.above: this server does no job of kind {kind!r}: correct its name"
                 )

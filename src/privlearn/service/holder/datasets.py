@@ -23,6 +23,7 @@ from privlearn.ledger.ledger import Ledger
 from privlearn.planning.stand_in import synthetic_table
 from privlearn.release.meaning import Meaning, meaning_of
 from privlearn.service.access.keys import HOLDER, Caller
+from privlearn.service.holder.made import NOTHING, Made, beside
 from privlearn.service.holder.settings import DataSet, Owner
 from privlearn.service.holder.sources import open_query
 from privlearn.service.jobs.recipes import Recipe, default_recipes, estimator
@@ -72,6 +73,8 @@ class OfferedDataSet:
     owner: Owner = field(repr=False)
     counted: int | None = None
     """The number of records, for a process to whom the server has told it."""
+    version: int = 1
+    """Of its table, which the console may have refreshed: the same people, the same budget."""
 
     @cached_property
     def records(self) -> int:
@@ -118,7 +121,9 @@ class OfferedDataSet:
     def made_up(self) -> OfferedDataSet:
         """What a trial works on instead: made-up rows, under a name that says so."""
         schema = self.schema.model_copy(update={"name": f"{self.schema.name} (made-up rows)"})
-        return MadeUpDataSet(self.name, self.settings, schema, self.learners, self.owner)
+        return MadeUpDataSet(
+            self.name, self.settings, schema, self.learners, self.owner, version=self.version
+        )
 
     def recipe(self, learner: str) -> Recipe:
         """What one of the offered learners is made of."""
@@ -196,18 +201,23 @@ class Catalog:
     owner : Owner
     counted : mapping from names to numbers of records, optional
         As the server found them; without it each is counted when it is first asked for.
+    made : Made, optional
+        What the console has made beside the holder's file.
     """
 
-    def __init__(self, owner: Owner, counted: Mapping[str, int] | None = None) -> None:
-        self._owner = owner
-        self._offered = {name: _offer(owner, name, (counted or {}).get(name)) for name in owner.datasets}
+    def __init__(self, owner: Owner, counted: Mapping[str, int] | None = None, made: Made = NOTHING) -> None:
+        self.owner = beside(owner, made)
+        """The file, with what was made beside it."""
+        self._made = {name: one for name, one in made.datasets.items() if name not in owner.datasets}
+        self._offered = {name: _offer(self.owner, name, (counted or {}).get(name)) for name in owner.datasets}
+        self._offered |= {name: self._offer_made(name) for name in self._made}
 
     def check(self) -> dict[str, int]:
         """Refuse learners and rows that do not fit their schema, before anybody asks; count the records."""
         for name, offered in self._offered.items():
             for learner, recipe in offered.learners.items():
                 with _named(f"{name}.learners.{learner}"):
-                    _check_recipe(recipe, offered.schema)
+                    check_recipe(recipe, offered.schema)
             with _named(name):
                 offered.records  # noqa: B018 - reads the rows
         return {name: offered.records for name, offered in self._offered.items()}
@@ -224,16 +234,30 @@ class Catalog:
             )
         return self._offered[name]
 
-    def named(self, name: str) -> OfferedDataSet:
-        """One data set, for the service's own work."""
+    def named(self, name: str, version: int | None = None) -> OfferedDataSet:
+        """One data set, for the service's own work; of one that the console refreshed, perhaps an older version."""
         if name not in self._offered:
             raise NotFound(f"data set {name!r} is not offered any more: put it back into the holder's file")
-        return self._offered[name]
+        current = self._offered[name]
+        if name not in self._made or version in (None, current.version):
+            return current
+        return self._offer_made(name, version)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._offered
+
+    def _offer_made(self, name: str, number: int | None = None) -> OfferedDataSet:
+        """With the schema and the count that were read when the version was made."""
+        version = self._made[name].version(number)
+        schema = Schema.from_dict(version.schema)
+        settings = self._made[name].at(version, self.owner.console)
+        learners = settings.learners or default_recipes(schema)
+        return OfferedDataSet(name, settings, schema, learners, self.owner, version.records, version.number)
 
     def _sees(self, caller: Caller, name: str) -> bool:
         if name not in self._offered or (caller.datasets is not None and name not in caller.datasets):
             return False
-        return caller.sees_requests or self._owner.share(caller.analyst, name) is not None
+        return caller.sees_requests or self.owner.share(caller.analyst, name) is not None
 
 
 def _offer(owner: Owner, name: str, counted: int | None) -> OfferedDataSet:
@@ -244,7 +268,7 @@ def _offer(owner: Owner, name: str, counted: int | None) -> OfferedDataSet:
     return OfferedDataSet(name, settings, schema, learners, owner, counted)
 
 
-def _check_recipe(recipe: Recipe, schema: Schema) -> None:
+def check_recipe(recipe: Recipe, schema: Schema) -> None:
     """Plan it on two made-up rows; they serve as public points too, without which some kernels cannot be released."""
     rows = synthetic_table(schema, 2, seed=0)
     points = None if recipe.model == "logistic" and recipe.kernel == "linear" else rows

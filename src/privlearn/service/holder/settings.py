@@ -18,6 +18,7 @@ from privlearn.ledger.statement import CompositionName
 from privlearn.listening import is_loopback
 from privlearn.service.access.keys import HOLDER, MONITOR
 from privlearn.service.holder.approval import Approval
+from privlearn.service.holder.console_sources import Console
 from privlearn.service.holder.notices import Notices
 from privlearn.service.holder.sign_in import SignIn
 from privlearn.service.holder.signing import SigningToken
@@ -27,7 +28,8 @@ from privlearn.service.jobs.recipes import Positive, Recipe
 from privlearn.storage import locate
 
 
-def _servable(name: str) -> str:
+def servable(name: str) -> str:
+    """Refuse what cannot stand in an address."""
     allowed = name.isascii() and name.replace("-", "").replace("_", "").isalnum() and name[0].isalnum()
     if not allowed or len(name) > 64:
         raise ValueError(
@@ -36,7 +38,7 @@ def _servable(name: str) -> str:
     return name
 
 
-Name = Annotated[StrictStr, Field(min_length=1), AfterValidator(_servable)]
+Name = Annotated[StrictStr, Field(min_length=1), AfterValidator(servable)]
 Count = Annotated[StrictInt, Field(ge=1)]
 Delta = Annotated[float, Field(ge=0, lt=1, strict=True)]
 
@@ -210,6 +212,8 @@ class DataSet(PublicModel):
     training_seconds : float, default=1
         A training's end is seen so long after its start, or twice, four times, ... so long if it takes longer; its
         charge, half so long after it.
+    retired : bool, default=False
+        True: nothing new is done with it; what was made of it stays, and sessions go on answering.
     accept_weak_privacy : bool, default=False
         True lets analysts ask for an epsilon above 20 or a delta of at least 1/n, which hardly protect anybody.
     approval : Approval, optional
@@ -233,6 +237,7 @@ class DataSet(PublicModel):
     training_seconds: Positive = 1.0
     accept_weak_privacy: StrictBool = False
     approval: Approval | None = None
+    retired: StrictBool = False
     learners: dict[Name, Recipe] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -340,10 +345,11 @@ class Owner(PublicModel):
     server : ServerSettings
     limits : Limits
     datasets : dict of str to DataSet
-        A key is the data set's name: in the ledger, in addresses, for analysts.
+        A key is the data set's name: in the ledger, in addresses, for analysts. Without any, the console makes them.
     analysts : dict of str to dict of str to Share
         What each analyst may spend of which data sets; others it does not see.
     training : Training
+    console : Console
     extensions : Extensions
     sign_in : SignIn
     notices : Notices, optional
@@ -353,9 +359,10 @@ class Owner(PublicModel):
     server: ServerSettings = Field(default_factory=ServerSettings)
     limits: Limits = Field(default_factory=Limits)
     log: Log = Field(default_factory=Log)
-    datasets: Annotated[dict[Name, DataSet], Field(min_length=1)]
+    datasets: dict[Name, DataSet] = Field(default_factory=dict)
     analysts: dict[Name, dict[Name, Share]] = Field(default_factory=dict)
     training: Training = Field(default_factory=Training)
+    console: Console = Field(default_factory=Console)
     extensions: Extensions = Field(default_factory=Extensions)
     sign_in: SignIn = Field(default_factory=SignIn)
     notices: Notices | None = None
@@ -374,15 +381,27 @@ class Owner(PublicModel):
             raise SchemaError(f"{path}:\n{error}") from None
 
     @model_validator(mode="after")
+    def _has_something_to_serve(self) -> Owner:
+        if not self.datasets and not self.console.sources:
+            raise ValueError(
+                "datasets: there is none: add one, [datasets.census], or console.sources to make it of"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _shares_fit(self) -> Owner:
         for analyst, shares in self.analysts.items():
-            if analyst in (HOLDER, MONITOR):
-                raise ValueError(
-                    f"analysts.{analyst}: is the {analyst}'s own name in the log: choose another"
-                )
+            check_analyst(analyst)
             for name, share in shares.items():
-                _check_share(f"analysts.{analyst}.{name}", share, self.datasets.get(name))
+                check_share(f"analysts.{analyst}.{name}", share, self.datasets.get(name))
         return self
+
+    def approvals(self) -> list[tuple[str, Approval]]:
+        """What says which requests need approval, with its place in the file."""
+        places = [(f"datasets.{name}", dataset.approval) for name, dataset in self.datasets.items()]
+        return [
+            (place, one) for place, one in (*places, ("console", self.console.approval)) if one is not None
+        ]
 
     def share(self, analyst: str, dataset: str) -> Guarantee | None:
         """What an analyst may spend of a data set; ``None`` if it is none of theirs."""
@@ -392,7 +411,13 @@ class Owner(PublicModel):
         return Guarantee(share.epsilon, share.delta, self.datasets[dataset].neighbours)
 
 
-def _check_share(where: str, share: Share, dataset: DataSet | None) -> None:
+def check_analyst(name: str) -> None:
+    """Refuse a name that means somebody else in the log."""
+    if name in (HOLDER, MONITOR):
+        raise ValueError(f"analysts.{name}: is the {name}'s own name in the log: choose another")
+
+
+def check_share(where: str, share: Share, dataset: DataSet | None) -> None:
     if dataset is None:
         raise ValueError(f"{where}: there is no such data set: add it under datasets, or remove the share")
     if share.epsilon > dataset.epsilon or share.delta > dataset.delta:
@@ -420,6 +445,9 @@ def _resolve(content: dict[str, Any], folder: Path) -> None:
     training = content.get("training")
     if isinstance(training, dict):
         _resolve_paths(training, ("cluster_ca", "cluster_certificate", "cluster_key"), folder)
+    console = content.get("console")
+    if isinstance(console, dict) and isinstance(console.get("sources"), dict):
+        _resolve_paths(console["sources"], tuple(console["sources"]), folder)
     sign_in = content.get("sign_in")
     if isinstance(sign_in, dict) and isinstance(sign_in.get("openid"), dict):
         _resolve_paths(sign_in["openid"], ("client_secret_file",), folder)

@@ -58,6 +58,12 @@ async def caller_of(
 KnownCaller = Annotated[Caller, Depends(caller_of)]
 
 
+async def holder_of(caller: KnownCaller) -> Caller:
+    if not caller.is_holder:
+        raise Forbidden("this is for the data's holder: ask with a holder's key")
+    return caller
+
+
 async def monitor_of(caller: KnownCaller) -> Caller:
     if caller.role not in ("holder", "monitor"):
         raise Forbidden("this is for those who watch the server: ask with a monitor's key, or the holder's")
@@ -71,6 +77,7 @@ async def reader_of(caller: KnownCaller) -> Caller:
     return caller
 
 
+Holder = Annotated[Caller, Depends(holder_of)]
 LogReader = Annotated[Caller, Depends(reader_of)]
 Monitor = Annotated[Caller, Depends(monitor_of)]
 

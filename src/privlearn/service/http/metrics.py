@@ -67,7 +67,7 @@ class _Stored(Collector):
             "privlearn_budget_epsilon", "Epsilon of a data set's budget.", labels=labels
         )
         delta = GaugeMetricFamily("privlearn_budget_delta", "Delta of a data set's budget.", labels=labels)
-        for name in self._service.owner.datasets:
+        for name in self._service.catalog.owner.datasets:
             standing = Ledger(self._service.store, name).standing()
             for part in ("total", "spent", "reserved", "left"):
                 amount = getattr(standing, part)

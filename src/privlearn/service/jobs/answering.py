@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from privlearn.errors import LedgerError, SessionError
 from privlearn.release.artifact import Release
-from privlearn.release.model import RegressionModel
-from privlearn.service.holder.datasets import Catalog
+from privlearn.release.model import RegressionModel, probabilities_of
+from privlearn.service.holder.catalogs import Catalogs
 from privlearn.service.jobs import results
 from privlearn.service.jobs.recipes import kernel_learner
-from privlearn.service.jobs.requests import Predictions, ResultInfo
+from privlearn.service.jobs.requests import Predictions, ResultInfo, by_class
 from privlearn.service.jobs.training import reason_of
 from privlearn.sessions import InteractivePredictor
 from privlearn.sessions.shared import SharedStore
@@ -53,12 +53,12 @@ class FromModel:
 
     def predict(self, rows: pa.Table, admit: Admit | None) -> Predictions:
         model = self._model
+        sources = np.full(rows.num_rows, "model")
         if isinstance(model, RegressionModel):
-            predictions = scores = model.predict(rows)
-        else:
-            scores = model.decision_function(rows)
-            predictions = model.labels(scores)
-        return Predictions(predictions, scores, np.full(len(predictions), "model"))
+            numbers = model.predict(rows)
+            return Predictions(numbers, numbers, sources)
+        scores, probabilities = model.decisions_and_probabilities(rows)
+        return Predictions(model.labels(scores), scores, sources, by_class(model.classes, probabilities))
 
     def close(self) -> None:
         """Nothing is held."""
@@ -67,16 +67,20 @@ class FromModel:
 class FromKernelMachine:
     """An exact kernel machine behind `InteractivePredictor`, which writes every answer down before it leaves."""
 
-    def __init__(self, predictor: InteractivePredictor) -> None:
+    def __init__(self, predictor: InteractivePredictor, classes: tuple[Any, ...]) -> None:
         self._predictor = predictor
+        self._classes = classes
 
     @property
     def memory(self) -> int:
         return 4 * self._predictor.answered**2  # one half of a square matrix, which the noise is drawn with
 
     def predict(self, rows: pa.Table, admit: Admit | None) -> Predictions:
-        answers = self._predictor.decide(rows, admit)
-        return Predictions(answers.predictions, answers.scores, answers.sources)
+        answers, link = self._predictor.decide(rows, admit), self._predictor.certificate.task.loss.link
+        scores = answers.scores.reshape(len(answers.scores), -1)
+        probabilities = None if link == "none" else probabilities_of(scores, link)
+        of_classes = by_class(self._classes, probabilities)
+        return Predictions(answers.predictions, answers.scores, answers.sources, of_classes)
 
     def close(self) -> None:
         self._predictor.close()
@@ -85,9 +89,9 @@ class FromKernelMachine:
 class OpenSessions:
     """The sessions that this process has at hand, the least recently asked let go first."""
 
-    def __init__(self, store: str, catalog: Catalog) -> None:
+    def __init__(self, store: str, catalogs: Catalogs) -> None:
         self._store = store
-        self._catalog = catalog
+        self._catalogs = catalogs
         self._held: OrderedDict[str, Answering] = OrderedDict()
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
@@ -136,7 +140,7 @@ class OpenSessions:
         if session.mechanism == "model":
             return FromModel(results.content_of(self._store, session.id))
         try:
-            return FromKernelMachine(self._reopened(session))
+            return self._reopened(session)
         except LedgerError:
             raise
         except Exception as error:
@@ -144,12 +148,14 @@ class OpenSessions:
         # Raised only now, so that it does not carry along what the rows were found to be.
         raise SessionError(_STOPPED)
 
-    def _reopened(self, session: ResultInfo) -> InteractivePredictor:
-        offered = self._catalog.named(session.dataset)
+    def _reopened(self, session: ResultInfo) -> FromKernelMachine:
+        offered = self._catalogs.now.named(session.dataset, session.version)
         used = offered.made_up if session.trial else offered
         learner = kernel_learner(used.learners[session.learner], used.schema, session.guarantee)
         learner.read(used.read_rows())
-        return InteractivePredictor.reopen(SharedStore(self._store, session.id), learner)
+        predictor = InteractivePredictor.reopen(SharedStore(self._store, session.id), learner)
+        target = used.schema.target
+        return FromKernelMachine(predictor, () if target is None else target.classes)
 
 
 _STOPPED = (

@@ -57,19 +57,21 @@ def submit(
     *,
     asked_with: str = "",
     approval_within: timedelta | None = None,
+    version: int = 1,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Job:
     """A new job; or, under an idempotency key that this analyst has used before, the job of that time.
 
     ``asked_with`` is the id of the analyst's own key: when that is revoked, the job ends. ``approval_within`` so much
-    time somebody must approve the job, or else it ends; without it there is nothing to approve.
+    time somebody must approve the job, or else it ends; without it there is nothing to approve. ``version`` is the data
+    set's at this moment: the job reads that one, whenever it runs.
     """
     with excluding(store, _LOCK) as connection:
         before = _submitted_before(connection, analyst, request, key)
         if before is not None:
             return before
         _check_quota(connection, analyst, request.trial, limits)
-        return _insert(connection, analyst, request, guarantee, key, asked_with, approval_within)
+        return _insert(connection, analyst, request, guarantee, key, asked_with, approval_within, version)
 
 
 def find(store: str, job_id: str) -> Job:
@@ -260,6 +262,7 @@ def _insert(
     key: str,
     asked_with: str,
     approval_within: timedelta | None,
+    version: int,
 ) -> Job:
     job_id, moment = secrets.token_hex(8), now()
     connection.execute(
@@ -268,6 +271,7 @@ def _insert(
             analyst=analyst,
             key_id=asked_with,
             dataset=request.dataset,
+            version=version,
             kind=request.kind,
             fields=dict(request.fields),
             epsilon=guarantee.epsilon,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -81,6 +81,7 @@ class Accepted:
     id: str
     analyst: str
     dataset: str
+    version: int
     kind: str
     fields: Mapping[str, JsonValue]
     guarantee: Guarantee
@@ -103,6 +104,7 @@ def accepted_in(row: Any) -> dict[str, Any]:
         "id": row.id,
         "analyst": row.analyst,
         "dataset": row.dataset,
+        "version": row.version,
         "kind": row.kind,
         "fields": row.fields,
         "guarantee": Guarantee(row.epsilon, row.delta, row.neighbours),
@@ -162,8 +164,19 @@ class ResultInfo(Accepted):
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Answers at points: labels or numbers, scores (one column per class if there are several), and their sources."""
+    """Answers at points: labels or numbers, scores (one column per class if there are several), and their sources.
+
+    ``probabilities`` are the classes', by name, where scores have such a meaning; they follow from the scores.
+    """
 
     predictions: NDArray[Any]
     scores: NDArray[Any]
     sources: NDArray[Any]
+    probabilities: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
+def by_class(classes: Iterable[Any], probabilities: NDArray[Any] | None) -> dict[str, NDArray[Any]]:
+    """The columns, each under its class."""
+    if probabilities is None:
+        return {}
+    return {str(label): column for label, column in zip(classes, probabilities.T, strict=True)}

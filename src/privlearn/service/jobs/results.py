@@ -18,7 +18,18 @@ from privlearn.service.store.paging import EVERYTHING, Piece
 from privlearn.service.store.tables import jobs, results
 from privlearn.storage import excluding, reading
 
-_OF_JOB = ("kind", "fields", "analyst", "dataset", "epsilon", "delta", "neighbours", "trial", "finished")
+_OF_JOB = (
+    "kind",
+    "fields",
+    "analyst",
+    "dataset",
+    "version",
+    "epsilon",
+    "delta",
+    "neighbours",
+    "trial",
+    "finished",
+)
 _SHOWN = (
     *(column for column in results.c if column.name != "content"),
     func.coalesce(func.length(results.c.content), 0).label("size"),

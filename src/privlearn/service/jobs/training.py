@@ -43,7 +43,7 @@ def run_job(store: str, catalog: Catalog, job: Job) -> str:
     """
     began = time.monotonic()
     try:
-        offered = catalog.named(job.dataset)
+        offered = catalog.named(job.dataset, job.version)
         ledger = offered.ledger_of(job.analyst)
     except Refusal as refusal:  # the holder's file has changed since the job was asked for
         queue.finish(store, job.id, f"{refusal}; {_what_was_spent(store, job)}", str(refusal))

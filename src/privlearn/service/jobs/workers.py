@@ -16,7 +16,7 @@ from multiprocessing.process import BaseProcess
 from privlearn.data.sources.passes import Passes, watch_passes
 from privlearn.errors import LedgerError, StoreUnusable
 from privlearn.extensions import load_extensions
-from privlearn.service.holder.datasets import Catalog
+from privlearn.service.holder.catalogs import Catalogs
 from privlearn.service.holder.settings import Owner
 from privlearn.service.http.logs import log_to_stderr, log_uncaught
 from privlearn.service.job_kinds.job_kind import load_job_kinds
@@ -227,7 +227,7 @@ def _train_for(owner: Owner, counted: Mapping[str, int], pipe: Connection) -> No
     load_extensions(owner.extensions.modules)
     load_job_kinds(owner.extensions.job_kinds)
     store = owner.server.store
-    catalog = Catalog(owner, counted)
+    catalogs = Catalogs(owner, counted)
     pipe.send(True)
     while True:
         try:
@@ -235,8 +235,9 @@ def _train_for(owner: Owner, counted: Mapping[str, int], pipe: Connection) -> No
         except EOFError:
             return
         try:
+            catalogs.refresh()
             with watch_passes(_telling(pipe)):
-                reason = run_job(store, catalog, queue.find(store, job_id))
+                reason = run_job(store, catalogs.now, queue.find(store, job_id))
             pipe.send(("", reason))
         except StoreUnusable as error:  # says nothing about the job: it goes on when the store does
             pipe.send(("store", str(error)))

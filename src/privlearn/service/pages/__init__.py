@@ -11,9 +11,12 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from privlearn.service.pages import (
+    analysts,
     approvals,
     console,
+    dataset_changes,
     desk,
+    key_changes,
     provider,
     result_page,
     sessions,
@@ -32,6 +35,9 @@ _ROUTERS = (
     sessions.router,
     approvals.router,
     console.router,
+    analysts.router,
+    key_changes.router,
+    dataset_changes.router,
 )
 
 

@@ -67,7 +67,7 @@ FORMS_OF_RELEASE = {face.name: face for face in _ALL}
 FIELDS = ("face", "learner", "epsilon", "delta")
 _PLACES = (*FIELDS, "note", "purpose", "legal_basis")
 _ONCE = re.compile("[0-9a-f]{32}")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """A price as people write it: `float` would take 1_0, and digits of other scripts, for another price."""
 _USUAL_EPSILON = 0.5
 _USUAL_DELTA = 1e-6
@@ -104,7 +104,7 @@ class Choices:
     def meaning(self, neighbours: str) -> tuple[FormOfRelease | None, Guarantee | None, dict[str, str]]:
         """Which face and promise they are, and what is wrong, by field."""
         typed = {name: getattr(self, name) for name in ("epsilon", "delta")}
-        unreadable = [name for name, text in typed.items() if not _NUMBER.fullmatch(text)]
+        unreadable = [name for name, text in typed.items() if not NUMBER.fullmatch(text)]
         errors = dict.fromkeys(unreadable, "This is not a number. Write it like 0.5 or 1e-6.")
         guarantee = None
         if not errors:

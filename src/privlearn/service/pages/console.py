@@ -40,6 +40,7 @@ def console(request: Request, service: Served, caller: Auditor) -> Response:
         under_way=service.under_way(caller),
         sessions=service.results(caller, OPEN_SESSION.name, most=_LATEST, only_open=True),
         releases=service.results(caller, GIVE_OUT_RELEASE.name, most=_LATEST),
+        may_add=service.owner.console.changes and bool(service.owner.console.sources),
     )
 
 
@@ -55,12 +56,23 @@ def budget(request: Request, service: Served, caller: Auditor, name: str, before
         shares=_shares(offered),
         history=spending_figure(service.spending(caller, name, MOST_STEPS), standing, name),
         entries=entries_of(service, caller, name, before),
+        declared=name in service.owner.datasets,
+        made=service.catalogs.made.datasets.get(name),
+        table_name=service.owner.console.name_of,
+        may_change=service.owner.console.changes,
     )
 
 
 @router.get("/keys")
 def keys(request: Request, service: Served, caller: Holder) -> Response:
-    return render(request, caller, "keys.html", keys=list_keys(service.store), commands=commands.KEYS)
+    return render(
+        request,
+        caller,
+        "keys.html",
+        keys=list_keys(service.store),
+        commands=commands.KEYS,
+        may_change=service.owner.console.changes,
+    )
 
 
 @router.get("/log")

@@ -82,6 +82,7 @@ _MENUS = {
     ),
     "holder": (
         ("/console", "Budgets"),
+        ("/analysts", "Analysts"),
         ("/sessions", "Sessions"),
         ("/releases", "Releases"),
         ("/requests", "Requests"),
@@ -141,10 +142,10 @@ def render(
 
 def _weakness(request: Request, dataset: str, epsilon: float, delta: float) -> str | None:
     """Why a promise about a data set is hardly private; of one that is not offered any more nothing is known."""
-    service = service_of(request)
-    if dataset not in service.owner.datasets:
+    catalog = service_of(request).catalog
+    if dataset not in catalog:
         return None
-    offered = service.catalog.named(dataset)
+    offered = catalog.named(dataset)
     return offered.weakness(Guarantee(epsilon, delta, offered.settings.neighbours))
 
 

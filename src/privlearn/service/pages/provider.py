@@ -46,7 +46,7 @@ async def come_back(request: Request, service: Served) -> Response:
         attempt = Attempt.from_cookie(request.cookies.get(cookies.attempt_cookie(request), ""))
         following = inside(attempt.next)
         claims = await provider.finish(attempt, request.query_params)
-        caller = caller_of_claims(provider.settings, service.owner.analysts, claims)
+        caller = caller_of_claims(provider.settings, service.catalog.owner.analysts, claims)
     except AccessRefused as refusal:
         request.app.state.limiter.failed(address_of(request))
         return sign_in_page(request, following, provider=f"{refusal}.")

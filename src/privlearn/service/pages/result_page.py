@@ -59,7 +59,7 @@ _HEADINGS = {
 _STAGES = {"waiting": "Waiting for its turn", "running": "Under way on the holder's side"}
 _APPROVAL = {"waiting_for_approval": "Waiting for a second person's approval"}
 
-_TYPED = ("dataset", "by", "epsilon", "delta", "purpose", "legal_basis")
+_TYPED = ("dataset", "by", "epsilon", "delta", "note", "purpose", "legal_basis")
 """Into the form that has a release measured."""
 
 
@@ -137,6 +137,7 @@ def evaluate(request: Request, service: Served, caller: Analyst, id: PageId, for
             epsilon=_number(typed["epsilon"], "epsilon"),
             delta=_number(typed["delta"] or "0", "delta"),
             trial=act == "try",
+            note=typed["note"],
             fields={"release": id, "by": [typed["by"]] if typed["by"] else []},
             purpose=typed["purpose"],
             legal_basis=typed["legal_basis"],

@@ -165,21 +165,25 @@ def _lines(content: bytes, rows: int) -> list[list[str]]:
 
 
 def _with_predictions(lines: list[list[str]], answers: Predictions) -> bytes:
-    """The file, each row with its answer at the end."""
+    """The file, each row with its answer at the end, and the probabilities of the classes where there are any."""
     header, *rows = lines
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(inert, [*header, "prediction"]))
-    predicted = zip(rows, answers.predictions.tolist(), strict=True)
-    writer.writerows(map(inert, [*row, answer]) for row, answer in predicted)
+    likely = answers.probabilities
+    writer.writerow(map(inert, [*header, "prediction", *(f"probability_{name}" for name in likely)]))
+    added = zip(answers.predictions.tolist(), *(column.tolist() for column in likely.values()), strict=True)
+    writer.writerows(map(inert, [*row, *answer]) for row, answer in zip(rows, added, strict=True))
     return text.getvalue().encode()
 
 
 def _explained(answers: Predictions) -> str:
     score, source = answers.scores[0], answers.sources[0]
-    said = f"Score {score:.3g}; " if np.ndim(score) == 0 else ""
+    said = f"score {score:.3g}; " if np.ndim(score) == 0 else ""
+    likely = [f"{name} {column[0]:.3g}" for name, column in answers.probabilities.items()]
+    said += f"probabilities: {', '.join(likely)}; " if likely else ""
     origin = _SOURCES.get(source, "noise and the private function")
-    return f"{said}answered from {origin}. Asking again gives the same answer."
+    whole = f"{said}answered from {origin}. Asking again gives the same answer."
+    return whole[0].upper() + whole[1:]
 
 
 _SOURCES = {

@@ -24,7 +24,7 @@ def open_store(owner: Owner) -> str:
     store = owner.server.store
     _make_folder(owner.server.folder)
     for name, dataset in owner.datasets.items():
-        _open_budget(store, name, dataset)
+        open_budget(store, name, dataset)
     with creating(store) as connection:
         if not inspect(connection).has_table(tables.formats.name):
             tables.create_all(connection)
@@ -41,7 +41,7 @@ def _make_folder(folder: Path) -> None:
         ) from None
 
 
-def _open_budget(store: str, name: str, dataset: DataSet) -> None:
+def open_budget(store: str, name: str, dataset: DataSet) -> None:
     """Create it; if that cannot be, one must be there already, perhaps made by another server just now."""
     try:
         Ledger.create(store, name, dataset.guarantee, composition=dataset.composition)

@@ -87,6 +87,7 @@ jobs = sa.Table(
     sa.Column("decided", sa.String(40), nullable=False, server_default=""),
     sa.Column("decided_by", sa.String(200), nullable=False, server_default=""),
     sa.Column("decision", sa.String(500), nullable=False, server_default=""),  # the reason, in their words
+    sa.Column("version", sa.Integer, nullable=False, server_default="1"),  # of the data set, see below
     sa.UniqueConstraint("analyst", "idempotency_key"),
     # For lists in pieces, and for those who look for work.
     sa.Index("jobs_by_state", "state", "created"),
@@ -136,7 +137,55 @@ log_heads = sa.Table(
     sa.Column("public_key", sa.String(64), nullable=False),
 )
 
-_APPEND_ONLY = {formats: "version = NEW.version", events: "id = NEW.id", log_heads: "id = NEW.id"}
+# What the holder made in the console, beside owner.toml. A share may be of an analyst or a data set of that file.
+analysts = sa.Table(
+    "analysts",
+    _metadata,
+    sa.Column("name", sa.String(64), primary_key=True),
+    _name("title"),
+    _time("created"),
+    _time("disabled"),
+)
+
+shares = sa.Table(
+    "shares",
+    _metadata,
+    sa.Column("analyst", sa.String(64), primary_key=True),
+    sa.Column("dataset", sa.String(64), primary_key=True),
+    sa.Column("epsilon", sa.Double, nullable=False),
+    sa.Column("delta", sa.Double, nullable=False),
+)
+
+datasets = sa.Table(
+    "datasets",
+    _metadata,
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("settings", sa.JSON, nullable=False),  # as owner.toml would state them, but for the source
+    _time("created"),
+    _time("retired"),
+)
+
+# Rows are only added: what a job has read is known for as long as its result is.
+versions = sa.Table(
+    "dataset_versions",
+    _metadata,
+    sa.Column("dataset", sa.ForeignKey(datasets.c.name), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("source", sa.Text, nullable=False),  # where the table is
+    sa.Column("schema_file", sa.Text, nullable=False),  # where the schema was
+    sa.Column("schema", sa.JSON, nullable=False),
+    sa.Column(
+        "records", sa.Integer, nullable=False
+    ),  # public: counted, or expected where the count is private
+    _time("created"),
+)
+
+_APPEND_ONLY = {
+    formats: "version = NEW.version",
+    events: "id = NEW.id",
+    log_heads: "id = NEW.id",
+    versions: "dataset = NEW.dataset AND number = NEW.number",
+}
 
 
 def create_all(connection: sa.Connection) -> None:
