@@ -21,9 +21,9 @@ MUTANTS = [
     Mutant("server: any number of long polls", "service/http/limits.py", "if self._polls[name] >= self.limits.long_polls:", "if False:", BOMBS),
     Mutant("server: points that nobody pays grow", "service/service.py", "if new and before + new > most:", "if False:", BOMBS),
     Mutant("server: the first analyst is always next", "service/jobs/queue.py", "        self._served[chosen] = 1 + max(self._served.values(), default=0)\n", "", TRAININGS),
-    Mutant("server: a revoked key's jobs run", "service/jobs/queue.py", "    end_revoked(store)\n    free = _free()", "    free = _free()", TRAININGS),
-    Mutant("server: a clock set back strands a job", "service/jobs/queue.py", "or_(jobs.c.lease < as_text(now()), jobs.c.lease > soon)", "jobs.c.lease < as_text(now())", TRAININGS),
+    Mutant("server: a revoked key's jobs run", "service/jobs/queue.py", "    end_revoked(store)\n    with reading(", "    with reading(", TRAININGS),
+    Mutant("server: a clock set back strands a job", "service/jobs/queue.py", "or_(jobs.c.lease < as_text(moment), jobs.c.lease > soon)", "jobs.c.lease < as_text(moment)", TRAININGS),
     Mutant("server: any number of jobs in a day", "service/jobs/queue.py", "if (connection.scalar(today) or 0) >= most:", "if False:", TRAININGS),
-    Mutant("server: ready with a full disk", "service/watch.py", "self._workers() or self._disk() or self._database()", "self._workers() or self._database()", WATCHED),
+    Mutant("server: ready with a full disk", "service/watch.py", "[self._workers(), self._disk(), self._database()]", "[self._workers(), self._database()]", WATCHED),
     Mutant("server: a dead worker stays dead", "service/service.py", "            worker.look_after()\n", "            pass\n", WATCHED),
 ]  # fmt: skip

@@ -33,6 +33,7 @@ from privlearn.service.store.paging import Piece
 from privlearn.service.store.store import open_store
 from privlearn.service.timing import Buckets, TtlCache
 from privlearn.service.watch import Watch
+from privlearn.storage.presence import Presence
 
 Found = TypeVar("Found", Job, ResultInfo)
 
@@ -64,6 +65,9 @@ class Service:
         self._lock = None if owner.server.ledger else only_server(owner.server.folder)
         if self._lock is not None:
             queue.expire_leases(self.store)
+        self._presence = Presence(self.store)
+        if reason := self._presence.keep():
+            raise LedgerError(reason)
         self.catalog = Catalog(owner)
         counted = self.catalog.check()
         self._sessions = OpenSessions(self.store, self.catalog)
@@ -72,7 +76,7 @@ class Service:
         self._new_points = Buckets(owner.limits.points_per_day / 1440.0, burst=owner.limits.points_per_day)
         turns = queue.TakingTurns()
         self._workers = [Worker(owner, counted, turns) for _ in range(owner.server.training_processes)]
-        self.watch = Watch(owner.server, self._look_after_workers)
+        self.watch = Watch(owner.server, self._look_after_workers, self._presence)
 
     def start(self) -> None:
         """Begin to train what waits."""
@@ -80,11 +84,18 @@ class Service:
             worker.start()
         self.watch.start()
 
+    def hand_over(self) -> None:
+        """Take no more jobs, and give back those that run: another server goes on with them, while this one gives its
+        last answers. Returns at once."""
+        for worker in self._workers:
+            worker.hand_over()
+
     def stop(self) -> None:
-        """End now; what was not finished goes on after the next start."""
+        """End now; what was not finished goes on with another server, or after the next start."""
         self.watch.stop()
         for worker in self._workers:
             worker.stop()
+        self._presence.end()
         if self._lock is not None:
             self._lock.close()
 

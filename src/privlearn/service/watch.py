@@ -13,6 +13,7 @@ from collections.abc import Callable
 from privlearn.errors import LedgerError
 from privlearn.service.holder.settings import ServerSettings
 from privlearn.service.jobs import queue
+from privlearn.storage.presence import Presence
 
 LOOK_SECONDS = 1.0
 PATIENCE_SECONDS = 2.0
@@ -30,11 +31,20 @@ class Watch:
     settings : ServerSettings
     workers : callable
         Looks after the workers, and says what is wrong with them; empty if nothing is.
+    presence : Presence
+        Of this server in the database.
+
+    Attributes
+    ----------
+    must_end : bool
+        The database has another format by now, and only another version may use it.
     """
 
-    def __init__(self, settings: ServerSettings, workers: Callable[[], str]) -> None:
+    def __init__(self, settings: ServerSettings, workers: Callable[[], str], presence: Presence) -> None:
         self._settings = settings
         self._workers = workers
+        self._presence = presence
+        self.must_end = False
         self._changed = threading.Condition()
         self._wanted = threading.Event()
         self._stopping = False
@@ -76,16 +86,18 @@ class Watch:
 
     def _look(self) -> str:
         try:
-            return self._workers() or self._disk() or self._database()
+            return next(filter(None, [self._workers(), self._disk(), self._database()]), "")
         except Exception as error:  # the watch goes on, whatever it sees
             return f"an unexpected {type(error).__name__}"
 
     def _database(self) -> str:
         try:
+            reason = self._presence.keep()
+            self.must_end = self.must_end or bool(reason)
             queue.end_revoked(self._settings.store)
         except LedgerError:
             return "the holder's database cannot be used at the moment"
-        return ""
+        return reason
 
     def _disk(self) -> str:
         """On SQLite the database is in the server's folder: whether another file can be written there."""
