@@ -4,6 +4,7 @@ set -eu
 missing=
 { command -v initdb || ls -d /usr/lib/postgresql/*/bin; } >/dev/null 2>&1 || missing="postgresql"
 command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
+{ command -v nginx || ls /usr/sbin/nginx; } >/dev/null 2>&1 || missing="$missing nginx-light"
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" = 0 ]; then

@@ -219,6 +219,15 @@ def test_a_clock_that_jumps_does_not_strand_a_job(place: str, clock: list[float]
     assert queue.claim(place) is None
 
 
+def test_another_machine_whose_clock_is_ahead_takes_no_job_away(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit(place)
+    queue.claim(place)
+    monkeypatch.setattr(queue, "now", lambda: timing.now() + timedelta(hours=1))
+    assert queue.claim(place) is None
+
+
 def test_an_unknown_job_is_not_found(place: str) -> None:
     with pytest.raises(NotFound):
         queue.find(place, "0" * 16)

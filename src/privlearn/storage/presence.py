@@ -7,6 +7,7 @@ and it locks its folder.)
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -51,6 +52,7 @@ class Presence:
             connection.close()
             return "the database is being upgraded or restored: start this server when that is done"
         self._held = connection
+        weakref.finalize(self, connection.close)
         with reading(self._store) as looking:  # only now: nobody changes the format from here on
             if any(part.format(looking) != part.newest for part in PARTS.values()):
                 return "the database has the format of another version by now: install that version"
@@ -66,7 +68,6 @@ class Presence:
         try:
             return self._held is not None and self._held.execute("SELECT true").fetchone() is not None
         except Error:
-            self._held = None
             return False
 
 
