@@ -61,6 +61,10 @@ class RealServer:
         self._process.wait(timeout=READY_SECONDS)
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def runs(self) -> bool:
         return self._process.poll() is None
 
