@@ -52,6 +52,11 @@ def _settings(folder: Path, ports: list[int], port: int, certificate: Path, key:
     ]:
         assert block.count(written) == 1, written
         block = block.replace(written, here)
+    return whole_settings(folder, block)
+
+
+def whole_settings(folder: Path, block: str) -> str:
+    """What is inside `http`, with what nginx needs around it to run in a folder of its own."""
     places = "".join(
         f"{kind}_temp_path {folder / kind};\n"
         for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
