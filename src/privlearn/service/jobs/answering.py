@@ -6,6 +6,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 from privlearn.errors import LedgerError, SessionError
 from privlearn.release.artifact import Release
-from privlearn.release.model import RegressionModel
+from privlearn.release.model import KernelEncoder, RegressionModel
 from privlearn.service.holder.datasets import Catalog
 from privlearn.service.jobs import results
 from privlearn.service.jobs.recipes import kernel_learner
@@ -50,13 +51,17 @@ class FromModel:
     def __init__(self, content: bytes) -> None:
         self.memory = len(content)
         self._model: Any = Release.from_bytes(content).model
+        self._for_one = self._model
+        if isinstance(self._model.encoder, KernelEncoder):
+            self._for_one = replace(self._model, encoder=self._model.encoder.one_by_one())
 
     def predict(self, rows: pa.Table, admit: Admit | None) -> Predictions:
-        model = self._model
+        single = rows.num_rows == 1  # its cells are read without Arrow, and by itself
+        model, data = (self._for_one, rows.to_pydict()) if single else (self._model, rows)
         if isinstance(model, RegressionModel):
-            predictions = scores = model.predict(rows)
+            predictions = scores = model.predict(data)
         else:
-            scores = model.decision_function(rows)
+            scores = model.decision_function(data)
             predictions = model.labels(scores)
         return Predictions(predictions, scores, np.full(len(predictions), "model"))
 
