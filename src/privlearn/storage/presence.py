@@ -81,6 +81,7 @@ def without_servers(store: str) -> Iterator[None]:
 
 
 def _connect(store: str) -> Connection:
+    postgresql.engine(store)  # says in words if the driver is missing
     import psycopg
 
     try:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, or_, select, update
@@ -119,17 +119,16 @@ def claim(store: str, turns: TakingTurns | None = None) -> Job | None:
     """The oldest job that nobody runs of the analyst whose turn it is, now ours; ``None`` if there is none."""
     end_revoked(store)
     with reading(store) as connection:  # most looks find nothing, and should keep nobody waiting
-        if connection.scalar(_analysts_of(_free(clock(connection, store))).limit(1)) is None:
+        if connection.scalar(_analysts_of(_free(connection, store)).limit(1)) is None:
             return None
     with excluding(store, _LOCK) as connection:
-        moment = clock(connection, store)
-        free = _free(moment)
+        free = _free(connection, store)
         names = connection.scalars(_analysts_of(free)).all()
         if not names:
             return None
         theirs = select(*_SHOWN).where(free, jobs.c.analyst == (turns or TakingTurns()).next(names))
         row = connection.execute(theirs.order_by(jobs.c.created).limit(1)).one()
-        held = {"state": "running", "attempts": row.attempts + 1, "lease": _lease(moment)}
+        held = {"state": "running", "attempts": row.attempts + 1, "lease": _lease(connection, store)}
         connection.execute(_this(row.id).values(held | {"started": as_text(now())}))
         return _as_job(_row(connection, row.id))
 
@@ -141,7 +140,7 @@ def extend(store: str, job_id: str) -> bool:
         left = from_text(row.lease) - clock(connection, store)
     if not timedelta(seconds=LEASE_SECONDS / 2.0) <= left <= timedelta(seconds=LEASE_SECONDS):
         with excluding(store, _LOCK) as connection:
-            connection.execute(_this(job_id).values(lease=_lease(clock(connection, store))))
+            connection.execute(_this(job_id).values(lease=_lease(connection, store)))
     return bool(row.state == "running")
 
 
@@ -223,8 +222,9 @@ def _analysts_of(chosen: ColumnElement[bool]) -> Select[Any]:
     return theirs.order_by(func.min(jobs.c.created))
 
 
-def _free(moment: datetime) -> ColumnElement[bool]:
+def _free(connection: Connection, store: str) -> ColumnElement[bool]:
     """Nobody runs it: it waits, or its lease has ended, or is one that only a clock set back can have given."""
+    moment = clock(connection, store)
     soon = as_text(moment + timedelta(seconds=2.0 * LEASE_SECONDS))
     lapsed = or_(jobs.c.lease < as_text(moment), jobs.c.lease > soon)
     return or_(jobs.c.state == "waiting", and_(jobs.c.state == "running", lapsed))
@@ -277,8 +277,8 @@ def _this(job_id: str) -> Any:
     return update(jobs).where(jobs.c.id == job_id)
 
 
-def _lease(moment: datetime) -> str:
-    return as_text(moment + timedelta(seconds=LEASE_SECONDS))
+def _lease(connection: Connection, store: str) -> str:
+    return as_text(clock(connection, store) + timedelta(seconds=LEASE_SECONDS))
 
 
 def _as_job(row: Row[Any]) -> Job:
