@@ -55,6 +55,7 @@ target: {name: state, classes: [ill, well]}
 OWNER = """
 [limits]
 requests_per_minute = 100000000
+jobs_per_day = 100000000
 
 [datasets.clinic]
 table = "clinic.csv"

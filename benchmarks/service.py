@@ -5,7 +5,8 @@
 Adult; `privlearn serve` with a session of mechanism "model", RBF kernel on 300 public points. Beside it, under the same
 uvicorn settings, an endpoint of ten lines around a pipeline of encoder, Nystroem(300) and LinearSVC. Both are asked in
 turns, by the same prepared requests over kept connections, so that what else the machine does hits both; the ratios are
-of one run. Function release, for information: a new point is drawn, written and synced before its answer leaves.
+of one run. The last column is a server's time on processors per answer, which a busy machine changes least (only Linux
+tells it). Function release, for information: a new point is drawn, written and synced before its answer leaves.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ class Load:
 
     seconds: list[float] = field(default_factory=list)
     elapsed: float = 0.0
+    processor: float = 0.0  # seconds of the server
 
     @property
     def rate(self) -> float:
@@ -161,8 +163,18 @@ def _read_answer(answers: io.BufferedReader) -> None:
 # --- the two servers ---
 
 
+def processor_seconds(process: int) -> float:
+    """That a process has had so far, without its children."""
+    stat = Path(f"/proc/{process}/stat")
+    if not stat.exists():
+        return float("nan")
+    user, system = stat.read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 @contextmanager
-def running(command: list[str], url: str, **environment: str) -> Iterator[None]:
+def running(command: list[str], url: str, **environment: str) -> Iterator[int]:
+    """The server's process."""
     import httpx
 
     process = subprocess.Popen(command, env=os.environ | environment, stderr=subprocess.DEVNULL)
@@ -173,7 +185,7 @@ def running(command: list[str], url: str, **environment: str) -> Iterator[None]:
                 break
             except httpx.TransportError:
                 time.sleep(0.1)
-        yield
+        yield process.pid
     finally:
         process.terminate()
         process.wait()
@@ -196,13 +208,23 @@ def bodies(rows: pa.Table) -> dict[str, bytes]:
     return {JSON: json.dumps({"rows": rows.to_pylist()}).encode(), ARROW: arrow_bytes(rows)}
 
 
-def compare(title: str, sides: dict[str, Question], connections: int, rounds: int, seconds: float) -> None:
+@dataclass
+class Side:
+    """One of the two: what it is asked, and its process."""
+
+    question: Question
+    process: int
+
+
+def compare(title: str, sides: dict[str, Side], connections: int, rounds: int, seconds: float) -> None:
     loads = {name: Load() for name in sides}
-    for question in sides.values():
-        ask_for(repeat(question), connections, 0.5, Load())  # warm
+    for side in sides.values():
+        ask_for(repeat(side.question), connections, 0.5, Load())  # warm
     for _ in range(rounds):
-        for name, question in sides.items():
-            ask_for(repeat(question), connections, seconds, loads[name])
+        for name, side in sides.items():
+            loads[name].processor -= processor_seconds(side.process)
+            ask_for(repeat(side.question), connections, seconds, loads[name])
+            loads[name].processor += processor_seconds(side.process)
     ratio = loads["privlearn"].rate / loads["bare"].rate
     show(title, connections, "privlearn", loads["privlearn"], f"{ratio:.2f}")
     show(title, connections, "bare", loads["bare"])
@@ -225,7 +247,10 @@ def function_release(client: Any, base: str, rows: pa.Table, key: str, seconds: 
 
 def show(title: str, connections: int, server: str, load: Load, ratio: str = "") -> None:
     times = " / ".join(f"{value:.2f}" for value in load.percentiles())
-    print(f"| {title} | {connections} | {server} | {load.rate:.1f} | {times} | {ratio} |", flush=True)
+    each = f"{1000 * load.processor / len(load.seconds):.2f}" if load.processor else ""
+    print(
+        f"| {title} | {connections} | {server} | {load.rate:.1f} | {times} | {ratio} | {each} |", flush=True
+    )
 
 
 def main() -> None:
@@ -272,20 +297,22 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
     uvicorn = [sys.executable, "-m", "uvicorn", "--app-dir", str(Path(__file__).parent), "bare_endpoint:app"]
     uvicorn += ["--port", str(bare_port), "--no-access-log", "--log-level", "warning"]
     with (
-        running(serve, f"{base}/healthz"),
-        running(uvicorn, f"{bare}/docs", BARE_MODEL=str(folder / "bare.joblib")),
+        running(serve, f"{base}/healthz") as own_process,
+        running(uvicorn, f"{bare}/docs", BARE_MODEL=str(folder / "bare.joblib")) as bare_process,
     ):
         client = Client(base, key)
         session = client.open_session("adult", epsilon=1.0, delta=1e-5, public_points=points.select(features))
         url = f"{base}/v1/sessions/{session.id}/predictions"
-        print("| asked | connections | server | answers per second | ms: p50 / p95 / p99 | ratio |")
-        print("|---|---|---|---|---|---|")
+        print(
+            "| asked | connections | server | answers per second | ms: p50 / p95 / p99 | ratio | ms of a processor |"
+        )
+        print("|---|---|---|---|---|---|---|")
         for rows in (1, BATCH):
             for kind, body in bodies(test.select(features).slice(0, rows)).items():
                 name = "JSON" if kind == JSON else "Arrow"
                 sides = {
-                    "privlearn": Question(url, kind, body, key),
-                    "bare": Question(f"{bare}/{name.lower()}", kind, body),
+                    "privlearn": Side(Question(url, kind, body, key), own_process),
+                    "bare": Side(Question(f"{bare}/{name.lower()}", kind, body), bare_process),
                 }
                 for connections in options.connections:
                     compare(f"{rows} rows, {name}", sides, connections, options.rounds, options.seconds)

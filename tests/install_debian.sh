@@ -5,6 +5,7 @@ missing=
 { command -v initdb || ls -d /usr/lib/postgresql/*/bin; } >/dev/null 2>&1 || missing="postgresql"
 command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
 command -v softhsm2-util >/dev/null 2>&1 || missing="$missing softhsm2"
+{ command -v nginx || ls /usr/sbin/nginx; } >/dev/null 2>&1 || missing="$missing nginx-light"
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" = 0 ]; then

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
 import ssl
 from pathlib import Path
@@ -11,11 +12,18 @@ from privlearn.errors import InvalidParameter
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that accepts connections; port 0 is any free one."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    """A socket at this address; port 0 is any free one.
+
+    Until uvicorn is ready to answer it refuses connections, so that a proxy passes its requests on to another server.
+    """
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
-        return socket.create_server((host, port), family=family)
+        if os.name == "posix":  # elsewhere it would let two servers have one address
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+        return bound
     except OSError as error:
+        bound.close()
         raise InvalidParameter(f"cannot listen on {host}:{port}: {error.strerror}") from None
 
 

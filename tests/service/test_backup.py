@@ -11,7 +11,10 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import make_url
+from typer.testing import CliRunner
 
+from privlearn.cli import app
 from privlearn.errors import BudgetExceeded, InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
@@ -22,11 +25,14 @@ from privlearn.service.holder.settings import Owner
 from privlearn.service.jobs import queue, results
 from privlearn.service.jobs.training import run_job
 from privlearn.service.service import only_server
+from privlearn.service.store.log_file import first_head, kept_events, verify_log
 from privlearn.service.store.recovery import settle
 from privlearn.service.store.store import open_store
 from privlearn.storage import disconnect
+from tests.support.old_stores import EXPECTED, old_postgresql_server, old_sqlite_server, same
 from tests.support.postgresql_cluster import Cluster
 from tests.support.service_support import model_request, write_clinic
+from tests.support.stored_facts import facts_of_server
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "backup.md"
 COST = Guarantee(0.25, 1e-7)
@@ -38,6 +44,10 @@ class SQLiteHolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.owner = Owner.load(write_clinic(folder, **self._store()))
+
+    def take(self, owner: Owner) -> None:
+        """Another one's place."""
+        self.owner = owner
 
     def type(self, word: str) -> str:
         """Run the block of the page in which a word occurs; what it printed."""
@@ -58,6 +68,7 @@ class SQLiteHolder:
         self.type("backup(")
 
     def restore(self) -> None:
+        Path(self.owner.server.store).unlink()
         self.type("cp backup.db")
 
     def _store(self) -> dict[str, Any]:
@@ -78,6 +89,10 @@ class PostgreSQLHolder(SQLiteHolder):
         self._name = f"holder_{uuid4().hex[:8]}"
         server.execute(f"CREATE ROLE {self._name} LOGIN", f"CREATE DATABASE {self._name} OWNER {self._name}")
         super().__init__(folder)
+
+    def take(self, owner: Owner) -> None:
+        super().take(owner)
+        self._name = str(make_url(owner.server.store).database)
 
     def back_up(self) -> None:
         self.type("pg_dump")
@@ -103,6 +118,16 @@ def holder(request: pytest.FixtureRequest, tmp_path: Path) -> SQLiteHolder:
     if request.param == "sqlite":
         return SQLiteHolder(tmp_path)
     return PostgreSQLHolder(tmp_path, request.getfixturevalue("server"))
+
+
+@pytest.fixture
+def old_holder(holder: SQLiteHolder, tmp_path: Path, request: pytest.FixtureRequest) -> SQLiteHolder:
+    """With the database that a server of version 0.1 wrote."""
+    if isinstance(holder, PostgreSQLHolder):
+        holder.take(old_postgresql_server(tmp_path, request.getfixturevalue("server")))
+    else:
+        holder.take(old_sqlite_server(tmp_path))
+    return holder
 
 
 class Running:
@@ -149,6 +174,26 @@ def test_an_old_backup_gives_nothing_a_second_time(holder: SQLiteHolder) -> None
     assert results.find(after.store, None, model).state == "open"
     assert results.find(after.store, None, noisy).state == "closed"
     assert not any(key.is_valid for key in list_keys(after.store))
+
+
+def test_a_backup_of_version_0_1_is_restored_and_upgraded(old_holder: SQLiteHolder) -> None:
+    kind = "postgresql" if isinstance(old_holder, PostgreSQLHolder) else "sqlite"
+    expected, store = EXPECTED[f"server_{kind}"], old_holder.owner.server.store
+    old_holder.back_up()
+    old_holder.restore()
+    typed = [str(old_holder.folder / "owner.toml")]
+    assert "privlearn upgrade" in str(CliRunner().invoke(app, ["restored", *typed]).exception)
+    assert "has become" in CliRunner().invoke(app, ["upgrade", *typed]).output
+    assert same(facts_of_server(old_holder.owner), expected)
+    verify_log(first_head(store), kept_events(store))
+    assert "are spent" in old_holder.type("privlearn restored owner.toml\n")
+    after = facts_of_server(old_holder.owner)
+    assert same(after["releases"], expected["releases"])
+    for name, before in expected["budgets"].items():
+        assert same(after["budgets"][name]["entries"][: len(before["entries"])], before["entries"])
+        assert Ledger.open(store, name).check() > len(before["entries"])
+    assert {key["revoked"] != "" for key in after["keys"]} == {True}
+    verify_log(first_head(store), kept_events(store))
 
 
 def test_what_is_known_to_be_lost_is_spent_and_no_more(holder: SQLiteHolder) -> None:

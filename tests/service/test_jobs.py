@@ -35,6 +35,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     passed = [0.0]
     start = timing.now()
     monkeypatch.setattr(queue, "now", lambda: start + timedelta(seconds=passed[0]))
+    monkeypatch.setattr(queue, "clock", lambda *_: queue.now())
     return passed
 
 
@@ -216,6 +217,15 @@ def test_a_clock_that_jumps_does_not_strand_a_job(place: str, clock: list[float]
     assert again is not None
     assert again.id == job.id
     queue.extend(place, job.id)
+    assert queue.claim(place) is None
+
+
+def test_another_machine_whose_clock_is_ahead_takes_no_job_away(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit(place)
+    queue.claim(place)
+    monkeypatch.setattr(queue, "now", lambda: timing.now() + timedelta(hours=1))
     assert queue.claim(place) is None
 
 

@@ -33,10 +33,14 @@ class RealServer:
     """A server on a free port of this machine, in a group of processes with its training processes."""
 
     def __init__(self, owner: Path, port: int, largest_file: int | None = None) -> None:
-        self.url = f"http://127.0.0.1:{port}"
-        command = [sys.executable, "-m", "privlearn", "serve", str(owner)]
+        self.url, self.port = f"http://127.0.0.1:{port}", port
+        self._command = [sys.executable, "-m", "privlearn", "serve", str(owner)]
+        self.start(largest_file)
+
+    def start(self, largest_file: int | None = None) -> None:
+        """Also again, after its end."""
         self._process = subprocess.Popen(
-            command,
+            self._command,
             env=os.environ | {"OMP_NUM_THREADS": "1"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -52,7 +56,14 @@ class RealServer:
     def stop(self) -> None:
         """As an operator stops it."""
         self._process.terminate()
+        self.await_end()
+
+    def await_end(self) -> None:
         self._process.wait(timeout=READY_SECONDS)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     @property
     def runs(self) -> bool:
@@ -80,8 +91,9 @@ class Clinic:
         epsilon: float = 4.0,
         rows: int = 300,
         dataset: str = "",
+        server: str = "",
     ) -> None:
-        self._folder, self._place = folder, store
+        self._folder, self._place, self._server = folder, store, server
         self._options: dict[str, Any] = {"epsilon": epsilon, "rows": rows, "dataset": dataset}
         self.store = open_store(Owner.load(self._owner(0)))
         self.key = create_key(self.store, "analyst", "alice")
@@ -121,7 +133,7 @@ class Clinic:
     def _owner(self, port: int) -> Path:
         folder = self._folder / str(port)
         folder.mkdir(exist_ok=True)
-        state = f'folder = "{self._folder / "state"}"\nport = {port}'
+        state = f'folder = "{self._folder / "state"}"\nport = {port}\n{self._server}'
         many = "\n[limits]\nlong_polls = 100\n"  # alice is fifty clients
         return write_clinic(folder, store=self._place, server=state + many, **self._options)
 

@@ -11,6 +11,7 @@ SHARED_OUT = ("service/test_turns.py",)
 WATCHED = ("service/test_watch.py",)
 TRACED = ("service/test_telemetry.py",)
 TOKENS = ("release/test_signatures.py", "service/test_signing_token.py")
+PRESENT = ("storage/test_presence.py",)
 
 MUTANTS = [
     Mutant("server: bodies weigh what they are long", "service/http/media_types.py", "        needed += sum(size * piece.count(sign) for sign, size in signs.items())\n", "", BOMBS),
@@ -23,10 +24,13 @@ MUTANTS = [
     Mutant("server: any number of long polls", "service/http/limits.py", "if self._polls[name] >= self.limits.long_polls:", "if False:", BOMBS),
     Mutant("server: points that nobody pays grow", "service/service.py", "if new and before + new > most:", "if False:", BOMBS),
     Mutant("server: the first analyst is always next", "service/jobs/queue.py", "        self._served[chosen] = 1 + max(self._served.values(), default=0)\n", "", TRAININGS),
-    Mutant("server: a revoked key's jobs run", "service/jobs/queue.py", "    end_revoked(store)\n    free = _free()", "    free = _free()", TRAININGS),
-    Mutant("server: a clock set back strands a job", "service/jobs/queue.py", "or_(jobs.c.lease < as_text(now()), jobs.c.lease > soon)", "jobs.c.lease < as_text(now())", TRAININGS),
+    Mutant("server: a revoked key's jobs run", "service/jobs/queue.py", "    end_revoked(store)\n    with reading(", "    with reading(", TRAININGS),
+    Mutant("server: a clock set back strands a job", "service/jobs/queue.py", "or_(jobs.c.lease < as_text(moment), jobs.c.lease > soon)", "jobs.c.lease < as_text(moment)", TRAININGS),
     Mutant("server: any number of jobs in a day", "service/jobs/queue.py", "if (connection.scalar(today) or 0) >= most:", "if False:", TRAININGS),
-    Mutant("server: ready with a full disk", "service/watch.py", "self._workers() or self._disk() or self._database()", "self._workers() or self._database()", WATCHED),
+    Mutant("server: leases by each machine's own clock", "service/jobs/queue.py", "    moment = clock(connection, store)", "    moment = now()", TRAININGS),
+    Mutant("server: a format changed under a server", "storage/presence.py", "if any(part.format(looking) != part.newest for part in PARTS.values()):", "if False:", PRESENT),
+    Mutant("server: an upgrade goes round running servers", "storage/presence.py", 'if _try(connection, "pg_try_advisory_lock") is False:', "if False:", PRESENT),
+    Mutant("server: ready with a full disk", "service/watch.py", "[self._workers(), self._disk(), self._database()]", "[self._workers(), self._database()]", WATCHED),
     Mutant("server: a dead worker stays dead", "service/service.py", "            worker.look_after()\n", "            pass\n", WATCHED),
     Mutant("traces: any attribute is sent", "service/telemetry.py", "for name, fits in ATTRIBUTES.items() if name in said and fits(said[name])", "for name in said", TRACED),
     Mutant("traces: any value is sent", "service/telemetry.py", "if name in said and fits(said[name])", "if name in said", TRACED),

@@ -80,7 +80,7 @@ MUTANTS = [
     Mutant("service: a result's clock tells", "service/jobs/results.py", "created=row.finished,", "created=row.started,", TRAININGS),
     Mutant("service: a retried request pays again", "service/jobs/queue.py", "        if before is not None:\n            return before\n        _check_quota(", "        _check_quota(", TRAININGS),
     Mutant("service: a key for another request", "service/jobs/queue.py", "row.request_digest != job_kind(request.kind).digest(request)", "False", TRAININGS),
-    Mutant("service: a job taken from whoever runs it", "service/jobs/queue.py", "jobs.c.lease < as_text(now())", "jobs.c.lease < 'z'", TRAININGS),
+    Mutant("service: a job taken from whoever runs it", "service/jobs/queue.py", "jobs.c.lease < as_text(moment)", "jobs.c.lease < 'z'", TRAININGS),
     Mutant("log: a changed line is not noticed", "service/store/log_file.py", "if event.id <= here.id or not event.follows(here.digest):", "if event.id <= here.id:", LOGGED),
     Mutant("log: its end is cut off", "service/store/log_file.py", "    if not seen:\n", "    if False:\n", LOGGED),
     Mutant("log: removed though it was changed", "service/store/retention.py", "    verify_log(first_head(store), kept_events(store))\n", "", LOGGED),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -138,7 +138,7 @@ def upgrade(
     store = locate(place) if server is None else server.store
     steps = migrations.pending(store)
     if steps and not check:
-        with _while_no_server_runs(server):
+        with _while_no_server_runs(store, server):
             migrations.upgrade(store)
     for part, (before, after) in steps.items():
         typer.echo(f"The {part}'s format {before} {'would become' if check else 'has become'} {after}.")
@@ -152,16 +152,18 @@ def _server(owner: Path) -> ServerSettings:
     return Owner.load(owner).server
 
 
-@contextmanager
-def _while_no_server_runs(server: ServerSettings | None) -> Iterator[None]:
-    """On SQLite a running server holds a lock of its folder; on PostgreSQL there may be several."""
-    if server is None or server.ledger:
-        yield
-        return
+def _while_no_server_runs(store: str, server: ServerSettings | None) -> AbstractContextManager[Any]:
+    """On SQLite a running server holds a lock of its folder; on PostgreSQL there may be several, with one of theirs."""
+    from privlearn.storage.postgresql import is_address
+    from privlearn.storage.presence import without_servers
+
+    if is_address(store):
+        return without_servers(store)
+    if server is None:
+        return nullcontext()
     from privlearn.service.service import only_server
 
-    with only_server(server.folder):
-        yield
+    return only_server(server.folder)
 
 
 def restored(
@@ -190,13 +192,12 @@ def restored(
       privlearn restored owner.toml --lost census=0.5,1e-6 --lost survey=1
     """
     from privlearn.service.holder.settings import Owner
-    from privlearn.service.service import only_server
     from privlearn.service.store.recovery import settle
 
     settings = Owner.load(owner)
     amounts = dict(_amount(text) for text in lost or [])
     server = settings.server
-    with nullcontext() if server.ledger else only_server(server.folder):
+    with _while_no_server_runs(server.store, server):
         spent = settle(server.store, amounts)
     for name, guarantee in spent.items():
         typer.echo(f"{name}: epsilon {guarantee.epsilon:g}, delta {guarantee.delta:g} more are spent.")

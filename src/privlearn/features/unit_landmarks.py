@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,12 @@ class UnitLandmarkFeatures(FeatureMap):
         first = self._stretch(rows)
         second = math.sqrt(1.0 - INTERCEPT) * self._stretch(rows * first - self.mean)
         return np.hstack([values * (first * second), second, np.ones_like(second)])
+
+    def one_by_one(self) -> Self:
+        """As in `LandmarkFeatures`."""
+        alone = copy(self)
+        alone.landmarks = self.landmarks.one_by_one()
+        return alone
 
     def _fill(self, X: Any, out: Features) -> None:
         rows = self.landmarks.transform(X)

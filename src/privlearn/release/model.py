@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import PIECE, Array, is_sparse
-from privlearn.data.encode.arrays import FIRST_INTERCEPT, ArrayEncoder
+from privlearn.data.encode.arrays import FIRST_INTERCEPT, ArrayEncoder, blocks
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.encode.encoder import Bounds, SchemaEncoder, from_unit
+from privlearn.data.encode.plain_cells import single_row
 from privlearn.data.encode.resolution import Resolution
 from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import LOSSES, LossFacts
@@ -83,6 +85,12 @@ class KernelEncoder:
             return landmarks.kernel_features(rows)
         return landmarks.kernel_values(rows)
 
+    def one_by_one(self) -> KernelEncoder:
+        """The same for single points that somebody asks about, as in `LandmarkFeatures`."""
+        alone = copy(self)
+        alone._landmarks = self._landmarks.one_by_one()
+        return alone
+
     @cached_property
     def _landmarks(self) -> LandmarkFeatures | UnitLandmarkFeatures:
         """Made when it is needed: a release can be verified without the user's kernel."""
@@ -104,8 +112,21 @@ def base_of(encoder: Encoder) -> RawEncoder | None:
 def encoded(encoder: Encoder, data: Any) -> Iterator[Any]:
     """The features of rows, block by block; of objects that only a kernel can read, at once."""
     base = base_of(encoder)
-    rows = iter([data]) if base is None else base.encoded(data).blocks()
-    return map(encoder.lift, rows) if isinstance(encoder, Lifting) else rows
+    rows = iter([data]) if base is None else _base_rows(base, data)
+    if not isinstance(encoder, Lifting):
+        return rows
+    if base is not None:
+        rows = (block[part] for block in rows for part in blocks(block.shape[0], _LIFTED))
+    return map(encoder.lift, rows)
+
+
+_LIFTED = 256  # rows whose features stay near the processor while they are multiplied
+
+
+def _base_rows(base: RawEncoder, data: Any) -> Iterator[Any]:
+    if isinstance(base, SchemaEncoder) and single_row(data, list(base.schema.columns)) is not None:
+        return iter([base.encode(data)])
+    return base.encoded(data).blocks()
 
 
 def feature_names(encoder: Encoder) -> list[str]:

@@ -100,6 +100,8 @@ class NoDefects:
                 await answer(scope, receive, send)
 
 
+_LAST_REQUESTS_SECONDS = 0.2
+"""For those who have just been let in to say what they want."""
 _LAST_ANSWERS_SECONDS = 30
 _ADVICE = "give the PEM files that your certificate authority made, the key without a password"
 
@@ -107,7 +109,8 @@ _ADVICE = "give the PEM files that your certificate authority made, the key with
 def serve(owner: Owner, announce: Callable[[str], None]) -> None:
     """Serve until the process is told to end (SIGTERM, SIGINT).
 
-    Then no connection is accepted any more, answers under way are finished, and trainings are left for the next start.
+    Then no connection is accepted any more, trainings are left to other servers or to the next start, and answers under
+    way are finished.
 
     Parameters
     ----------
@@ -162,6 +165,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, app: FastAPI, announce: Callable[[], None]) -> None:
         super().__init__(config)
         self._app = app
+        self._service: Service = app.state.service
         self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -170,7 +174,23 @@ class _Server(uvicorn.Server):
             self._announce()
             systemd.notify("READY=1")
 
+    async def on_tick(self, counter: int) -> bool:
+        """Whether to end."""
+        if self._service.watch.must_end:
+            self._begin_to_end()
+        return self._service.watch.must_end or await super().on_tick(counter)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> Any:
-        self._app.state.stopping = True
-        systemd.notify("STOPPING=1")
+        self._begin_to_end()
         super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        await asyncio.sleep(_LAST_REQUESTS_SECONDS)
+        await super().shutdown(sockets)
+
+    def _begin_to_end(self) -> None:
+        self._app.state.stopping = True
+        self._service.hand_over()
+        systemd.notify("STOPPING=1")

@@ -38,6 +38,7 @@ from privlearn.service.store.paging import Piece
 from privlearn.service.store.store import open_store
 from privlearn.service.timing import Buckets, TtlCache
 from privlearn.service.watch import Watch
+from privlearn.storage.presence import Presence
 
 if TYPE_CHECKING:
     from privlearn.service.telemetry import Telemetry
@@ -77,6 +78,9 @@ class Service:
         self._lock = None if owner.server.ledger else only_server(owner.server.folder)
         if self._lock is not None:
             queue.expire_leases(self.store)
+        self._presence = Presence(self.store)
+        if reason := self._presence.keep():
+            raise LedgerError(reason)
         self.catalogs = Catalogs(owner)
         self._sessions = OpenSessions(self.store, self.catalogs)
         self._known_sessions: TtlCache[str, ResultInfo] = TtlCache(seconds=1.0, most=1000)
@@ -88,7 +92,9 @@ class Service:
         self._workers = [Worker(owner, counted, turns, self._ended) for _ in range(processes)]
         self._outboxes = Outboxes(owner.notices)
         self.approvals = Approvals(self.store, self.catalogs, self._outboxes, self._wake)
-        self.watch = Watch(owner.server, self._look_after_workers, self._end_what_waits_in_vain)
+        self.watch = Watch(
+            owner.server, self._look_after_workers, self._end_what_waits_in_vain, self._presence
+        )
 
     @property
     def catalog(self) -> Catalog:
@@ -104,14 +110,21 @@ class Service:
             worker.start()
         self.watch.start()
 
+    def hand_over(self) -> None:
+        """Take no more jobs, and give back those that run: another server goes on with them, while this one gives its
+        last answers. Returns at once."""
+        for worker in self._workers:
+            worker.hand_over()
+
     def stop(self) -> None:
-        """End now; what was not finished goes on after the next start."""
+        """End now; what was not finished goes on with another server, or after the next start."""
         self.watch.stop()
         for worker in self._workers:
             worker.stop()
         if self.telemetry is not None:
             self.telemetry.stop()
         self._outboxes.stop()
+        self._presence.end()
         if self._lock is not None:
             self._lock.close()
 

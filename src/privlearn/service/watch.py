@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from privlearn.errors import LedgerError
 from privlearn.service.holder.settings import ServerSettings
+from privlearn.storage.presence import Presence
 
 LOOK_SECONDS = 1.0
 PATIENCE_SECONDS = 2.0
@@ -31,14 +32,27 @@ class Watch:
         Looks after the workers, and says what is wrong with them; empty if nothing is.
     tidy : callable
         Ends what waits in vain: a look into the database.
+    presence : Presence
+        Of this server in the database.
+
+    Attributes
+    ----------
+    must_end : bool
+        The database has another format by now, and only another version may use it.
     """
 
     def __init__(
-        self, settings: ServerSettings, workers: Callable[[], str], tidy: Callable[[], None]
+        self,
+        settings: ServerSettings,
+        workers: Callable[[], str],
+        tidy: Callable[[], None],
+        presence: Presence,
     ) -> None:
         self._settings = settings
         self._tidy = tidy
         self._workers = workers
+        self._presence = presence
+        self.must_end = False
         self._changed = threading.Condition()
         self._wanted = threading.Event()
         self._stopping = False
@@ -80,16 +94,18 @@ class Watch:
 
     def _look(self) -> str:
         try:
-            return self._workers() or self._disk() or self._database()
+            return next(filter(None, [self._workers(), self._disk(), self._database()]), "")
         except Exception as error:  # the watch goes on, whatever it sees
             return f"an unexpected {type(error).__name__}"
 
     def _database(self) -> str:
         try:
+            reason = self._presence.keep()
+            self.must_end = self.must_end or bool(reason)
             self._tidy()
         except LedgerError:
             return "the holder's database cannot be used at the moment"
-        return ""
+        return reason
 
     def _disk(self) -> str:
         """On SQLite the database is in the server's folder: whether another file can be written there."""

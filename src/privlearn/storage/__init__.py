@@ -2,9 +2,9 @@
 
 from privlearn.storage.formats import LEDGER, SERVICE, protect, removing_from
 from privlearn.storage.postgresql import disconnect
-from privlearn.storage.store import also_excluding, connected, creating, excluding, locate, reading
+from privlearn.storage.store import also_excluding, clock, connected, creating, excluding, locate, reading
 
 __all__ = [
-    "LEDGER", "SERVICE", "also_excluding", "connected", "creating", "disconnect", "excluding", "locate", "protect",
-    "reading", "removing_from",
+    "LEDGER", "SERVICE", "also_excluding", "clock", "connected", "creating", "disconnect", "excluding", "locate",
+    "protect", "reading", "removing_from",
 ]  # fmt: skip

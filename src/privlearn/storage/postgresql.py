@@ -19,6 +19,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Collection
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
@@ -80,7 +81,7 @@ def _new_engine(store: str) -> Engine:
     url = make_url(store).set(drivername="postgresql+psycopg")
     try:
         created = create_engine(
-            url, use_native_hstore=False, hide_parameters=True, connect_args=_CONNECTION, **_POOL
+            url, use_native_hstore=False, hide_parameters=True, connect_args=CONNECTION, **_POOL
         )
     except ModuleNotFoundError:
         raise LedgerError(
@@ -94,6 +95,12 @@ def exclude_others(connection: Connection, what: str) -> None:
     """Wait until no other transaction holds this name; it is held until the end of this one."""
     key = int.from_bytes(sha256(f"privlearn ledger: {what}".encode()).digest()[:8], "big", signed=True)
     connection.execute(select(func.pg_advisory_xact_lock(key)))
+
+
+def clock(connection: Connection) -> datetime:
+    """The database's own: those of several machines differ."""
+    found: datetime = connection.exec_driver_sql("SELECT clock_timestamp()").scalar_one()
+    return found.astimezone(UTC)
 
 
 def allow_rebuilding(connection: Connection) -> None:
@@ -129,7 +136,7 @@ _SETTINGS = f"""
         set_config('synchronous_commit', CASE current_setting('synchronous_commit')
             WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)
 """
-_CONNECTION = {
+CONNECTION: dict[str, Any] = {
     "application_name": "privlearn",
     "client_encoding": "utf8",
     "connect_timeout": BUSY_SECONDS,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
+from datetime import UTC, datetime
 from functools import lru_cache
 from sqlite3 import Connection as SQLiteConnection
 from typing import Any
@@ -85,6 +86,11 @@ def _file_at(path: str) -> tuple[int, ...] | None:
 
 def exclude_others(connection: Connection, what: str) -> None:
     """Nothing to do: BEGIN IMMEDIATE has excluded every other writer of the file."""
+
+
+def clock(connection: Connection) -> datetime:
+    """This machine's: no other one uses the file."""
+    return datetime.now(UTC)
 
 
 def allow_rebuilding(connection: Connection) -> None:

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -38,6 +39,7 @@ class Backend(Protocol):
     def prepare(self, store: str, /) -> None: ...
     def engine(self, store: str, /) -> Engine: ...
     def exclude_others(self, connection: Connection, what: str, /) -> None: ...
+    def clock(self, connection: Connection, /) -> datetime: ...
     def allow_rebuilding(self, connection: Connection, /) -> None: ...
     def exclude_readers(self, connection: Connection, tables: Collection[str], /) -> None: ...
     def check_rebuilt(self, connection: Connection, /) -> None: ...
@@ -92,6 +94,11 @@ def excluding(store: str, what: str) -> Iterator[Connection]:
 def also_excluding(connection: Connection, store: str, what: str) -> None:
     """Inside `excluding`: every other transaction of this second name as well. Always in one order of names."""
     _backend(store).exclude_others(connection, what)
+
+
+def clock(connection: Connection, store: str) -> datetime:
+    """Now, in UTC, by the one clock that all who share a store can go by."""
+    return _backend(store).clock(connection)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 from privlearn.errors import LedgerError, SessionError
 from privlearn.release.artifact import Release
-from privlearn.release.model import RegressionModel, probabilities_of
+from privlearn.release.model import KernelEncoder, RegressionModel, probabilities_of
 from privlearn.service.holder.catalogs import Catalogs
 from privlearn.service.jobs import results
 from privlearn.service.jobs.recipes import kernel_learner
@@ -50,14 +51,18 @@ class FromModel:
     def __init__(self, content: bytes) -> None:
         self.memory = len(content)
         self._model: Any = Release.from_bytes(content).model
+        self._for_one = self._model
+        if isinstance(self._model.encoder, KernelEncoder):
+            self._for_one = replace(self._model, encoder=self._model.encoder.one_by_one())
 
     def predict(self, rows: pa.Table, admit: Admit | None) -> Predictions:
-        model = self._model
+        single = rows.num_rows == 1  # its cells are read without Arrow, and by itself
+        model, data = (self._for_one, rows.to_pydict()) if single else (self._model, rows)
         sources = np.full(rows.num_rows, "model")
         if isinstance(model, RegressionModel):
-            numbers = model.predict(rows)
+            numbers = model.predict(data)
             return Predictions(numbers, numbers, sources)
-        scores, probabilities = model.decisions_and_probabilities(rows)
+        scores, probabilities = model.decisions_and_probabilities(data)
         return Predictions(model.labels(scores), scores, sources, by_class(model.classes, probabilities))
 
     def close(self) -> None:

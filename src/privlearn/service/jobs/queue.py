@@ -11,7 +11,7 @@ be cancelled, and those that wait end when the key that asked for them is revoke
 
 Whoever runs a job holds its lease, which it extends; a process that dies lets it end. Two processes that run one job by
 mistake (one stood still for longer than its lease) do no harm: both pay under the job's one reservation, and one result
-alone can be stored under the job's id.
+alone can be stored under the job's id. Leases go by the database's clock, since those of several machines differ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any, get_args
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, or_, select, update
 
 from privlearn.guarantee import Guarantee
 from privlearn.service.holder.settings import DEFAULT_LIMITS, Limits
@@ -32,7 +32,7 @@ from privlearn.service.store.events import record_with
 from privlearn.service.store.paging import EVERYTHING, Piece
 from privlearn.service.store.tables import jobs, keys
 from privlearn.service.timing import as_text, from_text, now
-from privlearn.storage import excluding, reading
+from privlearn.storage import clock, excluding, reading
 
 LEASE_SECONDS = 15.0
 MOST_ATTEMPTS = 3
@@ -115,7 +115,8 @@ def stored_points(store: str, job_id: str) -> bytes | None:
 def expire_leases(store: str) -> None:
     """Called by a process that knows to be the only one: whatever runs has lost its process."""
     with excluding(store, _LOCK) as connection:
-        connection.execute(update(jobs).where(jobs.c.state == "running").values(lease=as_text(now())))
+        ended = as_text(clock(connection, store))
+        connection.execute(update(jobs).where(jobs.c.state == "running").values(lease=ended))
 
 
 class TakingTurns:
@@ -133,22 +134,18 @@ class TakingTurns:
 def claim(store: str, turns: TakingTurns | None = None) -> Job | None:
     """The oldest job that nobody runs of the analyst whose turn it is, now ours; ``None`` if there is none."""
     end_revoked(store)
-    free = _free()
-    analysts = select(jobs.c.analyst).where(free).group_by(jobs.c.analyst).order_by(func.min(jobs.c.created))
     with reading(store) as connection:  # most looks find nothing, and should keep nobody waiting
-        if connection.execute(analysts.limit(1)).one_or_none() is None:
+        if connection.scalar(_analysts_of(_free(connection, store)).limit(1)) is None:
             return None
     with excluding(store, _LOCK) as connection:
-        names = connection.scalars(analysts).all()
+        free = _free(connection, store)
+        names = connection.scalars(_analysts_of(free)).all()
         if not names:
             return None
         theirs = select(*_SHOWN).where(free, jobs.c.analyst == (turns or TakingTurns()).next(names))
         row = connection.execute(theirs.order_by(jobs.c.created).limit(1)).one()
-        connection.execute(
-            _this(row.id).values(
-                state="running", attempts=row.attempts + 1, lease=_lease(), started=as_text(now())
-            )
-        )
+        held = {"state": "running", "attempts": row.attempts + 1, "lease": _lease(connection, store)}
+        connection.execute(_this(row.id).values(held | {"started": as_text(now())}))
         return _as_job(_row(connection, row.id))
 
 
@@ -156,10 +153,10 @@ def extend(store: str, job_id: str) -> bool:
     """Keep the lease of a job that runs here; False if it shall not go on: it was cancelled."""
     with reading(store) as connection:
         row = _row(connection, job_id)
-    left = from_text(row.lease) - now()
+        left = from_text(row.lease) - clock(connection, store)
     if not timedelta(seconds=LEASE_SECONDS / 2.0) <= left <= timedelta(seconds=LEASE_SECONDS):
         with excluding(store, _LOCK) as connection:
-            connection.execute(_this(job_id).values(lease=_lease()))
+            connection.execute(_this(job_id).values(lease=_lease(connection, store)))
     return bool(row.state == "running")
 
 
@@ -243,10 +240,17 @@ def _check_quota(connection: Connection, analyst: str, trial: bool, limits: Limi
         raise TooMany(f"you have asked for {most} jobs {what} within a day: ask again later")
 
 
-def _free() -> ColumnElement[bool]:
+def _analysts_of(chosen: ColumnElement[bool]) -> Select[Any]:
+    """Whose these jobs are; first who has waited longest."""
+    theirs = select(jobs.c.analyst).where(chosen).group_by(jobs.c.analyst)
+    return theirs.order_by(func.min(jobs.c.created))
+
+
+def _free(connection: Connection, store: str) -> ColumnElement[bool]:
     """Nobody runs it: it waits, or its lease has ended, or is one that only a clock set back can have given."""
-    soon = as_text(now() + timedelta(seconds=2.0 * LEASE_SECONDS))
-    lapsed = or_(jobs.c.lease < as_text(now()), jobs.c.lease > soon)
+    moment = clock(connection, store)
+    soon = as_text(moment + timedelta(seconds=2.0 * LEASE_SECONDS))
+    lapsed = or_(jobs.c.lease < as_text(moment), jobs.c.lease > soon)
     return or_(jobs.c.state == "waiting", and_(jobs.c.state == "running", lapsed))
 
 
@@ -303,8 +307,8 @@ def _this(job_id: str) -> Any:
     return update(jobs).where(jobs.c.id == job_id)
 
 
-def _lease() -> str:
-    return as_text(now() + timedelta(seconds=LEASE_SECONDS))
+def _lease(connection: Connection, store: str) -> str:
+    return as_text(clock(connection, store) + timedelta(seconds=LEASE_SECONDS))
 
 
 def _as_job(row: Row[Any]) -> Job:

@@ -100,10 +100,14 @@ class Worker:
         """There may be something to do."""
         self._wake.set()
 
-    def stop(self) -> None:
-        """End now. A job that is running waits again, and goes on under its reservation with the next server."""
+    def hand_over(self) -> None:
+        """Take no more jobs. One that is running waits again, and goes on under its reservation with another server."""
         self._stopping.set()
         self._wake.set()
+
+    def stop(self) -> None:
+        """The same, and wait for it."""
+        self.hand_over()
         if self._thread is not None:
             self._thread.join()
         self._end_process()

@@ -1,0 +1,276 @@
+"""Servers, training processes and the database killed with SIGKILL at random moments, while analysts go on asking.
+
+    python -m benchmarks.killed_servers [--kills 200] [--servers 2] [--analysts 4] [--seed 0]
+
+Real server processes share a PostgreSQL of their own. Analysts ask them in turns for releases, sessions, evaluations
+and answers, under idempotency keys, and try again elsewhere whenever they get no answer. What is killed: a server with
+its training process, a server alone, a training process, every process of the database; each is started again. After
+every kill, and at the end, the database is read without privlearn:
+
+- no budget and no share is overspent, no cost is there twice, whatever was received is paid for;
+- a point of a session has one answer, a file one content, a key one job;
+- at the end: every job is over, every job that is done has one result and one cost, the sums of the ledger are those of
+  its entries, and the lines of the audit log are a chain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import secrets
+import signal
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from decimal import Decimal
+from functools import partial
+from hashlib import sha256
+from itertools import cycle
+from pathlib import Path
+from typing import Any, TypeVar
+
+from privlearn import Ledger
+from privlearn.client import Client, Unreachable
+from privlearn.errors import BudgetExceeded, LedgerError
+from privlearn.service.access.keys import create_key
+from privlearn.service.store.log_file import first_head, kept_events, verify_log
+from tests.support.postgresql_cluster import Cluster, cluster
+from tests.support.raw_store import execute
+from tests.support.real_server import Clinic, RealServer
+
+COST = 0.02
+EPSILON_PER_KILL = 0.1
+"""Of the budget: so that it is used up towards the end, and the last ones to ask are refused."""
+SHARES = {"alice": 1.0, "bob": 0.25}
+KINDS = ("release", "session", "function_release", "evaluate")
+KILLS = ("server and its training process", "server", "training process", "database")
+POINTS = 30
+
+Found = TypeVar("Found")
+
+
+class Over(Exception):
+    """The benchmark ends."""
+
+
+class Trial:
+    """What everybody knows, and what must not be."""
+
+    def __init__(self, clinic: Clinic, servers: list[RealServer], epsilon: float) -> None:
+        self.clinic, self.servers, self.epsilon = clinic, servers, epsilon
+        self.over = threading.Event()
+        self.counts: Counter[str] = Counter()
+        self.problems: list[str] = []
+        self.received: set[str] = set()
+        self.known: dict[tuple[str, Any], Any] = {}
+        self._lock = threading.Lock()
+
+    def learn(self, job: str, what: Any, found: Any) -> None:
+        """Something that must be the same whenever it is asked for."""
+        with self._lock:
+            self.received.add(job)
+            if self.known.setdefault((job, what), found) != found:
+                self.problems.append(f"{job}: {what} has two answers")
+
+    def check(self) -> None:
+        """What must hold at any moment."""
+        with self._lock:
+            received = set(self.received)  # before the database is read: costs come first
+        store = self.clinic.store
+        reserved = execute(store, "SELECT reservation, epsilon, account FROM entries WHERE kind = 'reserved'")
+        paid = [row[0] for row in execute(store, "SELECT reservation FROM entries WHERE kind = 'committed'")]
+        made = {row[0] for row in execute(store, "SELECT id FROM results")}
+        self.demand(len(paid) == len(set(paid)), "a cost is committed twice")
+        self.demand(len(reserved) == len({row[0] for row in reserved}), "a cost is reserved twice")
+        self.demand(made <= {row[0] for row in reserved}, "a result has no cost")
+        self.demand(received <= set(paid), "something was received and not paid for")
+        for name, share in SHARES.items():
+            spent = sum((Decimal(repr(row[1])) for row in reserved if row[2] == name), Decimal(0))
+            self.demand(spent <= Decimal(repr(share * self.epsilon)), f"the share of {name} is overspent")
+        total = sum((Decimal(repr(row[1])) for row in reserved), Decimal(0))
+        self.demand(total <= Decimal(repr(self.epsilon)), "the budget is overspent")
+
+    def check_end(self) -> None:
+        """What must hold when everything is over."""
+        store, deadline = self.clinic.store, time.monotonic() + 300
+        unfinished = "SELECT count(*) FROM jobs WHERE state IN ('waiting', 'running')"
+        while execute(store, unfinished) != [(0,)]:
+            if time.monotonic() > deadline:
+                self.problems.append("jobs are not over")
+                break
+            time.sleep(0.2)
+        self.check()
+        self.clinic.check_accounts(self.received)
+        Ledger.open(store, "clinic").check()
+        verify_log(first_head(store), kept_events(store))
+
+    def demand(self, holds: bool, otherwise: str) -> None:
+        if not holds:
+            self.problems.append(otherwise)
+
+
+class Analyst(threading.Thread):
+    """Asks for one thing after another, of whichever server answers."""
+
+    def __init__(self, trial: Trial, key: str, seed: int) -> None:
+        super().__init__()
+        self._trial, self._random = trial, random.Random(seed)
+        self._clients = [Client(server.url, key, patience=2.0) for server in trial.servers]
+        self._next = cycle(self._clients)
+        self._release = ""
+
+    def run(self) -> None:
+        while not self._trial.over.is_set():
+            try:
+                self._ask()
+            except Over:
+                break
+            except BudgetExceeded:
+                self._trial.counts["refused: no budget"] += 1
+                self._trial.over.wait(0.5)
+            except Exception as error:
+                self._trial.problems.append(f"{type(error).__name__}: {error}")
+        for client in self._clients:
+            client.close()
+
+    def _persist(self, call: Callable[[Client], Found]) -> Found:
+        """The same request until somebody answers it."""
+        while not self._trial.over.is_set():
+            try:
+                return call(next(self._next))
+            except BudgetExceeded:
+                raise
+            except (Unreachable, LedgerError):
+                self._trial.counts["tried again"] += 1
+        raise Over
+
+    def _ask(self) -> None:
+        kind, key = self._random.choice(KINDS if self._release else KINDS[:3]), secrets.token_hex(16)
+        job = self._persist(lambda client: self._submit(client, kind, key))
+        if self._random.random() < 0.3:
+            again = self._persist(lambda client: self._submit(client, kind, key))
+            self._trial.demand(again == job, f"{job}: its key is another job's")
+        while (record := self._persist(lambda client: client.job(job)))["state"] not in ("done", "failed"):
+            self._trial.over.wait(0.2)
+        self._trial.counts[f"{kind} {record['state']}"] += 1
+        if record["state"] == "done":
+            self._use(kind, job)
+
+    def _submit(self, client: Client, kind: str, key: str) -> str:
+        asked: dict[str, Any] = {"epsilon": COST, "delta": 1e-8, "idempotency_key": key}
+        if kind == "evaluate":
+            return client.ask("evaluate", "clinic", release=self._release, **asked).id
+        if kind == "function_release":
+            return client.ask("session", "clinic", learner="kernel", mechanism=kind, **asked).id
+        return client.ask(kind, "clinic", learner="logistic", **asked).id
+
+    def _use(self, kind: str, job: str) -> None:
+        if kind in ("release", "evaluate"):
+            for _ in range(2):
+                content = self._persist(lambda client: client.result(job)).content
+                self._trial.learn(job, "content", sha256(content).hexdigest())
+            self._release = job if kind == "release" else self._release
+            return
+        for _ in range(3):
+            ages = [self._random.randrange(POINTS) for _ in range(3)]
+            for age, answer in zip(ages, self._persist(partial(_answers, job, ages)), strict=True):
+                self._trial.counts["answers"] += 1
+                self._trial.learn(job, age, round(answer, 9) if kind == "session" else answer)
+
+
+def _answers(session: str, ages: list[int], client: Client) -> list[float]:
+    points = {"age": [float(age) for age in ages], "dose": [1.0] * len(ages), "sex": ["male"] * len(ages)}
+    found: list[float] = client.session(session).decide(points).column("score").to_pylist()
+    return found
+
+
+def kill(what: str, trial: Trial, database: Cluster, chance: random.Random) -> None:
+    """And start it again."""
+    server = chance.choice(trial.servers)
+    if what == "database":
+        postmaster = int((database.folder / "data" / "postmaster.pid").read_text().split()[0])
+        os.kill(postmaster, signal.SIGSTOP)  # so that no other child is born
+        _kill(postmaster, *_children(postmaster))
+        for lock in (database.folder / "data" / "postmaster.pid", *database.folder.glob(".s.*.lock")):
+            lock.unlink()  # where nobody takes note of the dead, the number of one still looks alive
+        database.start()
+    elif what == "training process":
+        _kill(*(process for process in _children(server.pid) if "spawn_main" in _command(process)))
+    else:
+        if what == "server":
+            os.kill(server.pid, signal.SIGKILL)  # its training process finds out by itself
+            server.await_end()
+        else:
+            server.kill()
+        trial.check()
+        server.start()
+    for each in trial.servers:
+        each.await_ready()
+
+
+def _children(process: int) -> list[int]:
+    found = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(child) for file in found for child in file.read_text().split()]
+
+
+def _command(process: int) -> str:
+    return Path(f"/proc/{process}/cmdline").read_text()
+
+
+def _kill(*processes: int) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+    while any(Path(f"/proc/{process}/exe").exists() for process in processes):
+        time.sleep(0.01)
+
+
+def run(folder: Path, database: Cluster, chosen: argparse.Namespace) -> list[str]:
+    chance, epsilon = random.Random(chosen.seed), round(EPSILON_PER_KILL * chosen.kills, 6)
+    clinic = Clinic(folder, database.new_place(), epsilon=epsilon)
+    keys = [clinic.key, create_key(clinic.store, "analyst", "bob")]
+    with clinic.servers(chosen.servers) as servers:
+        trial = Trial(clinic, servers, epsilon)
+        analysts = [Analyst(trial, keys[number % 2], number) for number in range(chosen.analysts)]
+        for analyst in analysts:
+            analyst.start()
+        try:
+            for number in range(1, chosen.kills + 1):
+                what = KILLS[number % len(KILLS)]
+                time.sleep(chance.uniform(0.2, 2.0))
+                kill(what, trial, database, chance)
+                trial.counts[f"killed: {what}"] += 1
+                trial.check()
+                print(f"{number:4}  {what}: {len(trial.problems)} problems so far", flush=True)
+        finally:
+            trial.over.set()
+            for analyst in analysts:
+                analyst.join()
+        trial.check_end()
+    print(", ".join(f"{count} {what}" for what, count in sorted(trial.counts.items())))
+    print(f"epsilon {clinic.spent():g} of {epsilon:g} is spent, {len(trial.received)} results were received")
+    return trial.problems
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--servers", type=int, default=2)
+    parser.add_argument("--analysts", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, cluster() as database:
+        problems = run(Path(folder), database, chosen)
+    for problem in problems:
+        print(f"PROBLEM: {problem}")
+    raise SystemExit(len(problems) > 0)
+
+
+if __name__ == "__main__":
+    main()
