@@ -266,7 +266,8 @@ def test_a_defect_of_its_plan_is_one_sentence(
 def test_the_interface_describes_it(idle: Served) -> None:
     found = idle.alice.get("/v1/openapi.json").json()
     members = found["components"]["schemas"]["CountJobRequest"]["properties"]
-    assert set(members) == {"kind", "dataset", "epsilon", "delta", "trial", "note", "column", "value"}
+    common = {"kind", "dataset", "epsilon", "delta", "trial", "note", "purpose", "legal_basis"}
+    assert set(members) == {*common, "column", "value"}
     content = found["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]["application/json"]
     assert {"$ref": "#/components/schemas/CountJobRequest"} in content["schema"]["oneOf"]
 

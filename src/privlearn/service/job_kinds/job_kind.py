@@ -218,7 +218,10 @@ AnyJobKind = JobKind[Any, Any]
 JOB_KINDS: dict[str, AnyJobKind] = {}
 """Every kind that this process knows, by name."""
 
-_COMMON = {"kind", "dataset", "epsilon", "delta", "trial", "public_points", "job"}
+_COMMON = {
+    *("kind", "dataset", "epsilon", "delta", "trial", "public_points", "job"),
+    *("note", "purpose", "legal_basis"),
+}
 Kind = TypeVar("Kind", bound=AnyJobKind)
 
 
