@@ -287,7 +287,7 @@ def test_a_training_ends_with_its_slot(place: Place, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(results, "store_result", lambda *_: 1 / 0)
     offered = place.catalog.named("clinic")
     slow = offered.settings.model_copy(update={"training_seconds": 3600.0})
-    monkeypatch.setattr(place.catalog, "named", lambda _: replace(offered, settings=slow))
+    monkeypatch.setattr(place.catalog, "named", lambda *_: replace(offered, settings=slow))
     asked.append(place.submit())
     place.run()
     assert len(slept) == 1

@@ -48,7 +48,7 @@ def test_session_files_go_on_with_the_same_answers(mechanism: str, tmp_path: Pat
 
 def test_a_ledger_says_the_same(tmp_path: Path) -> None:
     store = str(unpack("budgets.db", tmp_path / "budgets.db"))
-    assert upgrade(store) == {"ledger": (2, 5)}
+    assert upgrade(store) == {"ledger": (2, 6)}
     assert same(facts_of_ledger(store), EXPECTED["ledger"])
 
 

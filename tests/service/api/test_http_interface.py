@@ -61,7 +61,8 @@ def test_a_data_set_shows_its_public_side_alone(served: Served) -> None:
     assert found["schema"] == SCHEMA.to_dict()
     assert found["records"] == 300
     assert set(found["learners"]) == {"logistic", "kernel"}
-    assert set(found) == {"name", "records", "budget", "composition", "schema", "learners", "approval"}
+    public = {"name", "records", "budget", "composition", "schema", "learners", "approval", "retired", "version"}
+    assert set(found) == public
 
 
 def test_an_estimate_is_free(served: Served) -> None:
