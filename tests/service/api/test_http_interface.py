@@ -61,7 +61,17 @@ def test_a_data_set_shows_its_public_side_alone(served: Served) -> None:
     assert found["schema"] == SCHEMA.to_dict()
     assert found["records"] == 300
     assert set(found["learners"]) == {"logistic", "kernel"}
-    public = {"name", "records", "budget", "composition", "schema", "learners", "approval", "retired", "version"}
+    public = {
+        "name",
+        "records",
+        "budget",
+        "composition",
+        "schema",
+        "learners",
+        "approval",
+        "retired",
+        "version",
+    }
     assert set(found) == public
 
 
