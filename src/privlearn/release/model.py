@@ -116,11 +116,16 @@ def encoded(encoder: Encoder, data: Any) -> Iterator[Any]:
     if not isinstance(encoder, Lifting):
         return rows
     if base is not None:
-        rows = (block[part] for block in rows for part in blocks(block.shape[0], _LIFTED))
+        rows = (piece for block in rows for piece in _pieces(block))
     return map(encoder.lift, rows)
 
 
 _LIFTED = 256  # rows whose features stay near the processor while they are multiplied
+
+
+def _pieces(block: Any) -> list[Any]:
+    """Of a block of rows; one without any is one piece."""
+    return [block[part] for part in blocks(block.shape[0], _LIFTED)] or [block]
 
 
 def _base_rows(base: RawEncoder, data: Any) -> Iterator[Any]:
