@@ -36,6 +36,7 @@ from privlearn.multiparty.run.simulation import simulate
 from privlearn.planning.stand_in import synthetic_table
 from privlearn.service.access.keys import create_key, list_keys, revoke_key
 from privlearn.service.access.logins import sign_in
+from privlearn.service.holder.catalogs import Catalogs
 from privlearn.service.holder.datasets import Catalog
 from privlearn.service.holder.settings import Owner
 from privlearn.service.jobs import queue, results
@@ -298,7 +299,7 @@ def run_server(owner: Owner) -> None:
     ask(store, "alice", model_request("clinic", "release", "logistic", 0.25, 1e-7))
     queue.claim(store)  # and its process dies
     ask(store, "bob", model_request("clinic", "release", "logistic", 0.25, 1e-7))
-    sessions = OpenSessions(store, catalog)
+    sessions = OpenSessions(store, Catalogs(owner))
     for session in results.find_all(store, None, "session"):
         sessions.predict(session, points.slice(0, ASKED))
         events.record(store, session.analyst, "asked a session", session.dataset, session=session.id)

@@ -99,6 +99,7 @@ def _options(command: Any) -> set[str]:
 def test_pages_name_only_options_that_exist() -> None:
     known = _options(typer.main.get_command(app)) | {"--help"}
     for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "how-to").glob("*.md")]:
-        lines = [line for line in page.read_text(encoding="utf-8").splitlines() if "privlearn " in line]
+        text = page.read_text(encoding="utf-8").splitlines()
+        lines = [line for line in text if re.search(r"(?<![/-])privlearn ", line)]
         unknown = {option for line in lines for option in OPTION.findall(line)} - known
         assert not unknown, f"{page.name} names {unknown}"

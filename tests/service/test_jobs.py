@@ -35,7 +35,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     passed = [0.0]
     start = timing.now()
     monkeypatch.setattr(queue, "now", lambda: start + timedelta(seconds=passed[0]))
-    monkeypatch.setattr(queue, "clock", lambda *_: queue.now())
+    monkeypatch.setattr(queue, "clock", lambda *_: start + timedelta(seconds=passed[0]))
     return passed
 
 

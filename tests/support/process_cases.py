@@ -28,6 +28,7 @@ class Site:
     """
 
     wait_seconds = 300
+    coordinator_wait_seconds = 90
 
     def __init__(
         self,
@@ -90,7 +91,7 @@ class Site:
                 "--patience",
                 patience,
                 "--wait",
-                "90",
+                str(self.coordinator_wait_seconds),
             ]
         else:
             arguments = ["party", f"{name}.toml", "--data", f"{name}.csv"]

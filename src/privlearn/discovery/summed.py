@@ -146,9 +146,7 @@ class Candidates:
 class DiscoveredSchema(CountsFile):
     """Noisy counts of marked columns, and the schema that follows from them, with its receipt.
 
-    Examples
-    --------
-    >>> DiscoveredSchema.load("bounds.privlearn").schema.save("census.schema.yaml")  # doctest: +SKIP
+    ``DiscoveredSchema.load("bounds.privlearn").schema.save("census.schema.yaml")`` writes that schema.
     """
 
     what: ClassVar[str] = "file of bounds and lists"
