@@ -192,7 +192,8 @@ def receipt(epsilon: float, **changed: Any) -> Purchase:
 
 def test_what_was_bought_counts() -> None:
     assert with_purchases(Guarantee(12.0), [receipt(9.0)]) == Guarantee(21.0)
-    assert with_purchases(Guarantee(12.0), [receipt(9.0, neighbours="zero_out")]) == Guarantee(12.0)
+    with pytest.raises(InvalidParameter, match="take neighbours='zero_out' here as well"):
+        with_purchases(Guarantee(12.0), [receipt(9.0, neighbours="zero_out")])
     schema = census_schema().model_copy(update={"bought": (receipt(9.0),)})
     settings: dict[str, Any] = {"schema": schema, "delta": 1e-6}
     people = simulated_census(ROWS, seed=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import traceback
 from pathlib import Path
@@ -32,6 +33,7 @@ from privlearn.errors import SchemaError
 from privlearn.mechanisms.statistics.quantile import candidates
 from privlearn.release import Certificate
 from privlearn.release.model import base_of
+from privlearn.release.verification import Verification
 
 ROWS = 6000
 CENSUS = simulated_census(ROWS, seed=1)
@@ -325,10 +327,77 @@ def test_a_seeded_purchase_makes_the_model_not_private() -> None:
     assert str(model.certificate_).startswith("NOT PRIVATE")
 
 
-def test_other_neighbours_are_not_added() -> None:
+def test_other_neighbours_are_refused() -> None:
     schema = bought(neighbours="zero_out")
-    certificate = PrivateLogisticRegression(epsilon=0.5, delta=1e-6, schema=schema).fit(CENSUS).certificate_
+    with pytest.raises(InvalidParameter, match="take neighbours='zero_out' here as well"):
+        PrivateLogisticRegression(epsilon=0.5, delta=1e-6, schema=schema).fit(CENSUS)
+    more = schema.to_dict()
+    more["columns"]["age"]["upper"] = "buy"
+    with pytest.raises(InvalidParameter, match="take neighbours='zero_out' here as well"):
+        discover(CENSUS, SchemaDraft(more), epsilon=0.5, delta=1e-6)
+
+
+def test_a_file_of_other_neighbours_from_before_can_be_read(trained: PrivateLogisticRegression) -> None:
+    record = json.loads(json.dumps(trained.certificate_.to_dict()))
+    record["encoding"]["bought"][0]["neighbours"] = "zero_out"
+    certificate = Certificate.from_dict(record)
     assert not certificate.adds_up
     assert "with the bought schema" not in str(certificate)
+    promise = certificate.guarantee
+    assert "with schema" not in Verification(promise, promise, True, None, certificate).facts
     with pytest.raises(InvalidParameter, match="do not mix"):
         _ = certificate.together
+
+
+OF_PATIENTS = CENSUS.append_column("patient", pa.array(range(len(CENSUS))))
+OF_PERSONS = {"rows_per_person": 1, "person": "patient"}
+OF_ROWS = {"rows_per_person": 3, "person": False}
+FROM_BEFORE = {"rows_per_person": 1}
+
+
+@pytest.mark.parametrize(
+    ("receipt", "people", "fits"),
+    [
+        (OF_ROWS, {"rows_per_person": 3}, True),
+        (OF_ROWS, {}, True),
+        (OF_ROWS, {"rows_per_person": 4}, False),
+        (OF_ROWS, {"person": "patient"}, False),
+        (OF_PERSONS, {"person": "patient"}, True),
+        (OF_PERSONS, {"person": "household"}, False),
+        (OF_PERSONS, {}, False),
+        (FROM_BEFORE, {}, True),
+        (FROM_BEFORE, {"person": "patient"}, True),
+        (FROM_BEFORE, {"rows_per_person": 2}, False),
+        ({"rows_per_person": 3}, {"person": "patient"}, False),
+    ],
+)
+def test_a_receipt_protects_the_people_of_its_schema(
+    receipt: dict[str, Any], people: dict[str, Any], fits: bool
+) -> None:
+    content = bought().to_dict()
+    del content["bought"][0]["person"]
+    content["bought"][0] |= receipt
+    if fits:
+        assert Schema.from_dict(content | people).to_dict()["bought"] == content["bought"]
+        return
+    with pytest.raises(SchemaError, match="State what it was bought with; or take the receipt out"):
+        Schema.from_dict(content | people)
+
+
+def test_a_purchase_says_whether_it_counted_persons() -> None:
+    assert bought().bought[0].person is False
+    draft = drafted({"age": NUMBERS["age"]}, person="patient")
+    assert discover(OF_PATIENTS, draft, epsilon=1.0).bought[0].person == "patient"
+
+
+@pytest.mark.parametrize("people", [{"rows_per_person": 2}, {"person": "patient"}])
+def test_a_certificate_of_other_people_than_its_receipts_is_refused(
+    people: dict[str, Any], trained: PrivateLogisticRegression
+) -> None:
+    receipts = trained.certificate_.subject["bought"]
+    schema = Schema.from_dict(bought().to_dict() | people | {"bought": []})
+    model = PrivateLogisticRegression(epsilon=0.5, delta=1e-6, schema=schema).fit(OF_PATIENTS)
+    certificate = model.certificate_
+    added = dataclasses.replace(certificate, subject={**certificate.subject, "bought": receipts})
+    with pytest.raises(VerificationError, match="or take the receipt out"):
+        Certificate.from_dict(json.loads(json.dumps(added.to_dict())))

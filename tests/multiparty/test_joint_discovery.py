@@ -181,6 +181,14 @@ def test_a_person_whom_two_parties_know_costs_twice_the_noise() -> None:
     assert two.mechanism.noise_scale == pytest.approx(2 * one.mechanism.noise_scale, rel=1e-5)
 
 
+def test_a_purchase_for_people_at_one_party_is_not_for_people_at_two(found: DiscoveredSchema) -> None:
+    content: dict[str, Any] = {"parties": SIZES, "epsilon": 4.0, "delta": 1e-5, "parties_per_person": 2}
+    with pytest.raises(SchemaError, match="parties_per_person: 1, no person column, and here it is"):
+        MultipartyPlan(schema=found.schema, **content)
+    two = found.schema.bought[0].model_copy(update={"parties_per_person": 2})
+    MultipartyPlan(schema=found.schema.model_copy(update={"bought": (two,)}), **content)
+
+
 def test_a_file_that_names_other_candidates_than_its_plan_is_refused(found: DiscoveredSchema) -> None:
     others = {"occupation": [*OCCUPATIONS[:-1], "spy"], "income": ["low", "high"]}
     with pytest.raises(VerificationError, match="other candidates"):

@@ -15,7 +15,7 @@ from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.encode.packed_cells import PackedCells
 from privlearn.data.schema.draft import Bound, SchemaDraft, as_draft
 from privlearn.data.schema.public import Value
-from privlearn.data.schema.schema import Purchase, Schema
+from privlearn.data.schema.schema import Purchase, Schema, with_purchases
 from privlearn.data.sources.files import open_table
 from privlearn.data.sources.row_source import joined, read_each
 from privlearn.data.sources.table import as_table
@@ -103,7 +103,7 @@ def discover(
     charge = Charge(
         ledger=ledger,
         cost=Cost(plan.guarantee, None if plan.lists else plan.renyi),
-        promise=plan.guarantee,
+        promise=with_purchases(plan.guarantee, draft.stand_in.bought),
         records=plan.records,
         purpose=f"discover: {plan.bounds} bounds, {plan.lists} lists",
         schema_digest=draft.digest,
@@ -211,6 +211,7 @@ def _receipt(draft: SchemaDraft, plan: Discovery, randomness: Randomness) -> Pur
         **plan.guarantee.to_dict(),
         records=plan.records,
         rows_per_person=plan.rows_per_person,
+        person=draft.stand_in.person or False,
         quantile_epsilon=plan.quantile_epsilon or None,
         noise_scale=plan.noise_scale or None,
         threshold=plan.threshold or None,

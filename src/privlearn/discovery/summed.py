@@ -178,6 +178,7 @@ class DiscoveredSchema(CountsFile):
             **mechanism.guarantee.to_dict(),
             records=mechanism.records,
             rows_per_person=mechanism.rows_per_person,
+            person=candidates.draft.stand_in.person or False,
             noise_scale=mechanism.noise_scale,
             cells=sum(mechanism.cells),
             parties=mechanism.parties,

@@ -25,7 +25,7 @@ from privlearn.data.encode.resolution import Resolution
 from privlearn.data.encode.resolved_rows import ResolvedRows
 from privlearn.data.encode.slots import Cells, coarse_pieces
 from privlearn.data.schema.columns import CategoryColumn, DateColumn, NumberColumn, OrdinalColumn, TextColumn
-from privlearn.data.schema.schema import Schema, with_purchases
+from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter
 from privlearn.export.reading import codes_told, file_form
 from privlearn.export.scorecard import (
@@ -109,7 +109,7 @@ def _about(release: Release) -> dict[str, Any]:
         "dataset": None if schema is None else schema.name,
         "target": None if schema is None or schema.target is None else schema.target.name,
         "missing": codes_told(schema),
-        "promise": str(with_purchases(certificate.guarantee, certificate.bought)),
+        "promise": str(certificate.with_alike),
         "private": certificate.is_private,
         "release_sha256": release.digest,
         "certificate_sha256": hashlib.sha256(json_bytes(certificate.to_dict())).hexdigest(),

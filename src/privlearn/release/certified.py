@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import Any, ClassVar, Self
 
 from privlearn._version import __version__
-from privlearn.data.schema.schema import JointPurchase, Purchase, bought_beside, read_purchase, with_purchases
+from privlearn.data.schema.schema import JointPurchase, Purchase, bought_beside, read_purchase
 from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
 from privlearn.extensions import listed
@@ -169,6 +169,12 @@ class Certified(ABC):
         return sum((part.guarantee for part in self.bought), start=self.guarantee)
 
     @property
+    def with_alike(self) -> Guarantee:
+        """The same, of the purchases that count the same neighbours: files of version 0.1 may have others."""
+        beside = bought_beside(self.guarantee, self.bought)
+        return self.guarantee if beside is None else self.guarantee + beside
+
+    @property
     def records(self) -> int:
         """How many records, or persons, the promise is about, or is expected to be about; public."""
         return self.task.total
@@ -176,7 +182,7 @@ class Certified(ABC):
     @property
     def weakness(self) -> str | None:
         """Why the promise, with what was bought of the schema, is hardly private; ``None`` if it is not so."""
-        return weakness(with_purchases(self.guarantee, self.bought), self.records)
+        return weakness(self.with_alike, self.records)
 
     @property
     def meaning(self) -> Meaning | None:
@@ -193,7 +199,12 @@ class Certified(ABC):
     @property
     def _rows_per_person(self) -> int:
         """How many records of a person the promise covers, where they are not averaged."""
-        return self.task.records_of_a_person
+        return math.prod(self._rows_and_parties)
+
+    @property
+    def _rows_and_parties(self) -> tuple[int, int]:
+        """How many records of a person one party may have, and how many parties have some."""
+        return self.task.rows_per_person, self.task.parties_per_person
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, from which `from_dict` recomputes the guarantee."""
@@ -244,6 +255,7 @@ class Certified(ABC):
             )
         for receipt in self.bought:
             check_receipt(receipt)
+            receipt.check_covers(*self._rows_and_parties, self._counts_persons)
 
     @classmethod
     @abstractmethod

@@ -61,8 +61,8 @@ class CountsCertificate(Certified):
         return self.mechanism.records
 
     @property
-    def _rows_per_person(self) -> int:
-        return self.mechanism.rows_per_person * getattr(self.mechanism, "parties_per_person", 1)
+    def _rows_and_parties(self) -> tuple[int, int]:
+        return self.mechanism.rows_per_person, getattr(self.mechanism, "parties_per_person", 1)
 
     @property
     def _counts_persons(self) -> bool:

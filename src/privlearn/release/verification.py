@@ -64,11 +64,10 @@ class Verification:
     def facts(self) -> dict[str, str]:
         """What was checked, a line for each."""
         certificate, evaluation = self.certificate, self.evaluation
-        together = f"{certificate.together}, the price of what was bought of it included"
         found = {
             "claimed": str(self.claimed),
             "recomputed": str(self.recomputed),
-            "with schema": together if certificate.adds_up else "",
+            "with schema": _with_schema(certificate),
             "randomness": certificate.randomness,
             "signer": self.signer or "not signed",
             "meaning": certificate.meaning.in_words() if certificate.meaning else "",
@@ -149,6 +148,11 @@ def verify_bytes(raw: bytes) -> Verification:
     if file.refinement is None:
         return proven
     return dataclasses.replace(proven, origin=file.origin.digest, steps=file.refinement.told)
+
+
+def _with_schema(certificate: Certified) -> str:
+    bought = certificate.adds_up
+    return f"{certificate.together}, the price of what was bought of it included" if bought else ""
 
 
 def _proven(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from privlearn.data.schema.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, OrdinalColumn
-from privlearn.data.schema.schema import Schema, with_purchases
+from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter
 from privlearn.evaluation.evaluation import Evaluation
 from privlearn.guarantee import Guarantee
@@ -83,7 +83,7 @@ class Facts:
     @property
     def guarantee(self) -> Guarantee:
         """With the price of what was bought of the schema."""
-        return with_purchases(self.certificate.guarantee, self.certificate.bought)
+        return self.certificate.with_alike
 
     @property
     def promise(self) -> str:

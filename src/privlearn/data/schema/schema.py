@@ -24,7 +24,7 @@ from pydantic import (
 from privlearn.data.schema.columns import Column, Target
 from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.schema.public import PublicModel
-from privlearn.errors import SchemaError
+from privlearn.errors import InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee
 from privlearn.relation import relation_named
 
@@ -134,6 +134,9 @@ class Purchase(PublicModel):
         Public number of records, or of persons; the expected one where it is private.
     rows_per_person : int
         How many records one person may own.
+    person : str or False, optional
+        Column by which a person's rows were found and counted as one record; False if rows were counted. Receipts of
+        version 0.1 do not say: absent, it is taken to be as in the schema that holds the receipt.
     quantile_epsilon : float, optional
         Of one bound; an anchor's is half of it.
     noise_scale, threshold : float, optional
@@ -152,6 +155,7 @@ class Purchase(PublicModel):
     neighbours: Neighbours
     records: Count
     rows_per_person: Count
+    person: Annotated[StrictStr, Field(min_length=1)] | Literal[False] | None = None
     quantile_epsilon: Positive | None = None
     noise_scale: Positive | None = None
     threshold: Positive | None = None
@@ -174,6 +178,27 @@ class Purchase(PublicModel):
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee(self.epsilon, self.delta, self.neighbours)
+
+    def check_covers(self, rows: int, parties: int, person: str | bool) -> None:
+        """Refuse to add up with a promise to people who have more rows, at more parties, or are told apart otherwise.
+
+        ``person`` is the column that identifies them, or True if a column does whose name is not known, or False.
+        """
+        counted = False if self.rows_per_person > 1 else self.person
+        alike = counted in (None, person) or (person is True and bool(counted))
+        covered = getattr(self, "parties_per_person", 1)
+        if rows > self.rows_per_person or parties > covered or not alike:
+            raise ValueError(
+                f"bought: the price of what was bought is for {_people(self.rows_per_person, covered, counted)}, and "
+                f"here it is {_people(rows, parties, person)}. State what it was bought with; {_BUY_AGAIN}"
+            )
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_said(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        content: dict[str, Any] = serialize(self)
+        if self.person is None:  # digests from before stay valid
+            del content["person"]
+        return content
 
 
 class JointPurchase(Purchase):
@@ -202,15 +227,38 @@ class JointPurchase(Purchase):
         return self
 
 
+_BUY_AGAIN = (
+    "or take the receipt out of bought, write buy where its bounds and lists stand, and pay for them again"
+)
+
+
+def _people(rows: int, parties: int, person: str | bool | None) -> str:
+    """Whom a price is for, as schemas and plans say it."""
+    column = (
+        f"person: {person}"
+        if isinstance(person, str)
+        else "a person column"
+        if person
+        else "no person column"
+    )
+    return f"rows_per_person: {rows}, parties_per_person: {parties}, {column}"
+
+
 def read_purchase(record: Mapping[str, Any]) -> Purchase:
     """A receipt from what a file says of it: several holders state how many they are."""
     return (JointPurchase if "parties" in record else Purchase)(**record)
 
 
 def with_purchases(guarantee: Guarantee, bought: Iterable[Purchase]) -> Guarantee:
-    """A promise together with those of the purchases that count the same neighbours, by basic composition."""
-    beside = bought_beside(guarantee, bought)
-    return guarantee if beside is None else guarantee + beside
+    """A promise together with those of the purchases, by basic composition; other neighbours are refused."""
+    for part in bought:
+        if part.neighbours != guarantee.neighbours:
+            raise InvalidParameter(
+                f"parts of the schema were bought under neighbours={part.neighbours!r}, which does not add up with "
+                f"{guarantee.neighbours!r}: take neighbours={part.neighbours!r} here as well; {_BUY_AGAIN}"
+            )
+        guarantee += part.guarantee
+    return guarantee
 
 
 def bought_beside(guarantee: Guarantee, bought: Iterable[Purchase]) -> Guarantee | None:
@@ -289,6 +337,12 @@ class Schema(PublicModel):
             raise ValueError(
                 "one_row_per_person: remove it, or person and rows_per_person: they say that somebody has several rows"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _receipts_protect_the_same_people(self) -> Schema:
+        for receipt in self.bought:
+            receipt.check_covers(self.rows_per_person, 1, self.person or False)
         return self
 
     @model_validator(mode="after")

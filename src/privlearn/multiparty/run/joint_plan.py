@@ -139,6 +139,9 @@ class JointPlan(PublicModel):
         """Refuse keys that do not fit, and a promise too weak; for pydantic, which wants a ValueError."""
         if self.parties_per_person > len(self.parties):
             raise ValueError("parties_per_person: a person's records lie with at most all of the parties")
+        schema = self.table_schema
+        for receipt in schema.bought:
+            receipt.check_covers(schema.rows_per_person, self.parties_per_person, schema.person or False)
         try:
             if self.keys is not None:
                 check_keys(self.keys, self.parties)

@@ -264,6 +264,7 @@ def _offer(owner: Owner, name: str, counted: int | None) -> OfferedDataSet:
     settings = owner.datasets[name]
     with _named(name):
         schema = Schema.load(settings.schema_file)
+        with_purchases(settings.guarantee, schema.bought)  # refuses other neighbours before anybody asks
         learners = settings.learners or default_recipes(schema)
     return OfferedDataSet(name, settings, schema, learners, owner, counted)
 
