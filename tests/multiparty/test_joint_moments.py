@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,21 @@ from scipy import stats
 from privlearn import Schema, verify
 from privlearn.arrays import Array
 from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.errors import DataError, InvalidParameter, ReleaseError, SchemaError
+from privlearn.errors import (
+    DataError,
+    InvalidParameter,
+    ProtocolError,
+    ReleaseError,
+    SchemaError,
+    VerificationError,
+)
 from privlearn.evaluation import Evaluation
 from privlearn.evaluation.together import answers_of, load_plan
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms import MECHANISMS
 from privlearn.mechanisms.summed.summed import NoisySum, NoisySums, Question, packed
 from privlearn.mechanisms.summed.summed_moments import SummedMoments, even_shares
+from privlearn.multiparty.run.identity import Identity
 from privlearn.multiparty.run.joint_moments import (
     JointMoments,
     Moments,
@@ -29,7 +39,9 @@ from privlearn.multiparty.run.joint_moments import (
     moments_together,
     schema_for,
 )
+from privlearn.multiparty.run.witness import Witness
 from privlearn.randomness import SecureRandomness
+from privlearn.release.archive import digest_of, json_bytes
 
 ALARM = 1e-6
 SIZES = {"north": 600, "south": 1400, "west": 1000}
@@ -216,3 +228,55 @@ def test_a_plan_from_a_file(tmp_path: Path) -> None:
     assert isinstance(answers_of(plan, "north", TABLES["north"]), MomentsParty)
     with pytest.raises(DataError, match="declares 600 records"):
         answers_of(plan, "north", TABLES["west"])
+
+
+def forged_about(found: Moments, change: Callable[[dict[str, Any]], object]) -> Moments:
+    """The same sum with other public facts, and a certificate that agrees with them."""
+    about = json.loads(json.dumps(found.about))
+    change(about)
+    subject = {**found.certificate.subject, "about_sha256": digest_of(json_bytes(about))}
+    certificate = replace(found.certificate, subject=subject)
+    return Moments(found.tables, about, certificate)
+
+
+def wider(about: dict[str, Any]) -> None:
+    about["schema"]["columns"]["age"]["upper"] = 1e5
+
+
+def other_targets(about: dict[str, Any]) -> None:
+    about["targets"].reverse()
+
+
+def fewer_records(about: dict[str, Any]) -> None:
+    about["in_sum"]["records"] -= 1
+
+
+def test_a_party_attests_to_the_plan_s_public_facts_only(found: Moments) -> None:
+    assert found.run is not None
+    plan, identity = JointMoments.from_dict(json.loads(found.run.plan)), Identity.generate()
+
+    def attest(made: Moments, **changes: Any) -> bytes:
+        assert found.run is not None
+        witness = Witness(plan, bytes.fromhex(found.run.run), "north", identity)
+        return witness.attest(made.to_bytes(), replace(found.run, **changes).to_bytes())
+
+    right = replace(found, run=None, signature=None)
+    assert attest(right)
+    for change in (wider, other_targets, fewer_records):
+        with pytest.raises(ProtocolError, match="something else was counted"):
+            attest(forged_about(found, change))
+    noisier = replace(plan.mechanism, noise_scale=50 * plan.mechanism.noise_scale)
+    with pytest.raises(ProtocolError, match="other constants than the plan's"):
+        attest(replace(right, certificate=replace(found.certificate, mechanism=noisier)))
+    with pytest.raises(ProtocolError, match="another number of sums"):
+        attest(right, sums=())
+    with pytest.raises(VerificationError, match="a sum that the plan does not allow"):
+        attest(right, sums=(("nobody",),))
+
+
+@pytest.mark.parametrize("change", [wider, other_targets])
+def test_a_file_of_another_schema_than_its_run_s_is_refused(
+    found: Moments, change: Callable[[dict[str, Any]], object]
+) -> None:
+    with pytest.raises(VerificationError, match="another schema or targets"):
+        replace(forged_about(found, change), run=found.run)

@@ -9,6 +9,7 @@ import pytest
 from privlearn.errors import BudgetExceeded, LedgerError, ProtocolError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Cost, Ledger
+from privlearn.ledger.charge import Reservation
 from privlearn.ledger.statement import CompositionName
 from privlearn.multiparty.run.conversation import Parts, Stage
 from privlearn.multiparty.run.purse import Purse
@@ -160,3 +161,19 @@ def test_a_cancelled_reservation_cannot_be_committed(tmp_path: Path) -> None:
     purse.give_back_stranded()
     with pytest.raises(LedgerError, match="cannot be committed any more"):
         purse.spend(0)
+
+
+@pytest.mark.parametrize("composition", ["basic", "renyi"])
+def test_a_run_that_answered_before_answers_were_recorded_does_not_go_on(
+    tmp_path: Path, composition: CompositionName
+) -> None:
+    """Ledgers of format 5 committed the cost and kept no answers; the file of the run is from before the first."""
+    ledger = ledger_in(tmp_path, composition)
+    purse = Purse(PLAN, "north", ledger)
+    purse.reserve()
+    kept = purse.to_dict()
+    Purse(PLAN, "north", ledger).resume(kept, begun=None)
+    Reservation(ledger.store, ledger.dataset, kept["reserved"][0]).commit()
+    for begun in (None, 0):
+        with pytest.raises(LedgerError, match=r"has answered, and not what.*--give-back"):
+            Purse(PLAN, "north", ledger).resume(kept, begun)

@@ -47,4 +47,7 @@ MUTANTS = [
     Mutant("several parties: one rounded vector", "multiparty/secure_sum/noise_share.py", "grid_step(self.share_scale / self.parties_per_person,", "grid_step(self.share_scale,", SEVERAL),
     Mutant("several parties: forgotten in a run", "multiparty/run/conversation.py", "plan.cohort, plan.parties_per_person)", "plan.cohort)", SEVERAL),
     Mutant("a fingerprint of 64 bits", "multiparty/run/fingerprint.py", "WORDS = 8\n", "WORDS = 4\n", CHECKED),
+    Mutant("other constants signed", "multiparty/run/witness.py", "if release.certificate.mechanism != self._plan.mechanism:", "if False:", REGRESSED),
+    Mutant("other public facts signed", "multiparty/run/witness.py", "if isinstance(release, CountsFile) and not self._says_what_was_counted(release, run):", "if False:", REGRESSED),
+    Mutant("moments of another schema than the plan's", "multiparty/run/joint_moments.py", 'if (schema, agreed["targets"]) != (self.about["schema"], self.about["targets"]):', "if False:", REGRESSED),
 ]

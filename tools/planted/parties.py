@@ -84,6 +84,7 @@ MUTANTS = [
     Mutant("another run's release taken", WITNESSED, "if run.plan.encode() != self._plan.canonical() or run.run != self._run.hex():", "if run.plan.encode() != self._plan.canonical():", WITNESS),
     Mutant("another plan's release taken", WITNESSED, "if run.plan.encode() != self._plan.canonical() or", "if", WITNESS),
     Mutant("sums signed that were not seen", WITNESSED, "if dict(enumerate(run.sums)) != dict(enumerate(run.sums)) | self._seen:", "if False:", WITNESS),
+    Mutant("a run from before answers were recorded goes on", PURSE, 'one.state() == "committed" and not one.answered()', "False", COSTS),
     Mutant("two results signed", WITNESSED, 'if self._signed not in ("", release.model_digest):', "if False:", WITNESS),
     Mutant("parties' signatures not checked", RECORD, "self._check(name, signature, self.statement(name, model_digest))", "pass", WITNESS),
     Mutant("sign-offs not checked by verify", RECORD, "        for name, signature in self.sign_offs.items():", "        for name, signature in ():", WITNESS),

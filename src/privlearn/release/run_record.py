@@ -110,14 +110,20 @@ class RunRecord:
         )
         if not of_this_plan:
             raise VerificationError("the release and the record of its run are of different plans")
-        if any(not needed <= len(set(names) & set(parties)) == len(names) for names in self.sums):
-            raise VerificationError("the record of the run has a sum that the plan does not allow")
+        self.check_sums()
         if set(self.sign_offs) != set(parties) or not needed <= len(self.signatures):
             raise VerificationError("signatures of parties are missing from the record of the run")
         for name, signature in self.sign_offs.items():
             self._check(name, signature, sign_off(self.plan_digest, bytes.fromhex(self.run), name))
         for name, signature in self.signatures.items():
             self._check(name, signature, self.statement(name, model_digest))
+
+    def check_sums(self) -> None:
+        """Refuse a sum of too few parties, or of others than the plan's."""
+        parties = self._parties
+        needed = len(parties) - self._content["dropouts"]
+        if any(not needed <= len(set(names) & set(parties)) == len(names) for names in self.sums):
+            raise VerificationError("the record of the run has a sum that the plan does not allow")
 
     def _check(self, name: str, signature: str, content: bytes) -> None:
         key = base64.urlsafe_b64decode(self._content["keys"][name])[:_SIGNING_BYTES]

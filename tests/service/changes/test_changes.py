@@ -309,6 +309,47 @@ def test_one_table_has_one_budget(ward: Service) -> None:
         datasets.refresh_dataset(ward, HOLDER, "ward", "exports/2027")
 
 
+DATASET = """
+[datasets.{name}]
+table = "{table}"
+schema = "exports/ward.schema.yaml"
+epsilon = 1.0
+delta = 1e-6
+"""
+
+
+def declare(folder: Path, name: str, table: str) -> Owner:
+    with (folder / "owner.toml").open("a") as file:
+        file.write(DATASET.format(name=name, table=table))
+    return Owner.load(folder / "owner.toml")
+
+
+@pytest.mark.parametrize("table", ["exports/w*.csv", "exports/**/*.csv", "twin.csv"])
+def test_one_file_has_one_budget_by_whatever_name(tmp_path: Path, table: str) -> None:
+    """A pattern, and a second name of the same file on the disk."""
+    write_console(tmp_path)
+    (tmp_path / "twin.csv").hardlink_to(tmp_path / "exports" / "ward.csv")
+    service = Service(declare(tmp_path, "declared", table))
+    with pytest.raises(Conflict, match="served as declared already"):
+        datasets.add_dataset(service, HOLDER, *WARD, BUDGET)
+    service.stop()
+
+
+@pytest.mark.parametrize("table", ["exports/ward.csv", "exports/w*.csv", "exports/w*"])
+def test_a_server_does_not_start_with_a_table_that_the_console_serves(
+    ward: Service, tmp_path: Path, table: str
+) -> None:
+    owner = declare(tmp_path, "declared", table)
+    with pytest.raises(InvalidParameter, match=r"datasets.declared: the console serves .* as ward"):
+        Catalogs(owner)
+
+
+def test_the_holder_s_file_may_declare_what_the_console_serves_under_its_name(
+    ward: Service, tmp_path: Path
+) -> None:
+    assert "ward" in Catalogs(declare(tmp_path, "ward", "exports/ward.csv")).now
+
+
 def test_a_name_that_had_a_budget_has_it_still(service: Service) -> None:
     Ledger.create(service.store, "ward", Guarantee(1.0, 1e-6))
     with pytest.raises(Conflict, match="a budget cannot be changed"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.columns import NumberColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import ClippedSquare
-from privlearn.errors import InvalidParameter, ReleaseError, check_positive
+from privlearn.errors import InvalidParameter, ReleaseError, VerificationError, check_positive
 from privlearn.estimators.inputs import read_number_table
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.guarantee import Guarantee
@@ -45,6 +46,11 @@ class Moments(CountsFile):
     def __post_init__(self) -> None:
         if self.about.get("kind") != self.kind:
             raise ReleaseError("this file holds no second moments")
+        if self.run is not None:
+            agreed = json.loads(self.run.plan)
+            schema = Schema.from_dict(agreed["schema"]).to_dict()
+            if (schema, agreed["targets"]) != (self.about["schema"], self.about["targets"]):
+                raise VerificationError("the file names another schema or targets than the plan of its run")
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -73,6 +73,11 @@ class Purse:
             raise LedgerError("the run was begun with a ledger: name the same one")
         store, dataset = self._ledger.store, self._ledger.dataset
         self._reserved = [Reservation(store, dataset, id) for id in content["reserved"]]
+        if any(one.state() == "committed" and not one.answered() for one in self._reserved):
+            raise LedgerError(
+                "the ledger says that this run has answered, and not what: it was upgraded since, and the run must not "
+                "go on. End it with `privlearn party MINE.toml --give-back`"
+            )
         self.asked = set().union(*(reservation.answered() for reservation in self._reserved))
         if self.asked - {begun} != set(content["asked"]) - {begun}:
             raise LedgerError(

@@ -8,12 +8,19 @@ no release.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from privlearn.errors import ProtocolError
+from privlearn.mechanisms.summed.summed import NoisySum, NoisySums, Question
 from privlearn.multiparty.run import conversation
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
 from privlearn.multiparty.run.joint_plan import JointPlan
+from privlearn.randomness import SecureRandomness
+from privlearn.release.archive import json_bytes
+from privlearn.release.counts_file import CountsFile
 from privlearn.release.outcome import Outcome, read_outcome
 from privlearn.release.run_record import RunRecord
 
@@ -76,10 +83,33 @@ class Witness:
             raise ProtocolError("the release is of another plan or run")
         if release.certificate.guarantee != self._plan.guarantee:
             raise ProtocolError("the release does not state the plan's guarantee")
+        if release.certificate.mechanism != self._plan.mechanism:
+            raise ProtocolError("the release states other constants than the plan's")
         if dict(enumerate(run.sums)) != dict(enumerate(run.sums)) | self._seen:
             raise ProtocolError("the release says of a sum that others are in it than this party was told")
         if self._signed not in ("", release.model_digest):
             raise ProtocolError("this party signed another result of the run")
+        if len(run.sums) != len(self._plan.mechanism.kinds):
+            raise ProtocolError("the release has another number of sums than the plan")
+        run.check_sums()
+        if isinstance(release, CountsFile) and not self._says_what_was_counted(release, run):
+            raise ProtocolError("the release says that something else was counted than the plan says")
+
+    def _says_what_was_counted(self, release: CountsFile, run: RunRecord) -> bool:
+        """All that the plan says of counts beforehand is in their certificate, some of it by digest."""
+        made = self._plan.outcome(_Zeros(len(run.sums[0]), run.records[0]), SecureRandomness())
+        return json_bytes(release.certificate.subject) == json_bytes(made.certificate.subject)
+
+
+@dataclass(frozen=True)
+class _Zeros(NoisySums):
+    """In place of the sums, which parties never see."""
+
+    parties: int
+    total: int
+
+    def ask(self, question: Question) -> NoisySum:
+        return NoisySum(np.zeros(question.length), self.total, self.parties)
 
 
 def _read_record(content: bytes) -> RunRecord:

@@ -20,6 +20,7 @@ from privlearn.service.access.keys import Caller
 from privlearn.service.changes.change import changing, check_allowed, one_line, refuse_declared
 from privlearn.service.holder.datasets import OfferedDataSet, check_recipe
 from privlearn.service.holder.made import MadeDataSet
+from privlearn.service.holder.same_files import declared_tables, made_tables, served_as
 from privlearn.service.holder.settings import DataSet, servable
 from privlearn.service.jobs.recipes import default_recipes
 from privlearn.service.refusals import Conflict, NotFound
@@ -167,20 +168,13 @@ def _check_free(service: Service, name: str, path: Path) -> None:
 
 def _check_not_served(service: Service, name: str, path: Path) -> None:
     """One table under two names would give the same people two budgets."""
-    of_file = {one: dataset.place for one, dataset in service.owner.datasets.items() if dataset.table}
-    served = [(one, place) for one, place in of_file.items() if isinstance(place, Path)]
-    served += [
-        (made.name, version.source)
-        for made in service.catalogs.made.datasets.values()
-        for version in made.versions
-    ]
-    for other, source in served:
-        source = source.resolve()
-        if other != name and (path == source or path in source.parents or source in path.parents):
-            raise Conflict(
-                f"this table is served as {other} already: the same people would have two budgets. Refresh {other}, or "
-                "take another table"
-            )
+    served = (*declared_tables(service.owner), *made_tables(service.catalogs.made))
+    other = served_as(name, path, served)
+    if other is not None:
+        raise Conflict(
+            f"this table is served as {other} already: the same people would have two budgets. Refresh {other}, or "
+            "take another table"
+        )
 
 
 def _count(service: Service, name: str, settings: DataSet, schema: Schema) -> int:

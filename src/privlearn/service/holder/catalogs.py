@@ -11,6 +11,7 @@ from threading import Lock
 
 from privlearn.service.holder.datasets import Catalog
 from privlearn.service.holder.made import Made, read_made
+from privlearn.service.holder.same_files import check_declared
 from privlearn.service.holder.settings import Owner
 
 
@@ -22,7 +23,8 @@ class Catalogs:
     owner : Owner
         The holder's file.
     counted : mapping from names to numbers of records, optional
-        Of the file's data sets; without it their rows are read and checked now.
+        Of the file's data sets; without it their rows are read and checked now, and that the console serves
+        none of their tables under another name.
 
     Attributes
     ----------
@@ -34,6 +36,8 @@ class Catalogs:
         self._owner = owner
         self._lock = Lock()
         self.made = read_made(owner.server.store)
+        if counted is None:
+            check_declared(owner, self.made)
         self.now = Catalog(owner, counted, self.made)
         self.counted = self.now.check() if counted is None else counted
 
