@@ -15,6 +15,7 @@ from privlearn.ledger import Ledger
 from privlearn.release.session_certificate import SessionCertificate
 from privlearn.service.access.keys import Caller, authenticate, create_key, list_keys
 from privlearn.service.changes import analysts, datasets, keys
+from privlearn.service.changes.change import changing
 from privlearn.service.holder.catalogs import Catalogs
 from privlearn.service.holder.made import load_with_made
 from privlearn.service.holder.settings import Owner, Share
@@ -236,12 +237,11 @@ def test_a_key_is_rotated_and_the_old_one_ends_after_the_overlap(
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
     """Somebody does this after the next change of a key was checked, and before it is made."""
-    real = keys.changing
 
     def later(*args: Any, **told: Any) -> Any:
-        monkeypatch.setattr(keys, "changing", real)
+        monkeypatch.setattr(keys, "changing", changing)
         act()
-        return real(*args, **told)
+        return changing(*args, **told)
 
     monkeypatch.setattr(keys, "changing", later)
 
