@@ -218,6 +218,8 @@ def test_which_requests_wait(service: Service) -> None:
 def test_without_purpose_or_legal_basis_nothing_is_asked(service: Service, missing: str) -> None:
     with pytest.raises(InvalidParameter, match=f"^{missing} must be given"):
         service.ask(ALICE, replace(LARGE, **{missing: ""}))  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match=f"^{missing} must be given"):
+        service.ask(ALICE, replace(LARGE, **{missing: "\u3164\u2800"}))  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match=f"^{missing} must be one line"):
         service.ask(ALICE, replace(LARGE, **{missing: "two\nlines"}))  # type: ignore[arg-type]
 
@@ -247,6 +249,21 @@ def test_who_may_decide_and_who_may_look(service: Service) -> None:
     assert service.approvals.decide(BEA, job.id, "decline", "no").state == "declined"
 
 
+def test_an_approver_sees_what_was_asked_for_since(service: Service) -> None:
+    job, later = service.ask(BOB, LARGE), service.ask(BOB, LARGE)
+    assert service.approvals.case(BEA, job.id).history[0] == later
+    assert job in service.approvals.case(BEA, later.id).history
+    assert later not in service.approvals.case(BEA, later.id).history
+
+
+def test_what_waits_for_approval_ends_with_its_data_set(tmp_path: Path) -> None:
+    job = asked(open_store(load_clinic(tmp_path, dataset=ABOVE)))
+    service = Service(load_clinic(tmp_path, dataset=f"retired = true\n{ABOVE}"))
+    service._end_what_waits_in_vain()
+    assert queue.find(service.store, job.id).failure == "its data set was retired; nothing was spent"
+    service.stop()
+
+
 def test_a_role_is_no_share(service: Service) -> None:
     """An approver or auditor with an analyst's name sees requests, and is that analyst in nothing else."""
     job = service.ask(ALICE, replace(LARGE, epsilon=0.1))
@@ -271,7 +288,9 @@ def test_what_has_no_room_any_more_is_not_approved(tmp_path: Path) -> None:
     share.reserve(Cost(Guarantee(0.9)), "spent meanwhile").commit()
     with pytest.raises(BudgetExceeded, match="the analyst's share has no room"):
         service.approvals.decide(BEA, job.id, "approve")
+    assert "has no room" in service.approvals.case(BEA, job.id).obstacle
     assert service.approvals.decide(BEA, job.id, "decline", "no room").state == "declined"
+    assert service.approvals.case(BEA, job.id).obstacle == ""
     service.stop()
 
 

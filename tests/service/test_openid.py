@@ -155,6 +155,12 @@ def test_nobody_else_is_let_in(said: dict[str, Any], why: str) -> None:
         caller_of_claims(SETTINGS, {"alice"}, claims(**said))
 
 
+@pytest.mark.parametrize("claim", [None, 1, True, {"owners": True}, ["owners", 1]])
+def test_roles_are_a_text_or_a_list_of_texts(claim: Any) -> None:
+    with pytest.raises(AccessRefused, match="no role"):
+        caller_of_claims(SETTINGS, {"alice"}, claims() | {"groups": claim})
+
+
 def test_of_several_roles_the_first_of_the_file() -> None:
     both = caller_of_claims(SETTINGS, {"alice"}, claims(groups=["researchers", "owners"]))
     assert both.is_holder

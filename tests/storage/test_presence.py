@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from typer.testing import CliRunner
 
 from privlearn.cli import app
-from privlearn.errors import LedgerError
+from privlearn.errors import LedgerError, StoreUnusable
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
 from privlearn.service.store.store import open_store
@@ -52,6 +53,33 @@ def test_a_lost_connection_is_noticed_and_what_happened_meanwhile(
     assert ("another version" in presence.keep()) == (version > SERVICE.newest)
     with pytest.raises(LedgerError, match="servers run on"), without_servers(place):
         pass
+
+
+def test_a_format_that_could_not_be_read_is_looked_at_again(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute(place, f"INSERT INTO service_format VALUES ({SERVICE.newest + 1})")
+    presence = Presence(place)
+    with monkeypatch.context() as broken:
+        broken.setattr("privlearn.storage.presence.reading", _unusable)
+        with pytest.raises(StoreUnusable):
+            presence.keep()
+    for _ in range(2):
+        assert "another version" in presence.keep()
+    presence.end()
+
+
+def test_without_tables_nothing_is_held(server: Cluster) -> None:
+    store = server.new_place()
+    Ledger.create(store, "clinic", Guarantee(1.0))
+    presence = Presence(store)
+    for _ in range(2):
+        assert "another version" in presence.keep()
+    assert not presence._is_held()
+
+
+def _unusable(store: str) -> NoReturn:
+    raise StoreUnusable("not now")
 
 
 def test_a_ledger_without_a_server_is_free(server: Cluster) -> None:

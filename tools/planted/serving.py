@@ -28,7 +28,7 @@ MUTANTS = [
     Mutant("server: a clock set back strands a job", "service/jobs/queue.py", "or_(jobs.c.lease < as_text(moment), jobs.c.lease > soon)", "jobs.c.lease < as_text(moment)", TRAININGS),
     Mutant("server: any number of jobs in a day", "service/jobs/queue.py", "if (connection.scalar(today) or 0) >= most:", "if False:", TRAININGS),
     Mutant("server: leases by each machine's own clock", "service/jobs/queue.py", "    moment = clock(connection, store)", "    moment = now()", TRAININGS),
-    Mutant("server: a format changed under a server", "storage/presence.py", "if any(part.format(looking) != part.newest for part in PARTS.values()):", "if False:", PRESENT),
+    Mutant("server: a format changed under a server", "storage/presence.py", "self._fits = all(part.format(looking) == part.newest for part in PARTS.values())", "self._fits = True", PRESENT),
     Mutant("server: an upgrade goes round running servers", "storage/presence.py", 'if _try(connection, "pg_try_advisory_lock") is False:', "if False:", PRESENT),
     Mutant("server: ready with a full disk", "service/watch.py", "[self._workers(), self._disk(), self._database()]", "[self._workers(), self._database()]", WATCHED),
     Mutant("server: a dead worker stays dead", "service/service.py", "            worker.look_after()\n", "            pass\n", WATCHED),

@@ -329,7 +329,7 @@ class Client:
         return self._all("/approvals")
 
     def approval(self, job_id: str) -> Record:
-        """One of them with its estimate, what is left of the budget, and what its analyst asked for before."""
+        """One of them with its estimate, what is left of the budget, and what else its analyst asked for."""
         return self._record(_path("/approvals", job_id))
 
     def decide(self, job_id: str, decision: Literal["approve", "decline"], reason: str = "") -> Record:

@@ -37,8 +37,10 @@ class Case:
         Why there is none.
     standing : Standing
         Of the data set's budget, with the analyst's share.
+    obstacle : str
+        Why it cannot be approved as things stand; empty if it can, or does not wait.
     history : list of Job
-        What the analyst has asked for before, newest first.
+        What else the analyst has asked for, newest first.
     is_own : bool
         Whether the approver is the one who asked.
     """
@@ -48,6 +50,7 @@ class Case:
     estimate: dict[str, Any]
     trouble: str
     standing: Standing
+    obstacle: str
     history: list[Job]
     is_own: bool
 
@@ -81,14 +84,15 @@ class Approvals:
         _check_reader(caller)
         job, offered = self._found(caller, job_id)
         estimate, trouble = self._estimate(job, offered)
-        before = Piece(_HISTORY, job.id, self._names(caller))
+        newest = queue.find_all(self._store, job.analyst, Piece(_HISTORY + 1, datasets=self._names(caller)))
         return Case(
             job=job,
             offered=offered,
             estimate=estimate,
             trouble=trouble,
             standing=_standing(job, offered),
-            history=queue.find_all(self._store, job.analyst, before),
+            obstacle=_obstacle(job, offered),
+            history=[other for other in newest if other.id != job.id][:_HISTORY],
             is_own=approvals.is_own(job, caller),
         )
 
@@ -111,10 +115,8 @@ class Approvals:
         if decision == "decline" and not reason:
             raise InvalidParameter("reason must be given to decline: the analyst reads it")
         job, offered = self._found(caller, job_id)
-        if decision == "approve" and offered.settings.retired:
-            raise Conflict(f"data set {offered.name!r} is retired: decline this, or let it end")
-        if decision == "approve" and job.state == "waiting_for_approval":
-            check_room(offered, job.analyst, job.guarantee, "the analyst's share")
+        if decision == "approve":
+            _check_approvable(job, offered)
         decided = approvals.decide(self._store, job_id, caller, decision, reason)
         if not job.decided:
             self._outboxes.tell("approved" if decision == "approve" else "declined", decided)
@@ -139,6 +141,22 @@ class Approvals:
             return kind.estimate(asked), ""
         except PrivlearnError as error:  # what it was asked with does not fit any more
             return {}, str(error)
+
+
+def _check_approvable(job: Job, offered: OfferedDataSet) -> None:
+    if offered.settings.retired:
+        raise Conflict(f"data set {offered.name!r} is retired: decline this, or let it end")
+    if job.state == "waiting_for_approval":
+        check_room(offered, job.analyst, job.guarantee, "the analyst's share")
+
+
+def _obstacle(job: Job, offered: OfferedDataSet) -> str:
+    try:
+        if job.state == "waiting_for_approval":
+            _check_approvable(job, offered)
+    except PrivlearnError as error:
+        return str(error)
+    return ""
 
 
 def _standing(job: Job, offered: OfferedDataSet) -> Standing:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import unicodedata
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -47,6 +48,8 @@ Found = TypeVar("Found", Job, ResultInfo)
 
 MOST_WORDS = {"note": 200, "purpose": 500, "legal_basis": 200}
 """Characters of what an analyst may say of a request, each in one line."""
+_FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters and symbols that show nothing."""
 MOST_FIELD_BYTES = 16 * 1024
 """Of all that a kind is asked with, as JSON: it is stored, logged and listed with every job."""
 
@@ -362,7 +365,8 @@ class Service:
     def _end_what_waits_in_vain(self) -> None:
         """Called by the watch, every second."""
         queue.end_revoked(self.store)
-        for job in approvals.end_undecided(self.store):
+        retired = [name for name, one in self.catalog.owner.datasets.items() if one.retired]
+        for job in (*approvals.end_undecided(self.store), *approvals.end_retired(self.store, retired)):
             self._outboxes.tell_end(job)
 
     def _piece(self, caller: Caller, most: int, before: str | None, dataset: str | None = None) -> Piece:
@@ -403,9 +407,14 @@ def _approval_within(offered: OfferedDataSet, request: JobRequest) -> timedelta 
     if request.trial or approval is None or not approval.is_needed(request.kind, request.epsilon):
         return None
     for name in ("purpose", "legal_basis"):
-        if not getattr(request, name):
+        if not _is_visible(getattr(request, name)):
             raise InvalidParameter(f"{name} must be given: a second person has to approve this, and reads it")
     return approval.patience
+
+
+def _is_visible(words: str) -> bool:
+    """Whether there is anything to read: not marks, spaces and fillers alone."""
+    return any(letter not in _FILLERS and unicodedata.category(letter)[0] in "LNPS" for letter in words)
 
 
 def _analyst(caller: Caller) -> str | None:

@@ -36,6 +36,7 @@ class Presence:
     def __init__(self, store: str) -> None:
         self._store = store
         self._held: Connection | None = None
+        self._fits = False
 
     def keep(self) -> str:
         """Give it, or give it again if the connection was lost; to be called every second.
@@ -45,18 +46,29 @@ class Presence:
         str
             Empty, or why this server has to end: somebody else has the store alone, or has changed its format.
         """
-        if not postgresql.is_address(self._store) or self._is_held():
+        if not postgresql.is_address(self._store):
             return ""
-        connection = _connect(self._store)
-        if _try(connection, "pg_try_advisory_lock_shared") is False:
-            connection.close()
-            return "the database is being upgraded or restored: start this server when that is done"
-        self._held = connection
-        weakref.finalize(self, connection.close)
-        with reading(self._store) as looking:  # only now: nobody changes the format from here on
-            if any(part.format(looking) != part.newest for part in PARTS.values()):
-                return "the database has the format of another version by now: install that version"
+        if not self._is_held():
+            self._fits = False
+            if self._give() is False:
+                return "the database is being upgraded or restored: start this server when that is done"
+        if not self._fits:
+            with reading(self._store) as looking:  # only now: nobody changes the format from here on
+                self._fits = all(part.format(looking) == part.newest for part in PARTS.values())
+        if not self._fits:
+            return "the database has the format of another version by now: install that version"
         return ""
+
+    def _give(self) -> bool | None:
+        """Whether the lock was given; only then the connection is kept."""
+        connection = _connect(self._store)
+        given = _try(connection, "pg_try_advisory_lock_shared")
+        if given:
+            self._held = connection
+            weakref.finalize(self, connection.close)
+        else:
+            connection.close()
+        return given
 
     def end(self) -> None:
         if self._held is not None:

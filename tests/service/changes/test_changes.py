@@ -15,6 +15,7 @@ from privlearn.ledger import Ledger
 from privlearn.release.session_certificate import SessionCertificate
 from privlearn.service.access.keys import Caller, authenticate, create_key, list_keys
 from privlearn.service.changes import analysts, datasets, keys
+from privlearn.service.changes.change import changing
 from privlearn.service.holder.catalogs import Catalogs
 from privlearn.service.holder.made import load_with_made
 from privlearn.service.holder.settings import Owner, Share
@@ -95,6 +96,13 @@ def test_some_names_are_nobodys(service: Service) -> None:
             analysts.add_analyst(service, HOLDER, name)
 
 
+def test_a_name_that_approval_takes_for_anothers_is_refused(service: Service) -> None:
+    analysts.add_analyst(service, HOLDER, "carol")
+    for name in ("Alice", "CAROL"):
+        with pytest.raises(Conflict, match="takes for the same"):
+            analysts.add_analyst(service, HOLDER, name)
+
+
 def test_a_share_is_raised_with_a_reason_and_within_the_total(service: Service) -> None:
     analysts.add_analyst(service, HOLDER, "carol")
     analysts.give_share(service, HOLDER, "carol", "clinic", SHARE)
@@ -128,6 +136,8 @@ def test_a_disabled_analyst_is_shut_out_and_what_waits_ends_unpaid(ward: Service
         Caller("openid:carol", "analyst", "carol"), model_request("ward", "release", "svm", 0.5)
     )
     analysts.disable_analyst(ward, HOLDER, "carol")
+    assert "disabled" in queue.find(ward.store, by_provider.id).failure  # at once, not when its turn comes
+    assert last_line(ward)[0] == "disabled an analyst"
     with pytest.raises(AccessRefused):
         authenticate(ward.store, key)
     assert names(ward, CAROL) == []
@@ -223,6 +233,35 @@ def test_a_key_is_rotated_and_the_old_one_ends_after_the_overlap(
     assert authenticate(service.store, new).analyst == "alice"
     with pytest.raises(Conflict):
         keys.rotate_key(service, HOLDER, old_id, 2.0, ends)
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], Any]) -> None:
+    """Somebody does this after the next change of a key was checked, and before it is made."""
+
+    def later(*args: Any, **told: Any) -> Any:
+        monkeypatch.setattr(keys, "changing", changing)
+        act()
+        return changing(*args, **told)
+
+    monkeypatch.setattr(keys, "changing", later)
+
+
+def test_whoever_is_disabled_meanwhile_gets_no_key(ward: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    meanwhile(monkeypatch, lambda: analysts.disable_analyst(ward, HOLDER, "carol"))
+    with pytest.raises(Conflict, match="is disabled"):
+        keys.issue_key(ward, HOLDER, "analyst", "carol")
+    assert list_keys(ward.store) == []
+
+
+def test_a_key_has_one_heir_and_a_revoked_one_none(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (keys.issue_key(service, HOLDER, "monitor").split("_")[1] for _ in range(2))
+    meanwhile(monkeypatch, lambda: keys.end(service, HOLDER, first))
+    with pytest.raises(Conflict, match="opens nothing"):
+        keys.rotate_key(service, HOLDER, first, 1.0)
+    meanwhile(monkeypatch, lambda: keys.rotate_key(service, HOLDER, second, 1.0))
+    with pytest.raises(Conflict, match="rotated already"):
+        keys.rotate_key(service, HOLDER, second, 1.0)
+    assert len(list_keys(service.store)) == 3
 
 
 def test_without_an_overlap_the_old_key_ends_at_once_and_never_later_than_it_would(service: Service) -> None:

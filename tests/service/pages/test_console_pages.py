@@ -172,9 +172,19 @@ def test_the_same_over_http(served: Served) -> None:
     refused = httpx.post(f"{served.url}/v1/releases", json=asked, headers=new, trust_env=False)
     assert (refused.status_code, "retired" in refused.json()["detail"]) == (422, True)
     assert holder.delete("/v1/analysts/fay/shares/ward").status_code == 204
+    for half, status in (
+        ({"title": "F", "disabled": False}, 409),
+        ({"title": "a\tb", "disabled": True}, 422),
+    ):
+        assert holder.patch("/v1/analysts/fay", json=half).status_code == status
+        assert {"name": "fay", "title": "Fay", "disabled": False}.items() <= _fay(holder).items()
     assert holder.patch("/v1/analysts/fay", json={"disabled": True}).json()["disabled"]
     assert holder.delete(f"/v1/keys/{rotated.json()['id']}").status_code == 409  # revoked with its analyst
     assert 'privlearn_budget_epsilon{dataset="ward",part="total"} 2.0' in holder.get("/metrics").text
+
+
+def _fay(holder: httpx.Client) -> dict[str, object]:
+    return next(one for one in holder.get("/v1/analysts").json() if one["name"] == "fay")
 
 
 def test_a_holder_cannot_lock_themselves_out(served: Served, holder: httpx.Client) -> None:

@@ -177,8 +177,7 @@ def caller_of_claims(settings: OpenId, analysts: Container[str], claims: Mapping
     person = claims.get(settings.name_claim)
     if not isinstance(person, str) or not 0 < len(person) <= 200 or not person.isprintable():
         raise _refusal(f"the provider does not say who you are: it sends no claim {settings.name_claim!r}")
-    held = claims.get(settings.roles_claim, ())
-    values = {held} if isinstance(held, str) else {one for one in held if isinstance(one, str)}
+    values = _texts(claims.get(settings.roles_claim))
     role = next((role for value, role in settings.roles.items() if value in values), None)
     if role is None:
         raise _refusal("the provider gives you no role here: ask the holder of the data for one")
@@ -187,6 +186,13 @@ def caller_of_claims(settings: OpenId, analysts: Container[str], claims: Mapping
     if role != "holder" and person in (HOLDER, MONITOR):
         raise _refusal(f"nobody can be called {person!r} here, a name of the log")
     return as_caller(role, person)
+
+
+def _texts(claim: Any) -> list[str]:
+    """Of a claim that is a text or a list of texts; none of any other."""
+    values = [claim] if isinstance(claim, str) else claim
+    is_list = isinstance(values, list) and all(isinstance(one, str) for one in values)
+    return values if is_list else []
 
 
 def as_caller(role: Role, person: str) -> Caller:

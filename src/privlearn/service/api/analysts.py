@@ -13,6 +13,7 @@ from privlearn.service.api.schemas import Answer, DataSetName, Delta, Epsilon, w
 from privlearn.service.changes import analysts as changes
 from privlearn.service.changes import keys as key_changes
 from privlearn.service.changes.analysts import AnalystView
+from privlearn.service.changes.change import one_line
 from privlearn.service.changes.keys import IssuedRole, end_of_day
 from privlearn.service.holder.settings import Share
 from privlearn.service.http.callers import ID, Holder, Served, content_of, described, json_body
@@ -220,11 +221,12 @@ def change_analyst(
     asked: Annotated[AnalystChange, Depends(json_body(AnalystChange))],
 ) -> AnalystAnswer:
     """Only of one that was made in the console: owner.toml wins. Needs a holder's key."""
-    if asked.title is not None:
-        changes.rename_analyst(service, holder, name, asked.title)
-    if asked.disabled is not None:
+    title = None if asked.title is None else one_line(asked.title, "title")
+    if asked.disabled is not None:  # first: it may be refused, and then nothing is changed
         act = changes.disable_analyst if asked.disabled else changes.enable_analyst
         act(service, holder, name)
+    if title is not None:
+        changes.rename_analyst(service, holder, name, title)
     return AnalystAnswer.seen(changes.analyst_named(service, name))
 
 

@@ -64,7 +64,7 @@ class CaseAnswer(Answer):
     trouble: str = Field(description="Why there is no estimate.")
     share: ShareAnswer | None = Field(description="Where the analyst's share stands; null: there is none.")
     left: Amount = Field(description="What is left of the data set's budget.")
-    history: list[JobAnswer] = Field(description="What the analyst asked for before, newest first.")
+    history: list[JobAnswer] = Field(description="What else the analyst asked for, newest first.")
     is_own: bool = Field(description="Whether it is the approver's own, and must be decided by another.")
 
 
@@ -78,7 +78,7 @@ def list_waiting(service: Served, caller: KnownCaller, part: Part) -> list[JobAn
 
 @router.get("/{id}", summary="See what to decide by", responses=refused(403, 404, 422))
 async def get_case(request: Request, service: Served, caller: KnownCaller, id: Id) -> CaseAnswer:
-    """A request with its estimate, what is left of the budget, and what its analyst asked for before. Needs a key of an
+    """A request with its estimate, what is left of the budget, and what else its analyst asked for. Needs a key of an
     approver, an auditor or the holder."""
     case = await aside(request, service.approvals.case, caller, id)
     return CaseAnswer.of(

@@ -11,9 +11,11 @@ from privlearn.service.access.keys import Caller, end_key, forget_keys
 from privlearn.service.access.logins import forget_logins
 from privlearn.service.changes.change import changing, one_line, refuse_declared
 from privlearn.service.holder.settings import Share, check_analyst, check_share, servable
+from privlearn.service.jobs import queue
+from privlearn.service.jobs.approvals import alike
 from privlearn.service.refusals import Conflict, NotFound
 from privlearn.service.service import Service
-from privlearn.service.store.tables import analysts, keys, logins, shares
+from privlearn.service.store.tables import analysts, jobs, keys, logins, shares
 from privlearn.service.timing import as_text, now
 
 
@@ -80,6 +82,11 @@ def check_new_analyst(service: Service, name: str) -> None:
         raise refuse_declared(f"analyst {name}")
     if name in service.catalogs.made.analysts:
         raise Conflict(f"there is an analyst {name} already: choose another name, or enable that one")
+    for other in (*service.owner.analysts, *service.catalogs.made.analysts):
+        if alike(other) == alike(name):
+            raise Conflict(
+                f"there is an analyst {other} already, whom approval takes for the same: choose another name"
+            )
 
 
 def add_analyst(service: Service, caller: Caller, name: str, title: str = "") -> None:
@@ -110,6 +117,8 @@ def disable_analyst(service: Service, caller: Caller, name: str) -> None:
             end_key(connection, key_id)
         connection.execute(delete(logins).where(logins.c.role == "analyst", logins.c.person == name))
         connection.execute(update(analysts).where(analysts.c.name == name).values(disabled=as_text(now())))
+        waiting = (jobs.c.analyst == name) & jobs.c.state.in_(queue.NOT_BEGUN)
+        queue.end_with(connection, service.store, waiting, "the analyst was disabled")
     forget_keys()
     forget_logins()
 

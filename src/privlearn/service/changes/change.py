@@ -1,6 +1,6 @@
 """A change by the holder: allowed, written down with its line in the audit log, and known here at once.
 
-Names of locks are taken in one order: "console" or "keys", then "events".
+Names of locks are taken in one order: "console" or "keys", then "jobs", then "events".
 """
 
 from __future__ import annotations

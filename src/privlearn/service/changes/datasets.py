@@ -128,7 +128,8 @@ def refresh_dataset(
 
 
 def retire_dataset(service: Service, caller: Caller, name: str, reason: str = "") -> None:
-    """Nothing new is done with it, for good. What was made stays, what was asked for is done, sessions answer."""
+    """Nothing new is done with it, for good. What was made stays, sessions answer; what waits for
+    approval ends within a second (the watch), what else was asked for is done."""
     reason = one_line(reason, "reason")
     with changing(service, caller, "retired a data set", name, reason=reason) as connection:
         made_named(service, name)

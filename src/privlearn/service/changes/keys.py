@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal, get_args
 
+from sqlalchemy import Connection, select
+
 from privlearn.errors import InvalidParameter
 from privlearn.service.access.keys import (
     Caller,
@@ -23,12 +25,15 @@ from privlearn.service.changes.analysts import analyst_named
 from privlearn.service.changes.change import changing
 from privlearn.service.refusals import Conflict, Forbidden
 from privlearn.service.service import Service
-from privlearn.service.timing import now
+from privlearn.service.store.tables import events
+from privlearn.service.timing import as_text, now
 from privlearn.storage import reading
 
 IssuedRole = Literal["analyst", "monitor"]
 ISSUED_ROLES: tuple[str, ...] = get_args(IssuedRole)
 MOST_OVERLAP_HOURS = 24 * 30
+_ROTATED = "rotated a key"
+"""In the log."""
 
 
 def check_new_key(service: Service, role: IssuedRole, analyst: str, datasets: Sequence[str] | None) -> None:
@@ -55,16 +60,25 @@ def issue_key(
     check_new_key(service, role, analyst, datasets)
     told = {"of": analyst or role, "datasets": sorted(datasets or ()), "expires": _text(expires)}
     with changing(service, caller, "created a key", **told) as connection:
+        check_new_key(service, role, analyst, datasets)
         return insert_key(connection, role, analyst, datasets, expires, key_id)
 
 
 def check_rotation(service: Service, key_id: str, overlap_hours: float) -> KeyInfo:
     """Refuse what cannot be replaced; the key as it is."""
-    found = key_of(service, key_id)
+    with reading(service.store) as connection:
+        return _check_rotation(connection, service, key_id, overlap_hours)
+
+
+def _check_rotation(connection: Connection, service: Service, key_id: str, overlap_hours: float) -> KeyInfo:
+    """The same inside a transaction."""
+    found = find_key(connection, key_id)
     if found.caller.role not in ISSUED_ROLES:
         raise Forbidden("only keys of analysts and monitors are made here: make this one in the shell")
     if not found.is_valid:
         raise Conflict("this key opens nothing any more: issue another instead")
+    if _is_rotated(connection, key_id):
+        raise Conflict("this key is rotated already, and ends: rotate the one in its place, or issue another")
     if not 0 <= overlap_hours <= MOST_OVERLAP_HOURS:
         raise InvalidParameter(f"overlap: must be 0 to {MOST_OVERLAP_HOURS} hours")
     if found.caller.analyst and analyst_named(service, found.caller.analyst).disabled:
@@ -84,11 +98,19 @@ def rotate_key(
     old, ends = check_rotation(service, key_id, overlap_hours).caller, now() + timedelta(hours=overlap_hours)
     told = {"of": old.name, "key": key_id, "old_ends": _text(ends), "expires": _text(expires)}
     only = None if old.datasets is None else sorted(old.datasets)
-    with changing(service, caller, "rotated a key", **told) as connection:
+    with changing(service, caller, _ROTATED, **told) as connection:
+        _check_rotation(connection, service, key_id, overlap_hours)
         made = insert_key(connection, old.role, old.person, only, expires, new_id)
         let_expire(connection, key_id, ends)
     forget_keys()
     return made
+
+
+def _is_rotated(connection: Connection, key_id: str) -> bool:
+    """By the log, of which the longest overlap is enough: after it the key is over."""
+    since = as_text(now() - timedelta(hours=MOST_OVERLAP_HOURS))
+    rotations = select(events.c.details).where(events.c.action == _ROTATED, events.c.time >= since)
+    return any(told["key"] == key_id for told in connection.scalars(rotations))
 
 
 def end(service: Service, caller: Caller, key_id: str) -> None:

@@ -2,7 +2,7 @@
 
     waiting_for_approval --approve--> waiting
                          --decline--> declined
-                         --nobody decides in time, or it is cancelled--> failed
+                         --nobody decides in time, it is cancelled, its data set retired--> failed
 
 A job that waits for approval has reserved nothing: otherwise one analyst's requests could keep the budget from all
 others for weeks. Whether there is room is looked at when it is asked for and when it is approved, and decided when it
@@ -16,6 +16,7 @@ for its turn.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from sqlalchemy import update
@@ -70,15 +71,21 @@ def end_undecided(store: str) -> list[Job]:
     return queue.end_all(store, late, "nobody has approved it in time")
 
 
+def end_retired(store: str, datasets: Sequence[str]) -> list[Job]:
+    """End what waits for an approval that nobody can give, of data sets that are retired; gives those jobs."""
+    stuck = (jobs.c.state == "waiting_for_approval") & jobs.c.dataset.in_(datasets)
+    return queue.end_all(store, stuck, "its data set was retired") if datasets else []
+
+
 def is_own(job: Job, by: Caller) -> bool:
     """Whether the approver is, as far as names tell, the person who asked: with a key, or by the provider."""
     names = {job.analyst}
     if job.asked_with.startswith(OPENID):
         names.add(job.asked_with.removeprefix(OPENID))
-    return _alike(by.person) in map(_alike, names)
+    return alike(by.person) in map(alike, names)
 
 
-def _alike(name: str) -> str:
+def alike(name: str) -> str:
     """Equal for names that people would take for the same."""
     return unicodedata.normalize("NFKC", name).strip().casefold()
 

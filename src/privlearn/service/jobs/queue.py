@@ -32,7 +32,7 @@ from privlearn.service.store.events import record_with
 from privlearn.service.store.paging import EVERYTHING, Piece
 from privlearn.service.store.tables import jobs, keys
 from privlearn.service.timing import as_text, from_text, now
-from privlearn.storage import clock, excluding, reading
+from privlearn.storage import also_excluding, clock, excluding, reading
 
 LEASE_SECONDS = 15.0
 MOST_ATTEMPTS = 3
@@ -179,15 +179,20 @@ def end_revoked(store: str) -> None:
 
 def end_all(store: str, which: ColumnElement[bool], why: str) -> list[Job]:
     """End jobs; gives those. Most calls find none, and keep nobody waiting."""
-    found = select(*_SHOWN).where(which)
     with reading(store) as connection:
-        if connection.execute(found.limit(1)).one_or_none() is None:
+        if connection.scalar(select(jobs.c.id).where(which).limit(1)) is None:
             return []
     with excluding(store, _LOCK) as connection:
-        rows = connection.execute(found).all()
-        for row in rows:
-            _end(connection, store, row.id, f"{why}; {_spent(row)}")
-        return [_as_job(_row(connection, row.id)) for row in rows]
+        return end_with(connection, store, which, why)
+
+
+def end_with(connection: Connection, store: str, which: ColumnElement[bool], why: str) -> list[Job]:
+    """The same inside a transaction that writes."""
+    also_excluding(connection, store, _LOCK)
+    rows = connection.execute(select(*_SHOWN).where(which)).all()
+    for row in rows:
+        _end(connection, store, row.id, f"{why}; {_spent(row)}")
+    return [_as_job(_row(connection, row.id)) for row in rows]
 
 
 def give_back(store: str, job_id: str, *, count_attempt: bool) -> None:

@@ -178,7 +178,8 @@ def retire(request: Request, service: Served, caller: Holder, form: Form, name: 
 
     def ask(typed: Typed) -> Question:
         words = (
-            "New requests are refused, from now on and for good. What was asked for before is still done.",
+            "New requests are refused, from now on and for good. What waits for approval ends, unpaid; what else was "
+            "asked for is still done.",
             "Releases can be fetched, and sessions go on answering: they are paid for. Leave the table where it is.",
         )
         return Question("Retire the data set", (("Data set", name), ("Reason", typed["reason"])), words)
