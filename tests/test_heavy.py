@@ -119,7 +119,10 @@ def test_kept_columns_and_refusals() -> None:
         ),
     ],
 )
-def test_the_rest_says_what_to_install(arguments: tuple[object, ...]) -> None:
+def test_the_rest_says_what_to_install(
+    arguments: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     done = command(*arguments)
     assert done.returncode == 1
     assert "pip install privlearn`" in " ".join(done.stderr.split())

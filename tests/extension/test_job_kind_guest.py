@@ -457,7 +457,7 @@ class Nameless(JobKind[CountFields, LaplaceCount]):
 @pytest.mark.parametrize(
     ("place", "reason"),
     [
-        ("nowhere:Count", "No module named 'nowhere'"),
+        ("no_such_module:Count", "No module named 'no_such_module'"),
         (f"{__name__}:Nothing", "has no attribute 'Nothing'"),
         ("builtins:dict", "no JobKind"),
         (f"{__name__}:Nameless", "Nameless does not state its name, title, about, fields"),
