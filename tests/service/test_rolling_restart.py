@@ -87,6 +87,7 @@ class Load:
         self.made.add(self._client.train("clinic", "release", epsilon=COST, learner="logistic"))
 
 
+@pytest.mark.slow
 def test_nobody_notices_a_rolling_restart(server: Cluster, tmp_path: Path) -> None:
     clinic = Clinic(tmp_path, server.new_place(), server="behind_proxy = true")
     with (
