@@ -141,7 +141,7 @@ def test_rows_are_let_go_after_a_fit_and_after_its_failure(client: Client) -> No
     with pytest.raises(DataError, match="every row needs its person") as failed:
         PrivateRegressor(**PROMISE, schema=numbers_schema(person="who")).fit(frame(nobody))
     assert failed.traceback
-    until(lambda: held() <= before, 20)
+    until(lambda: held() <= before, 60)
 
 
 def test_what_does_not_fit_is_said_without_a_cell(client: Client) -> None:
