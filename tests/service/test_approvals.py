@@ -259,7 +259,7 @@ def test_an_approver_sees_what_was_asked_for_since(service: Service) -> None:
 def test_what_waits_for_approval_ends_with_its_data_set(tmp_path: Path) -> None:
     job = asked(open_store(load_clinic(tmp_path, dataset=ABOVE)))
     service = Service(load_clinic(tmp_path, dataset=f"retired = true\n{ABOVE}"))
-    service._end_what_waits_in_vain()
+    service._keep_up()
     assert queue.find(service.store, job.id).failure == "its data set was retired; nothing was spent"
     service.stop()
 

@@ -171,8 +171,7 @@ def evaluate_together(
     >>> [group.group for group in evaluate_together(plan, tables).groups]
     ['north', 'south']
     """
-    if sorted(tables) != sorted(plan.parties):
-        raise InvalidParameter(f"bring a table of each party of the plan: {', '.join(plan.parties)}")
+    plan.check_tables(tables)
     answers = {name: CountingParty.from_table(plan, name, table) for name, table in tables.items()}
     found = rehearsed(plan, answers, tell)
     assert isinstance(found, Evaluation)

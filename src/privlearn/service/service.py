@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import unicodedata
-from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -95,9 +94,7 @@ class Service:
         self._workers = [Worker(owner, counted, turns, self._ended) for _ in range(processes)]
         self._outboxes = Outboxes(owner.notices)
         self.approvals = Approvals(self.store, self.catalogs, self._outboxes, self._wake)
-        self.watch = Watch(
-            owner.server, self._look_after_workers, self._end_what_waits_in_vain, self._presence
-        )
+        self.watch = Watch(owner.server, self._look_after_workers, self._keep_up, self._presence)
 
     @property
     def catalog(self) -> Catalog:
@@ -334,8 +331,6 @@ class Service:
         """What is wrong with those who train; empty if nothing is."""
         for worker in self._workers:
             worker.look_after()
-        with suppress(LedgerError):  # the watch looks at the database itself
-            self.catalogs.refresh()
         return "a worker stands still" if any(worker.stands_still for worker in self._workers) else ""
 
     def _own(self, caller: Caller, found: Found, noun: str) -> Found:
@@ -362,8 +357,9 @@ class Service:
             self.telemetry.job_ended(job, taken_up, failed)
         self._outboxes.tell_end(queue.find(self.store, job.id))
 
-    def _end_what_waits_in_vain(self) -> None:
-        """Called by the watch, every second."""
+    def _keep_up(self) -> None:
+        """Called by the watch, every second: see what another server changed, and end what waits in vain."""
+        self.catalogs.refresh()
         queue.end_revoked(self.store)
         retired = [name for name, one in self.catalog.owner.datasets.items() if one.retired]
         for job in (*approvals.end_undecided(self.store), *approvals.end_retired(self.store, retired)):

@@ -30,8 +30,8 @@ class Watch:
     settings : ServerSettings
     workers : callable
         Looks after the workers, and says what is wrong with them; empty if nothing is.
-    tidy : callable
-        Ends what waits in vain: a look into the database.
+    keep_up : callable
+        Sees what another server changed and ends what waits in vain: a look into the database.
     presence : Presence
         Of this server in the database.
 
@@ -45,11 +45,11 @@ class Watch:
         self,
         settings: ServerSettings,
         workers: Callable[[], str],
-        tidy: Callable[[], None],
+        keep_up: Callable[[], None],
         presence: Presence,
     ) -> None:
         self._settings = settings
-        self._tidy = tidy
+        self._keep_up = keep_up
         self._workers = workers
         self._presence = presence
         self.must_end = False
@@ -102,7 +102,7 @@ class Watch:
         try:
             reason = self._presence.keep()
             self.must_end = self.must_end or bool(reason)
-            self._tidy()
+            self._keep_up()
         except LedgerError:
             return "the holder's database cannot be used at the moment"
         return reason

@@ -156,8 +156,7 @@ def discover_together(
     plan: JointDiscovery, tables: Mapping[str, Any], tell: Tell = lambda line: None
 ) -> DiscoveredSchema:
     """Rehearse a joint purchase in this process, which sees every party's rows, with keys made for the occasion."""
-    if sorted(tables) != sorted(plan.parties):
-        raise InvalidParameter(f"bring a table of each party of the plan: {', '.join(plan.parties)}")
+    plan.check_tables(tables)
     answers = {name: DiscoveringParty.from_table(plan, name, table) for name, table in tables.items()}
     found = rehearsed(plan, answers, tell)
     assert isinstance(found, DiscoveredSchema)

@@ -225,8 +225,7 @@ def moments_together(
     plan: JointMoments, tables: Mapping[str, Any], tell: Tell = lambda line: None
 ) -> Moments:
     """Rehearse it in this process, which sees every party's rows, with keys made for the occasion."""
-    if sorted(tables) != sorted(plan.parties):
-        raise InvalidParameter(f"bring a table of each party of the plan: {', '.join(plan.parties)}")
+    plan.check_tables(tables)
     answers = {name: MomentsParty.from_table(plan, name, table) for name, table in tables.items()}
     found = rehearsed(plan, answers, tell)
     assert isinstance(found, Moments)

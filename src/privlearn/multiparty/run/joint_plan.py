@@ -6,7 +6,7 @@ import hashlib
 import json
 import tomllib
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -148,6 +148,11 @@ class JointPlan(PublicModel):
             check_strength(self._with_schema, self.total, self.accept_weak_privacy)
         except InvalidParameter as error:
             raise ValueError(str(error)) from None
+
+    def check_tables(self, tables: Iterable[str]) -> None:
+        """Refuse a rehearsal to which not every party brings a table, or somebody else does."""
+        if sorted(tables) != sorted(self.parties):
+            raise InvalidParameter(f"bring a table of each party of the plan: {', '.join(self.parties)}")
 
     def check_declared(self, name: str, records: int) -> None:
         """Refuse a party that the plan does not have, and one that brings other records than it declared."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from privlearn.errors import InvalidParameter
 from privlearn.multiparty.run.conversation import Parts, Stage, Tell
 from privlearn.multiparty.run.coordinator_run import CoordinatorRun
 from privlearn.multiparty.run.identity import COORDINATOR_NAME, Identity
@@ -39,8 +38,7 @@ def simulate(plan: MultipartyPlan, tables: Mapping[str, Any], tell: Tell = lambd
     >>> print(simulate(plan, tables).certificate.guarantee)
     (epsilon = 2, delta = 1e-05)-differential privacy, neighbours: replace_one
     """
-    if sorted(tables) != sorted(plan.parties):
-        raise InvalidParameter(f"bring a table of each party of the plan: {', '.join(plan.parties)}")
+    plan.check_tables(tables)
     answers = {name: Party.from_table(plan, name, table) for name, table in tables.items()}
     return cast(Release, rehearsed(plan, answers, tell))
 

@@ -207,8 +207,7 @@ def train_together(
     >>> print(release.certificate.guarantee)
     (epsilon = 2, delta = 1e-05)-differential privacy, neighbours: replace_one
     """
-    if sorted(tables) != sorted(plan.parties):
-        raise InvalidParameter(f"bring a table of each party of the plan: {', '.join(plan.parties)}")
+    plan.check_tables(tables)
     randomness = randomness_from(random_state)
     parties = [Party.from_table(plan, name, table) for name, table in tables.items()]
     return coordinate(plan, TrustedSum(plan.mechanism, parties, randomness, progress), randomness)
