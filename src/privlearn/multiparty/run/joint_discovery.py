@@ -49,10 +49,16 @@ class JointDiscovery(JointPlan):
     >>> draft = {"name": "census", "columns": {"age": {"type": "number", "lower": "buy", "upper": "buy"}}}
     >>> tables = {name: simulated_census(10_000, seed=seed) for seed, name in enumerate(("north", "south"))}
     >>> plan = JointDiscovery.from_dict(
-    ...     {"draft": draft, "parties": dict.fromkeys(tables, 10_000), "epsilon": 1.0, "delta": 1e-6}
+    ...     {
+    ...         "draft": draft,
+    ...         "between": {"age": (0, 120)},
+    ...         "parties": dict.fromkeys(tables, 10_000),
+    ...         "epsilon": 1.0,
+    ...         "delta": 1e-6,
+    ...     }
     ... )
     >>> age = discover_together(plan, tables).schema.columns["age"]
-    >>> 16 < age.lower < 27 and 64 < age.upper < 100
+    >>> 0 <= age.lower < 30 and 60 < age.upper <= 120
     True
     """
 
