@@ -3,14 +3,16 @@
     python -m benchmarks.killed_servers [--kills 200] [--servers 2] [--analysts 4] [--seed 0]
 
 Real server processes share a PostgreSQL of their own. Analysts ask them in turns for releases, sessions, evaluations
-and answers, under idempotency keys, and try again elsewhere whenever they get no answer. What is killed: a server with
-its training process, a server alone, a training process, every process of the database; each is started again. After
-every kill, and at the end, the database is read without privlearn:
+and answers, under idempotency keys, and try again elsewhere whenever they get no answer. Every other request costs so
+much that a second person must approve it; an approver declines some. What is killed: a server with its training
+process, a server alone, a training process, every process of the database; each is started again. After every kill, and
+at the end, the database is read without privlearn:
 
 - no budget and no share is overspent, no cost is there twice, whatever was received is paid for;
 - a point of a session has one answer, a file one content, a key one job;
+- nothing that needs approval has a cost before somebody agreed;
 - at the end: every job is over, every job that is done has one result and one cost, the sums of the ledger are those of
-  its entries, and the lines of the audit log are a chain.
+  its entries, every decision is one line of the audit log, and its lines are a chain.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ from tests.support.postgresql_cluster import Cluster, cluster
 from tests.support.raw_store import execute
 from tests.support.real_server import Clinic, RealServer
 
-COST = 0.02
+COST, APPROVED_COST = 0.02, 0.03
+APPROVAL = f"approval = {{ above = {COST} }}"
+OVER = ("done", "failed", "declined")
 EPSILON_PER_KILL = 0.1
 """Of the budget: so that it is used up towards the end, and the last ones to ask are refused."""
 SHARES = {"alice": 1.0, "bob": 0.25}
@@ -62,7 +66,7 @@ class Trial:
 
     def __init__(self, clinic: Clinic, servers: list[RealServer], epsilon: float) -> None:
         self.clinic, self.servers, self.epsilon = clinic, servers, epsilon
-        self.over = threading.Event()
+        self.over, self.decided = threading.Event(), threading.Event()
         self.counts: Counter[str] = Counter()
         self.problems: list[str] = []
         self.received: set[str] = set()
@@ -88,6 +92,8 @@ class Trial:
         self.demand(len(reserved) == len({row[0] for row in reserved}), "a cost is reserved twice")
         self.demand(made <= {row[0] for row in reserved}, "a result has no cost")
         self.demand(received <= set(paid), "something was received and not paid for")
+        undecided = execute(store, "SELECT id FROM jobs WHERE decide_by <> '' AND decided_by = ''")
+        self.demand({row[0] for row in undecided}.isdisjoint(paid), "a cost that nobody approved")
         for name, share in SHARES.items():
             spent = sum((Decimal(repr(row[1])) for row in reserved if row[2] == name), Decimal(0))
             self.demand(spent <= Decimal(repr(share * self.epsilon)), f"the share of {name} is overspent")
@@ -97,13 +103,15 @@ class Trial:
     def check_end(self) -> None:
         """What must hold when everything is over."""
         store, deadline = self.clinic.store, time.monotonic() + 300
-        unfinished = "SELECT count(*) FROM jobs WHERE state IN ('waiting', 'running')"
+        unfinished = "SELECT count(*) FROM jobs WHERE state NOT IN ('done', 'failed', 'declined')"
         while execute(store, unfinished) != [(0,)]:
             if time.monotonic() > deadline:
                 self.problems.append("jobs are not over")
                 break
             time.sleep(0.2)
         self.check()
+        decided = execute(store, "SELECT count(*) FROM jobs WHERE decided_by = 'bea'")
+        self.demand(decided == execute(store, "SELECT count(*) FROM events WHERE actor = 'bea'"), "decisions")
         self.clinic.check_accounts(self.received)
         Ledger.open(store, "clinic").check()
         verify_log(first_head(store), kept_events(store))
@@ -113,33 +121,35 @@ class Trial:
             self.problems.append(otherwise)
 
 
-class Analyst(threading.Thread):
-    """Asks for one thing after another, of whichever server answers."""
+class Person(threading.Thread):
+    """Does one thing after another, with whichever server answers."""
 
-    def __init__(self, trial: Trial, key: str, seed: int) -> None:
-        super().__init__()
-        self._trial, self._random = trial, random.Random(seed)
+    def __init__(self, trial: Trial, key: str, seed: int, until: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self._trial, self._random, self._until = trial, random.Random(seed), until
         self._clients = [Client(server.url, key, patience=2.0) for server in trial.servers]
         self._next = cycle(self._clients)
-        self._release = ""
+
+    def act(self) -> None:
+        raise NotImplementedError
 
     def run(self) -> None:
-        while not self._trial.over.is_set():
+        while not self._until.is_set():
             try:
-                self._ask()
+                self.act()
             except Over:
                 break
             except BudgetExceeded:
                 self._trial.counts["refused: no budget"] += 1
-                self._trial.over.wait(0.5)
+                self._until.wait(0.5)
             except Exception as error:
                 self._trial.problems.append(f"{type(error).__name__}: {error}")
         for client in self._clients:
             client.close()
 
-    def _persist(self, call: Callable[[Client], Found]) -> Found:
+    def persist(self, call: Callable[[Client], Found]) -> Found:
         """The same request until somebody answers it."""
-        while not self._trial.over.is_set():
+        while not self._until.is_set():
             try:
                 return call(next(self._next))
             except BudgetExceeded:
@@ -148,20 +158,48 @@ class Analyst(threading.Thread):
                 self._trial.counts["tried again"] += 1
         raise Over
 
-    def _ask(self) -> None:
+
+class Approver(Person):
+    """Agrees to most of what waits."""
+
+    def act(self) -> None:
+        for case in self.persist(lambda client: client.approvals()):
+            decision = self._random.choices(("approve", "decline"), (4, 1))[0]
+            try:
+                self._decide(case["id"], decision)
+            except BudgetExceeded:
+                self._decide(case["id"], "decline")
+        self._until.wait(0.1)
+
+    def _decide(self, job: str, decision: Any) -> None:
+        self.persist(lambda client: client.decide(job, decision, "as agreed"))
+        self._trial.counts[f"decided: {decision}"] += 1
+
+
+class Analyst(Person):
+    """Asks for one thing after another."""
+
+    def __init__(self, trial: Trial, key: str, seed: int) -> None:
+        super().__init__(trial, key, seed, trial.over)
+        self._release = ""
+
+    def act(self) -> None:
         kind, key = self._random.choice(KINDS if self._release else KINDS[:3]), secrets.token_hex(16)
-        job = self._persist(lambda client: self._submit(client, kind, key))
+        cost = self._random.choice((COST, APPROVED_COST))
+        job = self.persist(lambda client: self._submit(client, kind, cost, key))
         if self._random.random() < 0.3:
-            again = self._persist(lambda client: self._submit(client, kind, key))
+            again = self.persist(lambda client: self._submit(client, kind, cost, key))
             self._trial.demand(again == job, f"{job}: its key is another job's")
-        while (record := self._persist(lambda client: client.job(job)))["state"] not in ("done", "failed"):
+        while (record := self.persist(lambda client: client.job(job)))["state"] not in OVER:
             self._trial.over.wait(0.2)
         self._trial.counts[f"{kind} {record['state']}"] += 1
         if record["state"] == "done":
             self._use(kind, job)
 
-    def _submit(self, client: Client, kind: str, key: str) -> str:
-        asked: dict[str, Any] = {"epsilon": COST, "delta": 1e-8, "idempotency_key": key}
+    def _submit(self, client: Client, kind: str, cost: float, key: str) -> str:
+        asked: dict[str, Any] = {"epsilon": cost, "delta": 1e-8, "idempotency_key": key}
+        if cost > COST:
+            asked |= {"purpose": "a score for the ward", "legal_basis": "consent"}
         if kind == "evaluate":
             return client.ask("evaluate", "clinic", release=self._release, **asked).id
         if kind == "function_release":
@@ -171,13 +209,13 @@ class Analyst(threading.Thread):
     def _use(self, kind: str, job: str) -> None:
         if kind in ("release", "evaluate"):
             for _ in range(2):
-                content = self._persist(lambda client: client.result(job)).content
+                content = self.persist(lambda client: client.result(job)).content
                 self._trial.learn(job, "content", sha256(content).hexdigest())
             self._release = job if kind == "release" else self._release
             return
         for _ in range(3):
             ages = [self._random.randrange(POINTS) for _ in range(3)]
-            for age, answer in zip(ages, self._persist(partial(_answers, job, ages)), strict=True):
+            for age, answer in zip(ages, self.persist(partial(_answers, job, ages)), strict=True):
                 self._trial.counts["answers"] += 1
                 self._trial.learn(job, age, round(answer, 9) if kind == "session" else answer)
 
@@ -231,13 +269,14 @@ def _kill(*processes: int) -> None:
 
 def run(folder: Path, database: Cluster, chosen: argparse.Namespace) -> list[str]:
     chance, epsilon = random.Random(chosen.seed), round(EPSILON_PER_KILL * chosen.kills, 6)
-    clinic = Clinic(folder, database.new_place(), epsilon=epsilon)
+    clinic = Clinic(folder, database.new_place(), epsilon=epsilon, dataset=APPROVAL)
     keys = [clinic.key, create_key(clinic.store, "analyst", "bob")]
     with clinic.servers(chosen.servers) as servers:
         trial = Trial(clinic, servers, epsilon)
         analysts = [Analyst(trial, keys[number % 2], number) for number in range(chosen.analysts)]
-        for analyst in analysts:
-            analyst.start()
+        approver = Approver(trial, create_key(clinic.store, "approver", "bea"), chosen.seed, trial.decided)
+        for person in (*analysts, approver):
+            person.start()
         try:
             for number in range(1, chosen.kills + 1):
                 what = KILLS[number % len(KILLS)]
@@ -251,6 +290,8 @@ def run(folder: Path, database: Cluster, chosen: argparse.Namespace) -> list[str
             for analyst in analysts:
                 analyst.join()
         trial.check_end()
+        trial.decided.set()
+        approver.join()
     print(", ".join(f"{count} {what}" for what, count in sorted(trial.counts.items())))
     print(f"epsilon {clinic.spent():g} of {epsilon:g} is spent, {len(trial.received)} results were received")
     return trial.problems

@@ -52,6 +52,7 @@ class CaseAnswer(Answer):
                 "left": {"epsilon": 1.5, "delta": 1e-6},
             },
             "left": {"epsilon": 3.0, "delta": 9e-7},
+            "obstacle": "",
             "history": [],
             "is_own": False,
         }
@@ -64,6 +65,7 @@ class CaseAnswer(Answer):
     trouble: str = Field(description="Why there is no estimate.")
     share: ShareAnswer | None = Field(description="Where the analyst's share stands; null: there is none.")
     left: Amount = Field(description="What is left of the data set's budget.")
+    obstacle: str = Field(description="Why it cannot be approved as things stand; empty if it can.")
     history: list[JobAnswer] = Field(description="What else the analyst asked for, newest first.")
     is_own: bool = Field(description="Whether it is the approver's own, and must be decided by another.")
 
@@ -88,6 +90,7 @@ async def get_case(request: Request, service: Served, caller: KnownCaller, id: I
             "trouble": case.trouble,
             "share": case.standing.share,
             "left": case.standing.left,
+            "obstacle": case.obstacle,
             "history": case.history,
             "is_own": case.is_own,
         }

@@ -86,6 +86,7 @@ _MENUS = {
         ("/sessions", "Sessions"),
         ("/releases", "Releases"),
         ("/requests", "Requests"),
+        ("/approvals", "Approvals"),
         ("/keys", "Keys"),
         ("/log", "Log"),
     ),
