@@ -78,7 +78,7 @@ class LandmarkFeatures(FeatureMap):
 
     def kernel_values(self, X: Any) -> Array:
         """k_Z(x) of each point."""
-        values = in_equal_blocks(lambda block: self.kernel(block, self._points), X, self._together)
+        values = in_equal_blocks(self.kernel.towards(self._points), X, self._together)
         return values[:, : row_count(self.public_points)]
 
     @cached_property
