@@ -42,6 +42,10 @@ def test_tables_in_notebooks(release: Release) -> None:
         assert "epsilon = 1" in shown
         assert "objective perturbation" in shown
     assert "epsilon" in PrivateLogisticRegression(epsilon=1.0)._repr_html_()  # type: ignore[attr-defined]
+    assert (
+        repr(release)
+        == f"<Release: LinearModel of {release.model.coefficients.size} coefficients, {release.certificate.headline}>"
+    )
 
 
 def test_words_are_no_markup() -> None:

@@ -136,9 +136,17 @@ class Release(SignedArchive):
 
         return privlearn.contributions(self, X, label)
 
+    def __repr__(self) -> str:
+        return f"<Release: {self._kind}, {self.certificate.headline}>"
+
     def _repr_html_(self) -> str:
-        reads = {"model": f"{type(self.model).__name__} of {self.model.coefficients.size} coefficients"}
-        return as_html(f"Release: {self.certificate.headline}", reads | self.certificate.facts)
+        return as_html(
+            f"Release: {self.certificate.headline}", {"model": self._kind} | self.certificate.facts
+        )
+
+    @property
+    def _kind(self) -> str:
+        return f"{type(self.model).__name__} of {self.model.coefficients.size} coefficients"
 
     @property
     def undecided(self) -> Release:
