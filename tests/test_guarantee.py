@@ -32,7 +32,7 @@ from privlearn import (
 from privlearn.audit.mechanisms import audit_release
 from privlearn.data import Schema
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.schema.schema import Purchase, with_purchases
+from privlearn.data.schema.purchases import Purchase, with_purchases
 from privlearn.guarantee import check_strength, weakness
 from privlearn.ledger.charge import _say_that_nothing_is_recorded
 from privlearn.mechanisms.search.partition import Partition

@@ -32,7 +32,7 @@ from privlearn.data.datasets import simulated_census
 from privlearn.errors import SchemaError
 from privlearn.mechanisms.statistics.quantile import candidates
 from privlearn.release import Certificate
-from privlearn.release.model import base_of
+from privlearn.release.encoders import base_of
 from privlearn.release.verification import Verification
 
 ROWS = 6000

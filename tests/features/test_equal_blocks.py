@@ -13,7 +13,8 @@ from scipy import sparse
 from privlearn.features import FourierFeatures, LandmarkFeatures, equal_blocks, kernel_from_name
 from privlearn.features.equal_blocks import ROWS, block_size, in_equal_blocks, with_whole_groups
 from privlearn.features.unit_landmarks import UnitLandmarkFeatures
-from privlearn.release.model import KernelEncoder, row_scores
+from privlearn.release.encoders import KernelEncoder
+from privlearn.release.model import row_scores
 from tests.support.feature_cases import ball
 
 KERNELS = ("linear", "polynomial", "rbf", "laplacian")

@@ -15,7 +15,7 @@ from scipy import stats
 from privlearn import Schema, SchemaDraft, verify
 from privlearn.arrays import Array
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.data.schema.schema import JointPurchase
+from privlearn.data.schema.purchases import JointPurchase
 from privlearn.discovery.buying import MarkedColumns
 from privlearn.discovery.summed import DiscoveredSchema
 from privlearn.errors import DataError, SchemaError, VerificationError

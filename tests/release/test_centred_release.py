@@ -17,7 +17,7 @@ from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.errors import ReleaseError, VerificationError
 from privlearn.mechanisms.mechanism import MECHANISMS
 from privlearn.release.certificate import Certificate
-from privlearn.release.model import describe_encoding, encoder_from_dict, encoder_to_dict
+from privlearn.release.encoders import describe_encoding, encoder_from_dict, encoder_to_dict
 from privlearn.sessions import SessionCertificate
 from tests.sessions.test_session_certificate import issued
 

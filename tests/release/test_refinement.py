@@ -25,7 +25,7 @@ from privlearn import (
 )
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.data.encode.centred import CentredEncoder, distances
-from privlearn.release.model import feature_columns
+from privlearn.release.encoders import feature_columns
 from privlearn.release.refinement import Flatten, Monotone, Refinement, Round, Smooth, curves, isotonic
 
 PEOPLE = simulated_census(20_000, 0)

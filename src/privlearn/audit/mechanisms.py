@@ -27,7 +27,7 @@ from privlearn.mechanisms.oracle import Minimises, Solved
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness, SeededRandomness
 from privlearn.release.artifact import Release
-from privlearn.release.model import KernelEncoder
+from privlearn.release.encoders import KernelEncoder
 from privlearn.release.verification import verify
 
 Progress = Callable[[str], None]

@@ -58,7 +58,7 @@ def curvature(
     from privlearn.data.sources.passes import watch_passes
     from privlearn.explain.buying import curvature as buy
     from privlearn.release.artifact import Release
-    from privlearn.release.model import base_of
+    from privlearn.release.encoders import base_of
 
     check_writable(out, force)
     release = Release.load(model)

@@ -60,7 +60,7 @@ def show_effects(
     from privlearn.explain.bands import intervals
     from privlearn.explain.column_effects import effects
     from privlearn.release.curvature_file import Curvature
-    from privlearn.release.model import base_of
+    from privlearn.release.encoders import base_of
 
     known, release = None if bought is None else Curvature.load(bought), release.origin
     typer.echo("")

@@ -199,7 +199,7 @@ def _show(model: Model, largest: int) -> None:
 def _description(model: Model) -> list[str]:
     """What the model reads: the schema, one line per column; plain arrays; or what only its kernel reads."""
     from privlearn.data.encode.arrays import ArrayEncoder
-    from privlearn.release.model import base_of
+    from privlearn.release.encoders import base_of
 
     base = base_of(model.encoder)
     if base is None:
@@ -268,7 +268,7 @@ def _column(column: Any) -> str:
 def _coefficients(model: Model, count: int) -> Table:
     import numpy as np
 
-    from privlearn.release.model import feature_names
+    from privlearn.release.encoders import feature_names
 
     names = feature_names(model.encoder)
     labels = _labels(model)[1:] if len(model.coefficients) == 1 else _labels(model)

@@ -87,7 +87,7 @@ def predict(
 def features_only(model: Model, written: Path | None = None) -> Schema:
     """The schema without its target: whatever the table says there is not read."""
     from privlearn.data.schema.schema import Schema
-    from privlearn.release.model import base_of
+    from privlearn.release.encoders import base_of
 
     schema = getattr(base_of(model.encoder), "schema", None)
     if schema is None:

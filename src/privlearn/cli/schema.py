@@ -103,8 +103,8 @@ def discover(
       privlearn discover census.csv --schema wanted.schema.yaml \\
         --epsilon 0.1 --delta 1e-6 --out census.schema.yaml
     """
+    from privlearn.data.schema.documents import is_yaml
     from privlearn.data.schema.draft import SchemaDraft
-    from privlearn.data.schema.schema import is_yaml
     from privlearn.data.sources.files import open_records
     from privlearn.data.sources.passes import watch_passes
     from privlearn.discovery import discover as buy

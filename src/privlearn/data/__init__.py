@@ -14,7 +14,8 @@ from privlearn.data.schema.columns import (
     TextColumn,
 )
 from privlearn.data.schema.draft import SchemaDraft
-from privlearn.data.schema.schema import Purchase, Schema
+from privlearn.data.schema.purchases import Purchase
+from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import open_records, read_table, write_table
 from privlearn.data.sources.passes import watch_passes
 from privlearn.data.sources.table import as_table

@@ -14,7 +14,8 @@ from privlearn.data.encode.column_cells import MISSING, codes, days, numbers
 from privlearn.data.encode.encoder import weights_of_persons
 from privlearn.data.encode.packed_cells import PackedCells
 from privlearn.data.schema.columns import CategoryColumn, DateColumn, OrdinalColumn
-from privlearn.data.schema.schema import Schema, SchemaLike, as_schema, with_purchases
+from privlearn.data.schema.purchases import with_purchases
+from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
 from privlearn.data.sources.files import open_table
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.row_source import joined, read_each

@@ -15,7 +15,8 @@ from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.encode.packed_cells import PackedCells
 from privlearn.data.schema.draft import Bound, SchemaDraft, as_draft
 from privlearn.data.schema.public import Value
-from privlearn.data.schema.schema import Purchase, Schema, with_purchases
+from privlearn.data.schema.purchases import Purchase, with_purchases
+from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import open_table
 from privlearn.data.sources.row_source import joined, read_each
 from privlearn.data.sources.table import as_table

@@ -13,7 +13,8 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.data.schema.draft import Bound, SchemaDraft
 from privlearn.data.schema.public import Value
-from privlearn.data.schema.schema import JointPurchase, Schema
+from privlearn.data.schema.purchases import JointPurchase
+from privlearn.data.schema.schema import Schema
 from privlearn.discovery.buying import MarkedColumns
 from privlearn.errors import InvalidParameter, ReleaseError, VerificationError
 from privlearn.mechanisms.statistics import tail_counts

@@ -36,7 +36,8 @@ from privlearn.randomness import randomness_from
 from privlearn.relation import relation_named
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
-from privlearn.release.model import Model, base_of, feature_names
+from privlearn.release.encoders import base_of, feature_names
+from privlearn.release.model import Model
 
 
 class PrivateLinearModel(ReleasingLearner):

@@ -12,7 +12,8 @@ from privlearn.arrays import Array
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.schema.schema import Schema, with_purchases
+from privlearn.data.schema.purchases import with_purchases
+from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import EncodedRows
 from privlearn.errors import InvalidParameter, shown
 from privlearn.estimators.cluster.oracle import ClusterOracle
@@ -31,7 +32,8 @@ from privlearn.mechanisms.task import Task
 from privlearn.randomness import Randomness
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
-from privlearn.release.model import LinearModel, Model, RawEncoder, describe_encoding
+from privlearn.release.encoders import RawEncoder, describe_encoding
+from privlearn.release.model import LinearModel, Model
 
 
 @dataclass(frozen=True, eq=False)

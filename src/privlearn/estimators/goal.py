@@ -18,7 +18,8 @@ from privlearn.erm.losses import LossFacts
 from privlearn.erm.problem import Features
 from privlearn.features.landmarks import LandmarkFeatures
 from privlearn.features.unit_landmarks import UnitLandmarkFeatures
-from privlearn.release.model import Encoder, LinearModel, Model, RegressionModel, numbers_of
+from privlearn.release.encoders import Encoder
+from privlearn.release.model import LinearModel, Model, RegressionModel, numbers_of
 
 Progress = Callable[[int, int, int], None]
 """Called with (problem, number of problems, iteration); shown on the trusted side only."""

@@ -27,7 +27,7 @@ from privlearn.features.landmarks import LandmarkFeatures
 from privlearn.features.unit_landmarks import UnitLandmarkFeatures
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, mechanisms_of
-from privlearn.release.model import FourierEncoder, KernelEncoder, RawEncoder
+from privlearn.release.encoders import FourierEncoder, KernelEncoder, RawEncoder
 
 
 class Lifts(Protocol):

@@ -29,7 +29,8 @@ from privlearn.features.kernels import LinearKernel, VectorKernel
 from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.session.task import KernelTask, refuse_private_count
 from privlearn.mechanisms.task import Task
-from privlearn.release.model import Encoder, RawEncoder, describe_encoding, probabilities_of
+from privlearn.release.encoders import Encoder, RawEncoder, describe_encoding
+from privlearn.release.model import probabilities_of
 
 LARGEST = 2**15
 """Most rows an exact kernel machine takes: it holds their square in memory. Of N persons it takes the first LARGEST / N

@@ -20,7 +20,8 @@ from privlearn.estimators.scikit_learn import ClassifierMixin
 from privlearn.features.kernel import Kernel
 from privlearn.ledger.charge import Budget
 from privlearn.release.artifact import Release
-from privlearn.release.model import LinearModel, base_of
+from privlearn.release.encoders import base_of
+from privlearn.release.model import LinearModel
 
 
 class PrivateLinearClassifier(ClassifierMixin, ClassLearner, KernelChoice):

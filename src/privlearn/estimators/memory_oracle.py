@@ -22,7 +22,8 @@ from privlearn.mechanisms.oracle import DataOracle
 from privlearn.mechanisms.statistics.centring import UNIT, Centre, Centres
 from privlearn.mechanisms.statistics.score_counts import CountsScores
 from privlearn.mechanisms.task import Task
-from privlearn.release.model import RawEncoder, row_scores
+from privlearn.release.encoders import RawEncoder
+from privlearn.release.model import row_scores
 
 
 class MemoryOracle(DataOracle, Centres, CountsScores):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from privlearn.data.encode.arrays import ArrayEncoder
-from privlearn.release.model import RawEncoder
+from privlearn.release.encoders import RawEncoder
 
 _WITHIN_RANGES = 0.5  # about the best of 0.25 to 32 on five tables, epsilon 0.1, 1 and 10
 _OVER_COLUMNS = 24.0

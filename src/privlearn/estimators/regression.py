@@ -19,7 +19,8 @@ from privlearn.estimators.scikit_learn import RegressorMixin
 from privlearn.features.kernel import Kernel
 from privlearn.ledger.charge import Budget
 from privlearn.release.artifact import Release
-from privlearn.release.model import RegressionModel, base_of
+from privlearn.release.encoders import base_of
+from privlearn.release.model import RegressionModel
 
 
 class PrivateRegressor(RegressorMixin, NumberLearner, KernelChoice):

@@ -9,7 +9,8 @@ import numpy as np
 
 from privlearn.arrays import Array
 from privlearn.data.encode.encoder import weights_of_persons
-from privlearn.data.schema.schema import Schema, SchemaLike, with_purchases
+from privlearn.data.schema.purchases import with_purchases
+from privlearn.data.schema.schema import Schema, SchemaLike
 from privlearn.data.sources.files import refuse_unclear_persons
 from privlearn.data.sources.row_source import RowSource, joined, read_each
 from privlearn.data.sources.table import as_source, as_table, column_names

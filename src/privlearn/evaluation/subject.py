@@ -21,7 +21,8 @@ from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
 from privlearn.data.sources.table import as_array, as_table, safely
 from privlearn.errors import DataError, InvalidParameter, SchemaError, check_positive
 from privlearn.release.artifact import Release
-from privlearn.release.model import LinearModel, base_of
+from privlearn.release.encoders import base_of
+from privlearn.release.model import LinearModel
 from privlearn.sessions.interactive import InteractivePredictor
 
 WIDE = 2.0

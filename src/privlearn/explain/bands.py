@@ -20,7 +20,8 @@ from privlearn.explain.directions import effect_directions, schema_of
 from privlearn.explain.uncertainty import Kind, Uncertainty
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
-from privlearn.release.model import LinearModel, RegressionModel, base_of, encoded, feature_names
+from privlearn.release.encoders import base_of, encoded, feature_names
+from privlearn.release.model import LinearModel, RegressionModel
 
 _MOST = 5000
 """Coefficients in one band: a square matrix of them has to fit into memory."""

@@ -11,7 +11,8 @@ import numpy as np
 from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.encode.encoder import SchemaEncoder
-from privlearn.data.schema.schema import Schema, with_purchases
+from privlearn.data.schema.purchases import with_purchases
+from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.row_source import in_memory
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.estimators.curvature_rows import CurvatureRows
@@ -27,7 +28,8 @@ from privlearn.mechanisms.task import Task
 from privlearn.randomness import randomness_from
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature, CurvatureCertificate
-from privlearn.release.model import LinearModel, Model, RawEncoder, base_of
+from privlearn.release.encoders import RawEncoder, base_of
+from privlearn.release.model import LinearModel, Model
 
 
 def curvature(

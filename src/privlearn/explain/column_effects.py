@@ -24,7 +24,8 @@ from privlearn.explain.uncertainty import Kind, Uncertainty, is_likelihood
 from privlearn.mechanisms.statistics.curvature import MOST_COEFFICIENTS
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
-from privlearn.release.model import FourierEncoder, RegressionModel, feature_columns
+from privlearn.release.encoders import FourierEncoder, feature_columns
+from privlearn.release.model import RegressionModel
 
 _ALLOWANCE = 2.0
 """Both misfits are first guesses: a line through crowded values goes on and leaves the curve that it follows by up to

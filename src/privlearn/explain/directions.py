@@ -27,7 +27,7 @@ from privlearn.data.schema.columns import (
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter, shown
 from privlearn.planning.stand_in import stand_in_table
-from privlearn.release.model import Encoder, base_of, feature_columns
+from privlearn.release.encoders import Encoder, base_of, feature_columns
 
 POINTS = 21
 """Of a number's or a date's curve."""

@@ -18,7 +18,8 @@ from privlearn.explain.bands import bounds_of
 from privlearn.explain.uncertainty import Uncertainty
 from privlearn.planning.stand_in import stand_in_table
 from privlearn.release.artifact import Release
-from privlearn.release.model import Encoder, Model, RegressionModel, base_of, encoded, feature_columns
+from privlearn.release.encoders import Encoder, base_of, encoded, feature_columns
+from privlearn.release.model import Model, RegressionModel
 
 LEVEL = 0.95
 MOST_ROWS = 1000

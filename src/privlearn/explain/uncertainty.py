@@ -20,7 +20,7 @@ from privlearn.mechanisms.noise import coordinate_deviation
 from privlearn.mechanisms.statistics.curvature import MOST_COEFFICIENTS, explain_refusal, noise_refusal
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
-from privlearn.release.model import KernelEncoder
+from privlearn.release.encoders import KernelEncoder
 
 Kind = Literal["privacy", "confidence"]
 

@@ -45,7 +45,8 @@ from privlearn.export.scorecard import (
 from privlearn.mechanisms.statistics.score_odds import MIDDLES
 from privlearn.release.archive import json_bytes
 from privlearn.release.artifact import Release
-from privlearn.release.model import LinearModel, Model, RegressionModel, base_of
+from privlearn.release.encoders import base_of
+from privlearn.release.model import LinearModel, Model, RegressionModel
 
 Listed = CategoryColumn | OrdinalColumn
 

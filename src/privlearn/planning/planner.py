@@ -25,7 +25,7 @@ from privlearn.planning.estimate import (
 from privlearn.planning.expected_error import ExpectedError, expected_error
 from privlearn.planning.forecast import MOST_ROWS, Forecast, unit_of
 from privlearn.planning.stand_in import check_count, stand_ins
-from privlearn.release.model import RawEncoder
+from privlearn.release.encoders import RawEncoder
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,16 +35,9 @@ from privlearn.release.archive import SignedArchive, array_bytes, json_bytes, re
 from privlearn.release.certificate import Certificate, read_certificate
 from privlearn.release.counts_file import CountsFile
 from privlearn.release.decision import Decision
+from privlearn.release.encoders import Encoder, KernelEncoder, base_of, describe_encoding
 from privlearn.release.files import read_whole
-from privlearn.release.model import (
-    Encoder,
-    KernelEncoder,
-    LinearModel,
-    Model,
-    base_of,
-    describe_encoding,
-    model_from_dict,
-)
+from privlearn.release.model import LinearModel, Model, model_from_dict
 from privlearn.release.notebook import as_html
 from privlearn.release.refinement import Refinement, Step, refinement_from_dict
 from privlearn.release.run_record import RunRecord

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import Any, ClassVar, Self
 
 from privlearn._version import __version__
-from privlearn.data.schema.schema import JointPurchase, Purchase, bought_beside, read_purchase
+from privlearn.data.schema.purchases import JointPurchase, Purchase, bought_beside, read_purchase
 from privlearn.erm.losses import loss_from_dict
 from privlearn.errors import VerificationError
 from privlearn.extensions import listed

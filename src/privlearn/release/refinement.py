@@ -21,7 +21,7 @@ from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.encode.positions import is_cyclic, knots_of
 from privlearn.data.schema.columns import CategoryColumn, TextColumn
 from privlearn.errors import InvalidParameter, VerificationError, did_you_mean, shown
-from privlearn.release.model import Encoder, base_of, feature_columns
+from privlearn.release.encoders import Encoder, base_of, feature_columns
 
 Places = NDArray[np.intp]
 

@@ -12,7 +12,8 @@ from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import Statement
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
-from privlearn.release.model import LinearModel, base_of
+from privlearn.release.encoders import base_of
+from privlearn.release.model import LinearModel
 
 OPEN = "[to be filled in by the holder]"
 """Stands where no file says anything: nothing is made up."""

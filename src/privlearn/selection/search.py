@@ -22,7 +22,7 @@ from privlearn.mechanisms.search.search import Searched
 from privlearn.randomness import Randomness, randomness_from
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import SearchCertificate
-from privlearn.release.model import describe_encoding
+from privlearn.release.encoders import describe_encoding
 from privlearn.selection.candidates import Candidates, Parameters, candidates_of, plain
 from privlearn.selection.methods import Method, partition, public_tuning, scored_on_all
 

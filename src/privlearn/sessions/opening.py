@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from privlearn.data.schema.schema import with_purchases
+from privlearn.data.schema.purchases import with_purchases
 from privlearn.errors import InvalidParameter, SessionError
 from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.ledger.charge import Budget, Charge

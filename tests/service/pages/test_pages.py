@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from privlearn.data.schema.schema import Purchase
+from privlearn.data.schema.purchases import Purchase
 from privlearn.ledger import Ledger
 from privlearn.service.access.keys import Caller
 from privlearn.service.holder.settings import Owner

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from privlearn.data.schema.documents import read_document
 from privlearn.data.schema.public import BUY, BUY_LISTS, Value
-from privlearn.data.schema.schema import Purchase, Schema, content_digest, read_document
+from privlearn.data.schema.purchases import Purchase
+from privlearn.data.schema.schema import Schema, content_digest
 from privlearn.errors import SchemaError
 
 _SIDES, _LISTS = {"lower", "upper"}, {"values", "classes"}

@@ -35,7 +35,7 @@ from privlearn.estimators.goal import ClassGoal, Goal, NumberGoal, TrainingRows
 from privlearn.estimators.inputs import class_goal, read_columns, target_of
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.mechanisms.task import Task
-from privlearn.release.model import Encoder
+from privlearn.release.encoders import Encoder
 
 
 @dataclass(frozen=True, repr=False)

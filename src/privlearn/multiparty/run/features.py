@@ -15,7 +15,7 @@ from privlearn.features.fourier import FourierFeatures
 from privlearn.features.kernel import Kernel
 from privlearn.features.kernels import check_kernel_name, kernel_from_name
 from privlearn.features.landmarks import LandmarkFeatures
-from privlearn.release.model import Encoder, FourierEncoder, KernelEncoder
+from privlearn.release.encoders import Encoder, FourierEncoder, KernelEncoder
 
 
 class EncodedFeatures:

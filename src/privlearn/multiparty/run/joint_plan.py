@@ -14,7 +14,8 @@ from typing import Annotated, Any, Self
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from privlearn.data.schema.public import PublicModel
-from privlearn.data.schema.schema import Schema, with_purchases
+from privlearn.data.schema.purchases import with_purchases
+from privlearn.data.schema.schema import Schema
 from privlearn.discovery.summed import DiscoveredSchema
 from privlearn.errors import DataError, InvalidParameter, SchemaError
 from privlearn.guarantee import Guarantee, check_strength, weakness

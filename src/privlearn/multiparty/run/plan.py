@@ -34,7 +34,7 @@ from privlearn.multiparty.run.joint_plan import JointPlan
 from privlearn.randomness import Randomness
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import Certificate
-from privlearn.release.model import describe_encoding
+from privlearn.release.encoders import describe_encoding
 
 Algorithm = Literal["descent", "aggregation", "uniform_aggregation", "psgd"]
 TOLERANCE = 1e-10

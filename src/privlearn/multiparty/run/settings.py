@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field, StrictInt, StrictStr
 
+from privlearn.data.schema.documents import read_toml
 from privlearn.data.schema.public import PublicModel
-from privlearn.data.schema.schema import read_toml
 from privlearn.errors import InvalidParameter
 from privlearn.multiparty.run.joint_plan import JointPlan
 

@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from privlearn.data.encode.encoder import SchemaEncoder, weights_of_persons
-from privlearn.data.schema.schema import Schema, bought_beside, with_purchases
+from privlearn.data.schema.purchases import bought_beside, with_purchases
+from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import open_records
 from privlearn.data.sources.row_source import RowSource, TableRows, joined, read_each
 from privlearn.data.sources.table import as_table

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
+from privlearn.data.schema.documents import read_toml
 from privlearn.data.schema.public import PublicModel
-from privlearn.data.schema.schema import Neighbours, read_toml
+from privlearn.data.schema.purchases import Neighbours
 from privlearn.data.sources.addresses import StoredPath, TablePath, check_endpoint, table_path
 from privlearn.errors import InvalidParameter, LedgerError, SchemaError
 from privlearn.estimators.cluster.workers import check_address as check_cluster_address

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from privlearn.errors import LedgerError, SessionError
 from privlearn.release.artifact import Release
-from privlearn.release.model import KernelEncoder, RegressionModel, probabilities_of
+from privlearn.release.encoders import KernelEncoder
+from privlearn.release.model import RegressionModel, probabilities_of
 from privlearn.service.holder.catalogs import Catalogs
 from privlearn.service.jobs import results
 from privlearn.service.jobs.recipes import kernel_learner

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from privlearn.data.schema.schema import with_purchases
+from privlearn.data.schema.purchases import with_purchases
 from privlearn.errors import BudgetExceeded, PrivlearnError, StoreUnusable
 from privlearn.guarantee import check_strength
 from privlearn.ledger.charge import Reservation

@@ -1,0 +1,311 @@
+"""Encoders as a release holds them: from raw rows to the features that coefficients belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import copy
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from privlearn.arrays import Array, is_sparse
+from privlearn.data.encode.arrays import FIRST_INTERCEPT, ArrayEncoder, blocks
+from privlearn.data.encode.centred import CentredEncoder
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.encode.plain_cells import single_row
+from privlearn.data.encode.resolution import Resolution
+from privlearn.data.schema.schema import Schema
+from privlearn.errors import InvalidParameter, ReleaseError
+from privlearn.features.fourier import FourierFeatures
+from privlearn.features.kernel import CallableKernel, Kernel, row_count
+from privlearn.features.kernels import kernel_from_dict
+from privlearn.features.landmarks import LandmarkFeatures
+from privlearn.features.unit_landmarks import UnitLandmarkFeatures
+
+Function = Any
+
+
+RawEncoder = SchemaEncoder | ArrayEncoder
+"""What reads the raw rows."""
+
+
+class FourierEncoder:
+    """Rows of norm at most 1, then random Fourier features of norm 1 from a public seed."""
+
+    def __init__(self, base: RawEncoder, features: FourierFeatures) -> None:
+        self.base = base
+        self.features = features
+        self.dimension = features.dimension
+
+    def encode(self, data: Any) -> Any:
+        return self.lift(self.base.encode(data))
+
+    def lift(self, rows: Any) -> Any:
+        """The features of rows that ``base`` has encoded."""
+        return self.features.transform(rows, dtype=np.float32)
+
+
+class KernelEncoder:
+    """Kernel values against public points; what a landmark model multiplies with its coefficients.
+
+    ``base`` is ``None`` for kernels over objects of the user's own, and for precomputed kernel values. ``unit``: as
+    `UnitLandmarkFeatures` has them; version 0.1 knew no such rows. ``seed``: of points that were made up.
+    """
+
+    def __init__(
+        self,
+        base: RawEncoder | None,
+        kernel: Kernel,
+        public_points: Any,
+        unit: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        self.base = base
+        self.kernel = kernel
+        self.public_points = public_points
+        self.unit = unit
+        self.seed = seed
+        self.points = row_count(public_points)
+        self.dimension = self.points + (2 if unit else 0)
+
+    def encode(self, data: Any) -> Array:
+        return self.lift(data if self.base is None else self.base.encode(data))
+
+    def lift(self, rows: Any) -> Array:
+        """The features of rows that ``base`` has encoded, or of objects."""
+        landmarks = self._landmarks
+        if isinstance(landmarks, UnitLandmarkFeatures):
+            return landmarks.kernel_features(rows)
+        return landmarks.kernel_values(rows)
+
+    def one_by_one(self) -> KernelEncoder:
+        """The same for single points that somebody asks about, as in `LandmarkFeatures`."""
+        alone = copy(self)
+        alone._landmarks = self._landmarks.one_by_one()
+        return alone
+
+    @cached_property
+    def _landmarks(self) -> LandmarkFeatures | UnitLandmarkFeatures:
+        """Made when it is needed: a release can be verified without the user's kernel."""
+        landmarks = LandmarkFeatures(self.kernel, self.public_points)
+        return UnitLandmarkFeatures(landmarks) if self.unit else landmarks
+
+
+Lifting = FourierEncoder | KernelEncoder | CentredEncoder
+"""What turns encoded rows into other features."""
+
+Encoder = RawEncoder | Lifting
+
+
+def base_of(encoder: Encoder) -> RawEncoder | None:
+    """What reads the raw rows."""
+    return encoder.base if isinstance(encoder, Lifting) else encoder
+
+
+def encoded(encoder: Encoder, data: Any) -> Iterator[Any]:
+    """The features of rows, block by block; of objects that only a kernel can read, at once."""
+    base = base_of(encoder)
+    rows = iter([data]) if base is None else _base_rows(base, data)
+    if not isinstance(encoder, Lifting):
+        return rows
+    if base is not None:
+        rows = (piece for block in rows for piece in _pieces(block))
+    return map(encoder.lift, rows)
+
+
+_LIFTED = 256  # rows whose features stay near the processor while they are multiplied
+
+
+def _pieces(block: Any) -> list[Any]:
+    """Of a block of rows; one without any is one piece."""
+    return [block[part] for part in blocks(block.shape[0], _LIFTED)] or [block]
+
+
+def _base_rows(base: RawEncoder, data: Any) -> Iterator[Any]:
+    if isinstance(base, SchemaEncoder) and single_row(data, list(base.schema.columns)) is not None:
+        return iter([base.encode(data)])
+    return base.encoded(data).blocks()
+
+
+def feature_names(encoder: Encoder) -> list[str]:
+    """A name for each coefficient."""
+    match encoder:
+        case CentredEncoder():
+            return feature_names(encoder.base)
+        case SchemaEncoder():
+            return encoder.feature_names
+        case ArrayEncoder():
+            names = [f"x[{place}]" for place in range(encoder.n_features)]
+            return [*names, "intercept"] if encoder.fit_intercept else names
+        case FourierEncoder():
+            pairs = range(encoder.features.n_pairs)
+            return [f"cos[{place}]" for place in pairs] + [f"sin[{place}]" for place in pairs]
+    names = [f"point[{place}]" for place in range(encoder.points)]
+    return [*names, "mean", "constant"] if encoder.unit else names
+
+
+def feature_columns(encoder: Encoder) -> list[tuple[str, ...]]:
+    """The columns that each coefficient is about: one, two of a pair, none of the intercept.
+
+    Features that mix all columns (Fourier's, a kernel's) are about no column alone.
+    """
+    match encoder:
+        case CentredEncoder():
+            return feature_columns(encoder.base)
+        case SchemaEncoder():
+            return encoder.feature_columns
+        case ArrayEncoder():
+            columns: list[tuple[str, ...]] = [(f"x[{place}]",) for place in range(encoder.n_features)]
+            return [*columns, ()] if encoder.fit_intercept else columns
+    raise InvalidParameter("features of a kernel mix all columns, so no part of a score is a column's own")
+
+
+def encoder_to_dict(encoder: Encoder | None) -> dict[str, Any] | None:
+    """Plain JSON values; public points that are numbers travel as an array instead, see `points_array`."""
+    match encoder:
+        case SchemaEncoder():
+            described = {"schema": encoder.schema.to_dict(), "fit_intercept": encoder.fit_intercept}
+            return described | _resolution(encoder)
+        case ArrayEncoder():
+            return {
+                "norm_bound": encoder.clip_bound,
+                "n_features": encoder.n_features,
+                "fit_intercept": encoder.fit_intercept,
+                **_beside_version_0_1(encoder),
+            }
+        case FourierEncoder():
+            return {"base": encoder_to_dict(encoder.base), "fourier": encoder.features.to_dict()}
+        case CentredEncoder():
+            return {"base": encoder_to_dict(encoder.base), "centred": {"radius": encoder.radius}}
+        case KernelEncoder():
+            objects = None if points_array(encoder) is not None else list(encoder.public_points)
+            described = {"base": encoder_to_dict(encoder.base), "landmarks": encoder.kernel.to_dict()}
+            described |= {"unit": True} if encoder.unit else {}
+            described |= {} if encoder.seed is None else {"seed": encoder.seed}
+            return described | ({} if objects is None else {"public_points": objects})
+    return None
+
+
+def encoder_from_dict(
+    record: Mapping[str, Any], arrays: Mapping[str, Array], function: Function | None
+) -> Encoder:
+    """Inverse of `encoder_to_dict`; a kernel that is the user's own code has to be given again."""
+    if "schema" in record:
+        return _schema_encoder(record)
+    if "norm_bound" in record:
+        return ArrayEncoder(
+            record["norm_bound"],
+            record["n_features"],
+            fit_intercept=record["fit_intercept"],
+            intercept_share=_checked_share(record.get("intercept_share", FIRST_INTERCEPT)),
+        )
+    base: Any = None if record["base"] is None else encoder_from_dict(record["base"], {}, None)
+    if "fourier" in record:
+        return FourierEncoder(base, FourierFeatures.from_dict(record["fourier"]))
+    if "centred" in record:
+        return CentredEncoder(base, _checked_mean(arrays["mean"], base), _checked_radius(record["centred"]))
+    points = record.get("public_points", arrays.get("public_points"))
+    kernel, unit = _kernel(record["landmarks"], function), record.get("unit", False) is True
+    return KernelEncoder(base, kernel, points, unit, record.get("seed"))
+
+
+def _beside_version_0_1(encoder: ArrayEncoder) -> dict[str, Any]:
+    """What its files do not state."""
+    first = not encoder.fit_intercept or encoder.intercept_share == FIRST_INTERCEPT
+    return {} if first else {"intercept_share": encoder.intercept_share}
+
+
+def _checked_share(share: float) -> float:
+    if not 0.0 < share < 1.0:
+        raise ReleaseError("the share of a constant feature must lie between 0 and 1")
+    return share
+
+
+def _checked_mean(mean: Array, base: RawEncoder | None) -> Array:
+    if base is None or mean.shape != (base.dimension - base.fit_intercept,) or not np.isfinite(mean).all():
+        raise ReleaseError("the model's arrays do not fit its description")
+    return mean
+
+
+def _checked_radius(record: Mapping[str, Any]) -> float:
+    radius = float(record["radius"])
+    if not 0.0 < radius < np.inf:
+        raise ReleaseError("the radius of a centred model must be a finite number above 0")
+    return radius
+
+
+def encoder_arrays(encoder: Encoder) -> dict[str, Array]:
+    """What of an encoder travels as arrays: public points that are numbers, or a released mean."""
+    if isinstance(encoder, CentredEncoder):
+        return {"mean": encoder.mean}
+    points = points_array(encoder)
+    return {} if points is None else {"public_points": points}
+
+
+def _schema_encoder(record: Mapping[str, Any]) -> SchemaEncoder:
+    """Version 0.1 knew no resolution: its files keep their encoding."""
+    chosen = Resolution.from_dict(record["resolution"]) if "resolution" in record else None
+    schema = Schema.from_dict(record["schema"])
+    return SchemaEncoder(schema, fit_intercept=record["fit_intercept"], resolution=chosen)
+
+
+def _resolution(encoder: SchemaEncoder) -> dict[str, Any]:
+    """The resolution as a file and a certificate state it; nothing if there is none."""
+    return {} if encoder.resolution is None else {"resolution": encoder.resolution.to_dict()}
+
+
+def points_array(encoder: Encoder) -> Array | None:
+    """The public points as a matrix, if the encoder has such points."""
+    if not isinstance(encoder, KernelEncoder):
+        return None
+    points = encoder.public_points
+    if is_sparse(points):
+        return np.asarray(points.toarray())
+    return points if isinstance(points, np.ndarray) else None
+
+
+def describe_encoding(encoder: Encoder) -> dict[str, Any]:
+    """What the certificate says of the encoding: schema by name and digest or the norm bound, and the features."""
+    base = base_of(encoder)
+    described: dict[str, Any] = {}
+    if isinstance(base, SchemaEncoder):
+        described = {"dataset": base.schema.name, "schema_sha256": base.schema.digest}
+        if base.schema.bought:
+            described["bought"] = base.schema.to_dict()["bought"]
+        described |= _resolution(base)
+    elif base is not None:
+        described = {"norm_bound": base.clip_bound, "features": base.n_features}
+    if isinstance(encoder, FourierEncoder):
+        described["fourier"] = encoder.features.to_dict()
+    if isinstance(encoder, CentredEncoder):
+        described["centred"] = "rows less a released mean, divided by a released radius"
+    if isinstance(encoder, KernelEncoder):
+        described["landmarks"] = encoder.kernel.to_dict()
+        described["public_points"] = encoder.points
+        if encoder.seed is not None:
+            described["points_made"] = f"uniformly within what is declared public, seed {encoder.seed}"
+        if encoder.unit:
+            described["rows"] = "at full length around the mean of the public points, and a constant"
+        described["meant_for"] = _FAR if encoder.unit else _FAR_FROM_KERNEL
+    return described
+
+
+_FAR = "points like the public points: elsewhere its answers mean little"
+_FAR_FROM_KERNEL = "points like the public points: elsewhere the model falls back to a score near 0"
+
+
+class _AbsentKernel(CallableKernel):
+    """The user's own kernel of a release that was loaded without it: it can be verified, but not predict."""
+
+    def __call__(self, X: Any, Z: Any) -> Array:
+        raise ReleaseError(
+            f"the kernel {self.name!r} is code, and a release holds no code: "
+            "Release.load(path, kernel=the_function_it_was_trained_with)"
+        )
+
+
+def _kernel(record: Mapping[str, Any], function: Function | None) -> Kernel:
+    if record.get("kernel") == "callable" and function is None:
+        return _AbsentKernel(lambda X, Z: None, record["bound"], record["name"])
+    return kernel_from_dict(record, function)
