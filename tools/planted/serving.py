@@ -15,7 +15,7 @@ PRESENT = ("storage/test_presence.py",)
 
 MUTANTS = [
     Mutant("server: bodies weigh what they are long", "service/http/media_types.py", "        needed += sum(size * piece.count(sign) for sign, size in signs.items())\n", "", BOMBS),
-    Mutant("server: every type of Arrow is read", "service/http/media_types.py", "if not any(is_plain(kind) for is_plain in _PLAIN):", "if False:", BOMBS),
+    Mutant("server: every type of Arrow is read", "service/http/arrow_streams.py", "if not any(is_plain(kind) for is_plain in _PLAIN):", "if False:", BOMBS),
     Mutant("server: strangers send large forms", "service/http/limits.py", 'scope["privlearn.body"] = self._small', 'scope["privlearn.body"] = 1 << 30', BOMBS),
     Mutant("server: a head without an end", "service/http/connections.py", "if self._head > self.limits.head_bytes:", "if False:", LINES),
     Mutant("server: half-sent requests shut others out", "service/http/connections.py", "if self.count >= self.most and self.waiting:", "if False:", LINES),

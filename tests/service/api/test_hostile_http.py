@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
+from privlearn.service.http.arrow_streams import write_arrow
+from privlearn.service.http.json_bodies import read_json
 from privlearn.service.http.limits import Limiter
-from privlearn.service.http.media_types import ARROW, CSV, JSON, read_json, write_arrow
+from privlearn.service.http.media_types import ARROW, CSV, JSON
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 

@@ -13,7 +13,8 @@ import pytest
 from privlearn import __version__
 from privlearn.planning.stand_in import synthetic_table
 from privlearn.release import Release
-from privlearn.service.http.media_types import ARROW, CSV, JSON, write_arrow
+from privlearn.service.http.arrow_streams import write_arrow
+from privlearn.service.http.media_types import ARROW, CSV, JSON
 from tests.support.served import Served, serving
 from tests.support.service_support import SCHEMA, load_clinic
 

@@ -17,15 +17,14 @@ from privlearn.service.api import schemas
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Delta, Epsilon, Promise, with_example
 from privlearn.service.http import forms
 from privlearn.service.http.callers import ROWS, content_of, described, service_of
+from privlearn.service.http.json_bodies import read_json, read_value
 from privlearn.service.http.limits import SMALL, aside, large_body
 from privlearn.service.http.media_types import (
     ARROW,
     CSV,
     JSON,
     kind_sent,
-    read_json,
     read_rows,
-    read_value,
     reading,
     rows_from_objects,
 )

@@ -11,9 +11,10 @@ from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from privlearn.service.access.keys import Caller, authenticate, known_caller
+from privlearn.service.http.json_bodies import Model, read_model
 from privlearn.service.http.limits import Limiter, note_caller
 from privlearn.service.http.logs import note
-from privlearn.service.http.media_types import ARROW, CSV, JSON, Model, kind_sent, read_model
+from privlearn.service.http.media_types import ARROW, CSV, JSON, kind_sent
 from privlearn.service.refusals import AccessRefused, Forbidden
 from privlearn.service.service import Service
 
