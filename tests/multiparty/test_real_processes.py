@@ -52,6 +52,7 @@ def test_a_killed_party_changes_nothing_but_the_noise_if_the_plan_allows_it(site
     check_logs_hold_no_cell(site)
 
 
+@pytest.mark.slow  # test_coordinator_run.py loses parties in one process
 @pytest.mark.parametrize("site", [{"dropouts": 0, "rounds": 4}], indirect=True)
 def test_killed_beyond_the_plan_the_run_stops_cleanly(site: Site) -> None:
     site.coordinator_wait_seconds = 45
