@@ -16,8 +16,14 @@ from privlearn.ledger import Ledger
 from privlearn.listening import listen
 from privlearn.service.access.keys import create_key
 from privlearn.service.holder.settings import Owner
+from privlearn.service.jobs import workers
 from privlearn.service.server import configuration, make_app
 from privlearn.service.service import Service
+from tests.support.forked import child_context
+
+workers.PROCESSES = (
+    child_context()
+)  # a new interpreter reads the library for three seconds, before every training
 
 
 @dataclass
