@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from functools import cache
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from typing import Any, NoReturn
 
@@ -60,3 +61,11 @@ def child_context() -> Any:
     context = _Context()
     context.set_forkserver_preload(_READ_BEFORE)
     return context
+
+
+@cache
+def warm_up() -> None:
+    """Wait until the fork server has read the library; else the first who starts a process would wait for it."""
+    first = child_context().Process(target=int)
+    first.start()
+    first.join()
