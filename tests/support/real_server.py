@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -15,13 +17,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from privlearn.cli import main
 from privlearn.planning.stand_in import synthetic_table
 from privlearn.service.access.keys import create_key
 from privlearn.service.holder.settings import Owner
 from privlearn.service.store.log_file import first_head, kept_events, verify_log
 from privlearn.service.store.store import open_store
-from tests.support.forked import child_context
 from tests.support.ports import free_port
 from tests.support.raw_store import counted, execute
 from tests.support.service_support import SCHEMA, write_clinic
@@ -34,18 +34,24 @@ class RealServer:
 
     def __init__(self, owner: Path, port: int, largest_file: int | None = None) -> None:
         self.url, self.port = f"http://127.0.0.1:{port}", port
-        self._owner = owner
+        self._command = [sys.executable, "-m", "privlearn", "serve", str(owner)]
         self.start(largest_file)
 
     def start(self, largest_file: int | None = None) -> None:
         """Also again, after its end."""
-        self._process = child_context().Process(target=_serve, args=(str(self._owner), largest_file))
-        self._process.start()
+        self._process = subprocess.Popen(
+            self._command,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=None if largest_file is None else lambda: _limit_files(largest_file),
+        )
 
     def kill(self) -> None:
         """kill -9 of the server and whatever it started."""
-        os.killpg(self.pid, signal.SIGKILL)
-        self._process.join()
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
     def stop(self) -> None:
         """As an operator stops it."""
@@ -53,17 +59,15 @@ class RealServer:
         self.await_end()
 
     def await_end(self) -> None:
-        self._process.join(READY_SECONDS)
-        assert not self.runs, "the server does not end"
+        self._process.wait(timeout=READY_SECONDS)
 
     @property
     def pid(self) -> int:
-        found: int = self._process.pid
-        return found
+        return self._process.pid
 
     @property
     def runs(self) -> bool:
-        return bool(self._process.is_alive())
+        return self._process.poll() is None
 
     def await_ready(self) -> None:
         deadline = time.monotonic() + READY_SECONDS
@@ -134,12 +138,5 @@ class Clinic:
         return write_clinic(folder, store=self._place, server=state + many, **self._options)
 
 
-def _serve(owner: str, largest_file: int | None) -> None:
-    """In a group of its own, and silent; files cannot grow beyond the largest."""
-    os.setsid()
-    silence = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silence, 1)
-    os.dup2(silence, 2)
-    if largest_file is not None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
-    main(["serve", owner])
+def _limit_files(size: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
