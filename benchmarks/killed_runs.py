@@ -15,7 +15,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from tests.support.killed_runs import ForkedSite, killed_run
+from tests.support.killed_runs import killed_run
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
     for seed in range(arguments.seed, arguments.seed + arguments.runs):
         with tempfile.TemporaryDirectory() as folder:
             try:
-                ending = killed_run(Path(folder), seed, ForkedSite)
+                ending = killed_run(Path(folder), seed)
                 how = "release" if ending.release else "statement"
                 told = ", ".join((*ending.kills, *([] if ending.release else [ending.words])))
             except AssertionError as error:

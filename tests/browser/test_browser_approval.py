@@ -15,7 +15,7 @@ from tests.support.page_checks import focused_outline, overflow, problems_of
 from tests.support.ports import free_port
 from tests.support.real_server import RealServer
 from tests.support.service_support import write_clinic
-from tests.support.visitors import DESKTOP, PATIENCE, PHONE
+from tests.support.visitors import PATIENCE, SIZES
 
 PURPOSE, BASIS = "A risk score for the emergency ward", "Consent of the patients, study 2026-14"
 
@@ -62,7 +62,7 @@ def check(page: Page) -> None:
     assert overflow(page) <= 0
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("size", SIZES)
 def test_a_request_is_approved_by_another_person(
     browser: Browser, clinic: tuple[str, str], size: Any
 ) -> None:

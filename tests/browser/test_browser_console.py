@@ -15,7 +15,7 @@ from tests.support.console_support import write_console
 from tests.support.page_checks import overflow, problems_of
 from tests.support.ports import free_port
 from tests.support.real_server import RealServer
-from tests.support.visitors import DESKTOP, PATIENCE, PHONE
+from tests.support.visitors import PATIENCE, SIZES
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]
     running.kill()
 
 
-@pytest.fixture(params=[DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.fixture(params=SIZES)
 def page(browser: Browser, request: pytest.FixtureRequest, place: tuple[str, str]) -> Iterator[Page]:
     with browser.new_context(viewport=request.param) as context:
         context.set_default_timeout(PATIENCE)

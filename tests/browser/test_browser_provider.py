@@ -11,7 +11,7 @@ from tests.support.openid_provider import PASSWORD, SECRET, running_provider
 from tests.support.ports import free_port
 from tests.support.real_server import RealServer
 from tests.support.service_support import write_clinic
-from tests.support.visitors import DESKTOP, PATIENCE, PHONE
+from tests.support.visitors import PATIENCE, SIZES
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ researchers = "analyst"
 """
 
 
-@pytest.fixture(params=[DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.fixture(params=SIZES)
 def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     with browser.new_context(viewport=request.param) as context:
         context.set_default_timeout(PATIENCE)

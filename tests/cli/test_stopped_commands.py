@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import signal
-import subprocess
-import sys
+import time
 
 import pytest
 
+from privlearn.cli import main
 from privlearn.ledger import Ledger
 from tests.support.cli_support import Census
+from tests.support.forked import child_context
 
-_TRAIN = """
-import importlib, sys, time
-owner, name = sys.argv.pop(1).rsplit(".", 1)
-module, kind = owner.rsplit(".", 1)
-
-def wait(*_, **__):
-    print("waiting", flush=True)
-    time.sleep(60)
-
-setattr(getattr(importlib.import_module(module), kind), name, wait)
-from privlearn.cli import main
-main()
-"""
 BEFORE = "privlearn.data.encode.packed_cells.PackedCells.add"
 AFTER = "privlearn.mechanisms.release.objective.ObjectivePerturbation.run"
 
@@ -32,17 +22,32 @@ def _stopped(files: Census, where: str, number: signal.Signals) -> tuple[int, st
     """The exit code and what was said, of a training that is stopped where a method is called."""
     options = ["--schema", files.schema, "--out", files / "m.privlearn", "--ledger", files.ledger]
     arguments = ["train", files.table, *options, "--epsilon", 1, "--delta", "1e-6"]
-    with subprocess.Popen(
-        [sys.executable, "-c", _TRAIN, where, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "waiting\n"
-        process.send_signal(number)
-        _, said = process.communicate(timeout=120)
-        return process.returncode, said
+    screen = files / "screen"
+    screen.touch()
+    process = child_context().Process(target=_train, args=(where, list(map(str, arguments)), str(screen)))
+    process.start()
+    while "waiting\n" not in screen.read_text():
+        assert process.is_alive(), screen.read_text()
+        time.sleep(0.02)
+    os.kill(process.pid, number)
+    process.join(120)
+    return process.exitcode, screen.read_text()
+
+
+def _train(where: str, arguments: list[str], screen: str) -> None:
+    """The command, which waits where the method is called."""
+    written = os.open(screen, os.O_WRONLY | os.O_APPEND)
+    os.dup2(written, 1)
+    os.dup2(written, 2)
+    owner, name = where.rsplit(".", 1)
+    module, kind = owner.rsplit(".", 1)
+    setattr(getattr(importlib.import_module(module), kind), name, _wait)
+    main(arguments)
+
+
+def _wait(*_: object, **__: object) -> None:
+    print("waiting", flush=True)
+    time.sleep(60)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,4 +1,4 @@
-"""Three party processes and a coordinator, from the shell: a regression, its evaluation, and a proxy between."""
+"""Three party processes and a coordinator: a regression, its evaluation, and a proxy between."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from privlearn.data import Schema
 from privlearn.evaluation import Evaluation
 from privlearn.release.verification import verify
 from tests.support.connect_proxy import ConnectProxy
-from tests.support.process_cases import Site
+from tests.support.killed_runs import ForkedSite
 from tests.support.run_cases import KEYS, SCHEMA, SIZES
 
 pytest.importorskip("flwr", reason="the extra `multiparty` is not installed")
 
 
 def test_a_regression_and_its_evaluation(tmp_path: Path) -> None:
-    site = Site(tmp_path, schema="ages.yaml", epsilon=1.5, delta=5e-6, rounds=3)
+    site = ForkedSite(tmp_path, schema="ages.yaml", epsilon=1.5, delta=5e-6, rounds=3)
     ages = SCHEMA.to_dict() | {"target": {"name": "age", "lower": 17, "upper": 90}}
     Schema.from_dict(ages).save(tmp_path / "ages.yaml")
     try:
@@ -47,7 +47,7 @@ def test_a_regression_and_its_evaluation(tmp_path: Path) -> None:
 
 def test_parties_behind_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They connect outwards only, each through the proxy that its environment names."""
-    site, proxy = Site(tmp_path, rounds=2), ConnectProxy()
+    site, proxy = ForkedSite(tmp_path, rounds=2), ConnectProxy()
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)

@@ -34,6 +34,7 @@ def check_logs_hold_no_cell(site: Site) -> None:
 
 @pytest.mark.parametrize("site", [{"dropouts": 1, "colluding": 0, "rounds": 4}], indirect=True)
 def test_a_killed_party_changes_nothing_but_the_noise_if_the_plan_allows_it(site: Site) -> None:
+    site.coordinator_patience_seconds = 10  # so long it waits for the one that was killed
     site.start()
     site.await_line("west", "Answered question 2")
     site.processes["west"].kill()
@@ -52,6 +53,7 @@ def test_a_killed_party_changes_nothing_but_the_noise_if_the_plan_allows_it(site
     check_logs_hold_no_cell(site)
 
 
+@pytest.mark.slow  # test_coordinator_run.py loses parties in one process
 @pytest.mark.parametrize("site", [{"dropouts": 0, "rounds": 4}], indirect=True)
 def test_killed_beyond_the_plan_the_run_stops_cleanly(site: Site) -> None:
     site.coordinator_wait_seconds = 45

@@ -13,7 +13,7 @@ from privlearn.service.access.keys import create_key
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 
-COUNT = 5
+COUNT = 3
 LISTS = ("/v1/jobs", "/v1/results", "/v1/sessions", "/v1/releases")
 
 

@@ -141,6 +141,7 @@ def spend_everything(folder: Path, place: str, results: int, kill_after: int | N
         clinic.check_accounts(received)
 
 
+@pytest.mark.slow  # the next test has fifty clients and two servers too
 def test_fifty_clients_use_up_one_budget_on_two_servers(server: Cluster, tmp_path: Path) -> None:
     spend_everything(tmp_path, server.new_place(), results=30)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import shutil
 import tempfile
 import threading
@@ -98,7 +97,7 @@ def test_a_worker_outlives_what_it_cannot_start(served: Served, monkeypatch: pyt
         raise OSError(24, "Too many open files")
 
     with monkeypatch.context() as patch:
-        patch.setattr(multiprocessing, "get_context", lambda _: SimpleNamespace(Pipe=no_room))
+        patch.setattr(workers, "PROCESSES", SimpleNamespace(Pipe=no_room))
         worker._process.kill()
         while len(failed) < 2:
             time.sleep(0.05)

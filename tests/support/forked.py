@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import warnings
 from collections.abc import Callable
+from functools import cache
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from typing import Any, NoReturn
+
+_READ_BEFORE = [
+    "privlearn.cli",
+    "privlearn.evaluation.together",
+    "privlearn.ledger",
+    "privlearn.multiparty.flower.apps",
+    "privlearn.service.jobs.workers",
+    "psycopg",
+    "pytest",
+    "sqlalchemy.dialects.postgresql",
+]
 
 
 def fork(child: Callable[[], object]) -> int:
@@ -27,10 +39,33 @@ def _run_and_leave(child: Callable[[], object]) -> NoReturn:
         os._exit(code)
 
 
+class _Process(ForkServerProcess):
+    """In the environment of whoever starts it; the fork server's may be older."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._environment = dict(os.environ)
+
+    def run(self) -> None:
+        os.environ.clear()
+        os.environ.update(self._environment)
+        super().run()
+
+
+class _Context(ForkServerContext):
+    Process = _Process
+
+
 def child_context() -> Any:
     """Processes that start quickly and share no thread or connection with this one."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["privlearn.ledger", "psycopg", "pytest", "sqlalchemy.dialects.postgresql"]
-    )
+    context = _Context()
+    context.set_forkserver_preload(_READ_BEFORE)
     return context
+
+
+@cache
+def warm_up() -> None:
+    """Wait until the fork server has read the library; else the first who starts a process would wait for it."""
+    first = child_context().Process(target=int)
+    first.start()
+    first.join()

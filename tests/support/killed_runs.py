@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import re
@@ -16,12 +15,12 @@ from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import CompositionName
 from privlearn.release import Release
 from privlearn.release.verification import verify
+from tests.support.forked import child_context
 from tests.support.process_cases import Site
 from tests.support.run_cases import SIZES, plan_of
 
 ROUNDS = 6
 PROCESSES = ("coordinator", *SIZES)
-_LOADED = ["privlearn.cli", "privlearn.evaluation.together", "privlearn.multiparty.flower.apps"]
 RENYI_BUDGET = Guarantee(20.0, 1e-4)
 
 
@@ -48,9 +47,7 @@ class ForkedCommand:
 
     def __init__(self, folder: Path, arguments: list[str], log: Path) -> None:
         log.touch()
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(_LOADED)
-        self._process = context.Process(target=_command, args=(str(folder), arguments, str(log)))
+        self._process = child_context().Process(target=_command, args=(str(folder), arguments, str(log)))
         self._process.start()
 
     @property
@@ -86,14 +83,14 @@ def _command(folder: str, arguments: list[str], log: str) -> None:
     os._exit(code)
 
 
-def killed_run(folder: Path, seed: int, kind: type[Site] = Site) -> Ending:
+def killed_run(folder: Path, seed: int) -> Ending:
     """One run with one or two kills, each followed by a new start; whatever must hold is checked."""
     draw = random.Random(seed)
     composition: CompositionName = "renyi" if draw.random() < 0.75 else "basic"
     dropouts = draw.choice((0, 1))
     plan = {"dropouts": dropouts, "colluding": 0 if dropouts else 1, "rounds": ROUNDS}
     budget = RENYI_BUDGET if composition == "renyi" else Guarantee(2.0, 1e-5)
-    site = kind(folder, composition, budget, **plan)
+    site = ForkedSite(folder, composition, budget, **plan)
     try:
         site.start()
         kills = tuple(_kill_somebody(site, draw) for _ in range(draw.choice((1, 1, 2))))

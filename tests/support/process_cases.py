@@ -18,7 +18,6 @@ from tests.support.ports import free_port
 from tests.support.run_cases import IDENTITIES, KEYS, SCHEMA, SIZES, TABLES
 
 DEADLINE_SECONDS = 400.0
-PATIENCE_SECONDS = 30
 
 
 class Site:
@@ -29,6 +28,7 @@ class Site:
 
     wait_seconds = 300
     coordinator_wait_seconds = 90
+    coordinator_patience_seconds = 30
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Site:
     def start_one(self, name: str) -> None:
         """A process; a second one of the same name writes where the first one stopped."""
         if name == "coordinator":
-            patience = str(PATIENCE_SECONDS)
+            patience = str(self.coordinator_patience_seconds)
             arguments = [
                 "coordinate",
                 "plan.toml",

@@ -16,8 +16,14 @@ from privlearn.ledger import Ledger
 from privlearn.listening import listen
 from privlearn.service.access.keys import create_key
 from privlearn.service.holder.settings import Owner
+from privlearn.service.jobs import workers
 from privlearn.service.server import configuration, make_app
 from privlearn.service.service import Service
+from tests.support.forked import child_context, warm_up
+
+workers.PROCESSES = (
+    child_context()
+)  # a new interpreter reads the library for three seconds, before every training
 
 
 @dataclass
@@ -54,7 +60,9 @@ class Served:
 def serving(owner: Owner, *, training: bool = True) -> Iterator[Served]:
     """Serve as long as the block lasts; without ``training`` whatever is asked for waits."""
     service = Service(owner)
-    if not training:
+    if training:
+        warm_up()
+    else:
         service._workers = []
     app = make_app(service)
     with listen("127.0.0.1", 0) as listener:

@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from tests.support.demo_server import DemoServer
 
 PHONE = {"width": 360, "height": 740}
 DESKTOP = {"width": 1100, "height": 800}
+SIZES = [
+    pytest.param(DESKTOP, id="desktop", marks=pytest.mark.slow),  # the narrow page is the harder one
+    pytest.param(PHONE, id="phone"),
+]
 PATIENCE = 120_000
 """Milliseconds, for a machine that has other things to do."""
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-TOOL = Path(__file__).parents[2] / "tools" / "house.py"
+from tools import house
+
 BOTTOM = '''def one():
     """Long.
 
@@ -38,15 +39,8 @@ def package(tmp_path: Path) -> Path:
     return tmp_path / "small"
 
 
-def measured(*packages: Path) -> dict[str, str]:
-    words = [sys.executable, str(TOOL), *map(str, packages)]
-    told = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-    rows = [line.strip("| ").split(" | ") for line in told.splitlines()[2:]]
-    return {row[0]: row[1] for row in rows}
-
-
 def test_what_is_counted(package: Path) -> None:
-    found = measured(package)
+    found = house.measured(package)
     assert found["files"] == "4"
     assert found["lines"] == "21"
     assert found["lines of a file, median and largest"] == "4, 12"
@@ -58,8 +52,10 @@ def test_what_is_counted(package: Path) -> None:
 
 def test_a_circle_is_noticed(package: Path) -> None:
     (package / "bottom.py").write_text("import small.top\n" + SOURCES["bottom.py"])
-    assert measured(package)["longest chain of imports"] == "cyclic"
+    assert house.measured(package)["longest chain of imports"] == "cyclic"
 
 
 def test_this_house_has_no_circle() -> None:
-    assert measured()["longest chain of imports"].isdigit()
+    told = subprocess.run([sys.executable, house.__file__], check=True, capture_output=True, text=True).stdout
+    rows = dict(line.strip("| ").split(" | ") for line in told.splitlines()[2:])
+    assert rows["longest chain of imports"].isdigit()

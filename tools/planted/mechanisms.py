@@ -234,6 +234,7 @@ MUTANTS = [
     Mutant("one norm-Gamma draw for all classes", NOISES, "for row in np.atleast_2d(values)]", "for row in [np.atleast_2d(values)[0]]] * len(np.atleast_2d(values))", DEFECTS),
     Mutant("tolerance's noise alone at the corner 0", CURVES, "return SummedCurve((*parts, (1, GaussianCurve(self.beside))) if self.beside else parts)", "return SummedCurve(parts)", ("accounting/test_curves.py",)),
     Mutant("tolerance's noise not beside the objective's", CURVES, "return math.hypot(length * self.ratio, self.beside)", "return length * self.ratio", LAWS),
+    Mutant("tolerance's noise not paid for when the objective's is chosen", CURVES, "beside = math.hypot(self.share * ratio, self.beside)", "beside = self.beside", LAWS),
     Mutant("a residual has the sign of its noise", CURVES, "far = math.log(2.0) + GaussianCurve", "far = GaussianCurve", ("accounting/test_curves.py",)),
     Mutant("a residual's sign is known", TASK, "return 0 if self.loss.monotone or self.classes else 1", "return 0", ("privacy/test_residual_losses.py",)),
     Mutant("a residual's curve forgets what is beside it", CURVES, "return FreeGaussianCurve(self._from_corner(1.0))", "return FreeGaussianCurve(self.ratio)", CENTRES),

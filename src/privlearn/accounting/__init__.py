@@ -18,6 +18,7 @@ from privlearn.accounting.curves import (
     Curve,
     GaussianCurve,
     GaussianObjectiveCurve,
+    GaussianObjectiveCurves,
     PureCurve,
 )
 
@@ -29,6 +30,7 @@ __all__ = [
     "Curve",
     "GaussianCurve",
     "GaussianObjectiveCurve",
+    "GaussianObjectiveCurves",
     "PureCurve",
     "composed_delta",
     "gaussian_delta",

@@ -208,6 +208,21 @@ class GaussianObjectiveCurve:
         return self.slack + self._core.reach(order)
 
 
+@dataclass(frozen=True)
+class GaussianObjectiveCurves:
+    """The curve of any ratio, beside noise of a fixed ratio and noise whose ratio grows with it, by ``share``."""
+
+    slack: float
+    free_directions: int = 0
+    corners: Corners = ONE_CORNER
+    beside: float = 0.0
+    share: float = 0.0
+
+    def __call__(self, ratio: float) -> GaussianObjectiveCurve:
+        beside = math.hypot(self.share * ratio, self.beside)
+        return GaussianObjectiveCurve(ratio, self.slack, self.free_directions, self.corners, beside)
+
+
 def _both_sides(at: Array, right: Any) -> Any:
     """A curve at any epsilon from its values at the modulus."""
     left = -np.expm1(-np.abs(at)) + np.exp(-np.abs(at)) * right

@@ -6,11 +6,10 @@ import dataclasses
 import math
 import numbers
 from dataclasses import dataclass
-from functools import partial
 
 from scipy.optimize import brentq
 
-from privlearn.accounting import GaussianObjectiveCurve, gaussian_ratio
+from privlearn.accounting import GaussianObjectiveCurves, gaussian_ratio
 from privlearn.errors import InvalidParameter, did_you_mean, shown
 from privlearn.guarantee import Guarantee, check_guarantee
 from privlearn.mechanisms.mechanism import ReleaseMechanism, may_follow_centring, mechanisms_of
@@ -142,7 +141,7 @@ def _softmax_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
         slack = task.jacobian_slack(strength / task.total)
         if noise != "gaussian":
             return _noise_deviation(task, guarantee.epsilon - slack, guarantee.delta, noise) / size
-        curve = partial(GaussianObjectiveCurve, slack=slack, corners=task.corners)
+        curve = GaussianObjectiveCurves(slack, corners=task.corners)
         ratio = gaussian_ratio(guarantee.epsilon, guarantee.delta, curve=curve)
         return task.gradient_sensitivity / ratio / size
 

@@ -97,7 +97,7 @@ EXPERIMENTS = {
         "jt13_url",
         "jt13_url",
         ("url_reputation_subset/prb.txt.gz",),
-        "20 s",
+        "5 s",
         "3 min",
     ),
     "ra12-figure1": Experiment(

@@ -13,6 +13,7 @@ from privlearn.accounting import (
     MARGIN,
     Curve,
     GaussianObjectiveCurve,
+    GaussianObjectiveCurves,
     composed_delta,
     gaussian_delta,
     gaussian_ratio,
@@ -276,7 +277,9 @@ class ObjectivePerturbation(ReleaseMechanism):
             self.guarantee.epsilon,
             self.guarantee.delta,
             times=task.problems,
-            curve=lambda ratio: self._curve(ratio, BESIDE * ratio),
+            curve=GaussianObjectiveCurves(
+                self.slack, task.free_directions or 0, task.corners, task.beside_ratio, BESIDE
+            ),
         )
         return sensitivity / (ratio * (1.0 - MARGIN))
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 from privlearn.data.sources.passes import Passes, watch_passes
 from privlearn.errors import LedgerError, StoreUnusable
@@ -29,6 +30,9 @@ LOOK_SECONDS = 0.5
 
 STILL_SECONDS = 60.0
 """A look at a database may take 30 seconds before it is given up."""
+
+PROCESSES: Any = multiprocessing.get_context("spawn")
+"""How training processes are started: anew, since a fork would copy the threads' locks."""
 
 _log = logging.getLogger("privlearn.service")
 
@@ -192,11 +196,10 @@ class Worker:
             return True
 
     def _start_process(self) -> None:
-        context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks
-        self._pipe, end = context.Pipe()
+        self._pipe, end = PROCESSES.Pipe()
         self._ready = False  # until it says so
         arguments = (self._owner, self._counted, end)
-        process = context.Process(target=train_for, args=arguments, daemon=True)
+        process = PROCESSES.Process(target=train_for, args=arguments, daemon=True)
         try:
             process.start()
         except BaseException:
