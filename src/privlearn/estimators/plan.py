@@ -47,7 +47,8 @@ def default_regularization(task: Task, guarantee: Guarantee, mechanism: str, noi
     k is sigma itself. sigma belongs to the epsilon that the Jacobian's slack, which falls as k grows, leaves over, so
     k solves an equation; and the slack never takes more than 45 % of epsilon.
 
-    Numbers learnt from centred rows: at least sigma^2 d / (N h v^2), see `_flat_balance`. Few rows ask for it.
+    Numbers learnt from centred rows, or from more columns than records: at least sigma^2 d / (N h v^2), see
+    `_flat_balance`. Few rows ask for it.
 
     The same of the softmax loss: k = sqrt(2) sigma / (tau (1 + log(K - 1))), see `_softmax_balance`.
 
@@ -116,12 +117,14 @@ def _objective_balance(task: Task, guarantee: Guarantee, noise: str) -> float:
 
 
 def _flat_balance(task: Task, deviation: float) -> float:
-    """Where noise and shrinkage of numbers balance if all directions are alike, as in rows without a common part.
+    """Where noise and shrinkage of numbers balance if all directions are alike.
 
-    Then each has curvature a = N h / d, and noise and shrinkage of a score are sigma^2 / (a + k)^2 and
-    k^2 v^2 / (a + k)^2, least at k = sigma^2 / (a v^2). Of more than 100 directions rows hardly fill the others.
+    So they are in rows without a common part, and in more columns than records, where hardly two rows meet. Each has
+    curvature a = N h / d then, and noise and shrinkage of a score are sigma^2 / (a + k)^2 and k^2 v^2 / (a + k)^2,
+    least at k = sigma^2 / (a v^2). Of more than 100 directions rows hardly fill the others.
     """
-    if task.centring is None or task.loss.sees != "residual":
+    is_flat = task.centring is not None or task.dimension > task.total
+    if not is_flat or task.loss.sees != "residual":
         return 0.0
     directions = min(task.dimension, _SEPARATOR**2)
     curvature = task.total * _WITHIN * task.loss.smoothness / directions
