@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from privlearn import verify
-from privlearn.errors import InvalidParameter, VerificationError
+from privlearn.errors import InvalidParameter, ReleaseError, VerificationError
 from privlearn.export import export_release
+from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.multiparty.run.joint_moments import moments_together
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import MomentsCertificate, read_certificate
@@ -111,6 +112,14 @@ def test_what_does_not_follow_is_refused(hours: Release, forge: Callable[[Releas
     assert Release.from_bytes(hours.to_bytes()).digest == hours.digest
     with pytest.raises(VerificationError, match="does not follow from the noisy sum"):
         Release.from_bytes(forge(hours).to_bytes())
+
+
+def test_a_sum_of_counts_is_no_sum_of_moments(moments: Moments) -> None:
+    """Refused when it is read, before anything is computed from it."""
+    mechanism = moments.certificate.mechanism
+    counts = SummedCounts(**{field.name: getattr(mechanism, field.name) for field in fields(mechanism)})
+    with pytest.raises(ReleaseError, match="no second moments"):
+        replace(moments, certificate=replace(moments.certificate, mechanism=counts))
 
 
 def test_a_claim_that_the_noise_does_not_support_is_refused(hours: Release) -> None:

@@ -32,7 +32,7 @@ class Moments(CountsFile):
     kind: ClassVar[str] = "moments"
 
     def __post_init__(self) -> None:
-        if self.about.get("kind") != self.kind:
+        if self.about.get("kind") != self.kind or not isinstance(self.certificate.mechanism, SummedMoments):
             raise ReleaseError("this file holds no second moments")
         if self.run is not None:
             agreed = json.loads(self.run.plan)
