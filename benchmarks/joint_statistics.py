@@ -20,7 +20,7 @@ import pyarrow as pa
 from privlearn import NothingRecorded, PrivateRegressor, Schema
 from privlearn.data.datasets import census_schema, simulated_census
 from privlearn.multiparty import JointDiscovery, JointMoments, discover_together, moments_together
-from privlearn.multiparty.run.joint_moments import schema_for
+from privlearn.release.moments_file import schema_for
 
 DELTA = 1e-6
 EPSILONS = (0.2, 0.5, 1.0)

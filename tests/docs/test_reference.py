@@ -59,6 +59,7 @@ def test_every_command_is_found(command_help: ModuleType) -> None:
         "verify",
         "inspect",
         "refine",
+        "regress",
         "explain",
         "audit",
         "budget",

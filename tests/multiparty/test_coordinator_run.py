@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from privlearn.errors import ProtocolError, TooFewParties
 from privlearn.mechanisms.summed.summed import NoisySum, Question
 from privlearn.multiparty.run.conversation import Parts, Stage, noise_share
 from privlearn.multiparty.run.coordinator_run import CoordinatorRun
+from privlearn.multiparty.run.party_run import PartyRun
+from privlearn.multiparty.run.purse import Purse
 from privlearn.multiparty.run.training import Party
 from tests.support.run_cases import IDENTITIES, SIZES, TABLES, Wire, plan_of
 
@@ -75,6 +79,21 @@ def test_no_run_without_every_sign_off() -> None:
         with pytest.raises(TooFewParties, match="no sign-off from west"):
             wire.coordinator.train()
         assert not any("Answered" in line for lines in wire.heard.values() for line in lines)
+
+
+def test_libraries_that_differ_in_a_last_bit_are_found_before_anything_is_spent() -> None:
+    """At the end a party compares constants exactly: there it would refuse what everybody has paid for."""
+    wire, elsewhere = Wire(LENIENT), LENIENT.model_copy()
+    mechanism: Any = LENIENT.mechanism
+    scale = math.nextafter(mechanism.noise_scale, math.inf)
+    vars(elsewhere)["mechanism"] = replace(mechanism, noise_scale=scale)
+    assert elsewhere.digest == LENIENT.digest
+    rows, purse = Party.from_table(LENIENT, "west", TABLES["west"]), Purse(elsewhere, "west", ledger=None)
+    wire.parties["west"] = PartyRun(elsewhere, "west", IDENTITIES["west"], rows, purse, print)
+    with pytest.raises(TooFewParties, match="no sign-off from west"):
+        wire.coordinator.train()
+    assert "west refused: this party computes other constants from the plan" in "\n".join(wire.told)
+    assert not any(party._purse.asked for party in wire.parties.values())
 
 
 @pytest.mark.parametrize("stage", [Stage.KEYS, Stage.ROSTER])

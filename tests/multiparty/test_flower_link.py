@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from privlearn.cli import app
 from privlearn.errors import InvalidParameter, ProtocolError, TooFewParties
-from privlearn.multiparty.run.conversation import Parts, Stage
+from privlearn.multiparty.run.conversation import Parts, Stage, proposal
 from privlearn.multiparty.run.identity import Identity, write_certificate
 from tests.support.ports import free_port
 from tests.support.run_cases import IDENTITIES, SIZES, Wire, plan_of
@@ -84,7 +84,7 @@ def test_a_party_answers_through_flower(link: Link) -> None:
 
     thread = threading.Thread(target=take_part)
     thread.start()
-    (reply,) = link.ask(Stage.PLAN, [bytes.fromhex(PLAN.digest), bytes(32)]).values()
+    (reply,) = link.ask(Stage.PLAN, proposal(PLAN, bytes(32))).values()
     assert len(reply[0]) == 64
     assert link.ask(Stage.QUESTION, []) == {
         0: "the coordinator's message does not have the parts that its stage has"
@@ -112,7 +112,7 @@ def test_a_reply_that_flower_cannot_read_counts_as_silence(link: Link, hostile: 
     with node.connected(wait=60.0):
         thread = threading.Thread(target=node.serve, args=(client_app(north), done.is_set, 60.0))
         thread.start()
-        assert link.ask(Stage.PLAN, [bytes.fromhex(PLAN.digest), bytes(32)], wait=5.0, patience=5.0) == {}
+        assert link.ask(Stage.PLAN, proposal(PLAN, bytes(32)), wait=5.0, patience=5.0) == {}
         thread.join(timeout=60.0)
     assert done.is_set()
 

@@ -34,14 +34,13 @@ from privlearn.mechanisms.summed.summed_moments import SummedMoments, even_share
 from privlearn.multiparty.run.identity import Identity
 from privlearn.multiparty.run.joint_moments import (
     JointMoments,
-    Moments,
     MomentsParty,
     moments_together,
-    schema_for,
 )
 from privlearn.multiparty.run.witness import Witness
 from privlearn.randomness import SecureRandomness
 from privlearn.release.archive import digest_of, json_bytes
+from privlearn.release.moments_file import Moments, schema_for
 
 ALARM = 1e-6
 SIZES = {"north": 600, "south": 1400, "west": 1000}

@@ -15,7 +15,7 @@ from privlearn.errors import InvalidParameter, ProtocolError, SolverError
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
 from privlearn.mechanisms.summed.summed import Question
-from privlearn.multiparty.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Stage
+from privlearn.multiparty.run.conversation import QUESTION_NUMBER, RUN_BYTES, Parts, Stage, proposal
 from privlearn.multiparty.run.identity import Identity
 from privlearn.multiparty.run.party_run import PartyRun
 from privlearn.multiparty.run.purse import Purse
@@ -55,10 +55,10 @@ def test_only_the_agreed_plan_is_signed() -> None:
     other = plan_of(epsilon=1.9)
     party = Wire(PLAN).parties["north"]
     with pytest.raises(ProtocolError, match="not the one that this party agreed to"):
-        party.handle("plan", [bytes.fromhex(other.digest), RUN])
+        party.handle("plan", proposal(other, RUN))
     with pytest.raises(ProtocolError, match="not in order"):
-        party.handle("plan", [bytes.fromhex(PLAN.digest), b"short"])
-    assert party.handle("plan", [bytes.fromhex(PLAN.digest), RUN])
+        party.handle("plan", proposal(PLAN, b"short"))
+    assert party.handle("plan", proposal(PLAN, RUN))
 
 
 @pytest.mark.parametrize("stage", ["keys", "roster", "inbox", "question", "survivors", "result", "release"])
@@ -69,9 +69,9 @@ def test_nothing_is_answered_before_the_plan(stage: str) -> None:
 
 def test_a_run_cannot_be_begun_twice_and_has_no_other_stages() -> None:
     party = Wire(PLAN).parties["north"]
-    party.handle("plan", [bytes.fromhex(PLAN.digest), RUN])
+    party.handle("plan", proposal(PLAN, RUN))
     with pytest.raises(ProtocolError, match="start the party again"):
-        party.handle("plan", [bytes.fromhex(PLAN.digest), bytes(range(RUN_BYTES))])
+        party.handle("plan", proposal(PLAN, bytes(range(RUN_BYTES))))
     with pytest.raises(ProtocolError, match="what the plan does not have"):
         party.handle("rows", [])
 
@@ -275,7 +275,7 @@ def test_the_budget_is_reserved_before_the_sign_off_and_returned_if_nothing_was_
 ) -> None:
     budget = Budget(tmp_path, 2.0)
     north = budget.wire.parties["north"]
-    north.handle("plan", [bytes.fromhex(PLAN.digest), RUN])
+    north.handle("plan", proposal(PLAN, RUN))
     assert (budget.left, budget.spent) == (0.0, 0.0)
     north.handle("stop", [b"not today"])
     north.settle()
@@ -296,6 +296,6 @@ def test_an_answer_makes_the_cost_final(tmp_path: Path) -> None:
 def test_without_budget_nothing_is_signed_and_nobody_is_told_why(tmp_path: Path) -> None:
     budget = Budget(tmp_path, 1.0)
     north = budget.wire.parties["north"]
-    assert north.reply("plan", [bytes.fromhex(PLAN.digest), RUN]) == "for a reason that stays with this party"
+    assert north.reply("plan", proposal(PLAN, RUN)) == "for a reason that stays with this party"
     assert north.finished
     assert budget.left == 1.0

@@ -12,7 +12,7 @@ import pytest
 
 from privlearn.errors import InvalidParameter, ProtocolError
 from privlearn.multiparty.run import identity as identities
-from privlearn.multiparty.run.conversation import Parts, Stage
+from privlearn.multiparty.run.conversation import Parts, Stage, proposal
 from privlearn.multiparty.run.identity import check_dates, write_certificate
 from tests.multiparty.test_flower_link import Link
 from tests.support.run_cases import IDENTITIES, Wire, plan_of
@@ -21,7 +21,7 @@ pytest.importorskip("flwr", reason="the extra `multiparty` is not installed")
 pytestmark = pytest.mark.filterwarnings("default")  # Flower's and its dependencies' own
 
 PLAN = plan_of()
-SIGN = [bytes.fromhex(PLAN.digest), bytes(32)]
+SIGN = proposal(PLAN, bytes(32))
 
 
 @pytest.fixture

@@ -55,6 +55,18 @@ def test_a_circle_is_noticed(package: Path) -> None:
     assert house.measured(package)["longest chain of imports"] == "cyclic"
 
 
+def test_a_circle_through_a_package_is_noticed(package: Path) -> None:
+    """`inner.one` waits for `top`, which waits for `inner.two`, and so for the package that imports `inner.one`."""
+    (package / "inner").mkdir()
+    (package / "inner" / "__init__.py").write_text("from small.inner.one import ONE\n")
+    (package / "inner" / "one.py").write_text("from small.top import TOP\n\nONE = 1\n")
+    (package / "inner" / "two.py").write_text("TWO = 2\n")
+    (package / "top.py").write_text("TOP = 0\n")
+    assert house.measured(package)["longest chain of imports"].isdigit()
+    (package / "top.py").write_text("from small.inner.two import TWO\n")
+    assert house.measured(package)["longest chain of imports"] == "cyclic"
+
+
 def test_this_house_has_no_circle() -> None:
     told = subprocess.run([sys.executable, house.__file__], check=True, capture_output=True, text=True).stdout
     rows = dict(line.strip("| ").split(" | ") for line in told.splitlines()[2:])

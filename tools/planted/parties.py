@@ -53,6 +53,7 @@ MUTANTS = [
     Mutant("letter's signature not checked", "multiparty/secure_sum/session.py", ".verify(signature, content)", "", MASKS),
     Mutant("party without noise", PARTY_RUN, "if words is None else words) + noise", "if words is None else words)", RUNS),
     Mutant("party with half the noise", "multiparty/run/conversation.py", "NoiseShare(noise[0].scale,", "NoiseShare(noise[0].scale / 2,", RUNS),
+    Mutant("other constants noticed when all is spent", PARTY_RUN, "if constants != self._plan.constants_digest:", "if False:", ("multiparty/test_coordinator_run.py",)),
     Mutant("any plan is signed", PARTY_RUN, "if digest != bytes.fromhex(self._plan.digest):", "if False:", RUNS),
     Mutant("others' sign-offs not checked", PARTY_RUN, "if not conversation.identity_of(self._plan, name).has_signed(", "if False and (", RUNS),
     Mutant("cost not final", "ledger/charge.py", '            self._settle_in(connection, "committed")\n', "", RUNS),

@@ -25,6 +25,7 @@ from privlearn.cli.log import log
 from privlearn.cli.plan import plan
 from privlearn.cli.predict import predict
 from privlearn.cli.refine import refine
+from privlearn.cli.regress import regress
 from privlearn.cli.report import report
 from privlearn.cli.schema import discover, schema
 from privlearn.cli.serve import restored, serve, upgrade
@@ -101,6 +102,7 @@ for command in (
     verify,
     inspect,
     refine,
+    regress,
     audit,
     upgrade,
     restored,

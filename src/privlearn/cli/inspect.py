@@ -133,10 +133,10 @@ def inspect(
     from privlearn.description import Description
     from privlearn.discovery.summed import DiscoveredSchema
     from privlearn.evaluation import Evaluation
-    from privlearn.multiparty.run.joint_moments import Moments
     from privlearn.release.artifact import Release
     from privlearn.release.certificate import Certificate
     from privlearn.release.counts_file import CountsCertificate, CountsFile
+    from privlearn.release.moments_file import Moments
     from privlearn.release.verification import verify
 
     if out is not None:
@@ -168,6 +168,7 @@ def inspect(
         return
     if counted == Moments.kind:
         typer.echo(f"\nSecond moments, to predict {', '.join(Moments.load(model).targets)}.")
+        typer.echo(f"Next: privlearn regress {model}")
         return
     if out is not None:
         from privlearn.cli.effects import write_page

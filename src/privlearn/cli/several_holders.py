@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,9 @@ from privlearn.cli.options import (
 )
 from privlearn.cli.terminal import say, warn
 from privlearn.errors import InvalidParameter, ProtocolError
+
+if TYPE_CHECKING:
+    from privlearn.release.outcome import Outcome
 
 
 def identity(
@@ -246,6 +249,7 @@ def coordinate(
         typer.echo(f"Meaning: {proven.certificate.meaning.in_words()}")
     if proven.weakness:
         warn(f"This promise is {proven.weakness}.")
+    _say_what_follows(release, target)
 
 
 def simulate(
@@ -284,3 +288,12 @@ def simulate(
     release.save(target, overwrite=True)
     typer.echo(f"Wrote {target}: {release.certificate.guarantee}.")
     typer.echo(f"Next: privlearn verify {target}")
+    _say_what_follows(release, target)
+
+
+def _say_what_follows(made: Outcome, target: Path) -> None:
+    """Of second moments: the models are one command away."""
+    from privlearn.release.moments_file import Moments
+
+    if isinstance(made, Moments):
+        typer.echo(f"Its models: privlearn regress {target}")

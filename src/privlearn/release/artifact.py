@@ -9,6 +9,7 @@
     refinement.json     what was done to the coefficients afterwards, and to which release, if anything was
     origin.npy          the coefficients before that
     evaluation.privlearn  archive of the noisy counts that a threshold or calibration was chosen from, if one was
+    moments.privlearn   archive of the noisy second moments that a regression follows from, if it follows from any
     run.json            of a model of several holders: plan, sums and every party's signature (`RunRecord`)
     signature.json      optional: Ed25519 signature of the manifest by the data's holder
 
@@ -32,12 +33,13 @@ from privlearn.errors import InvalidParameter, VerificationError
 from privlearn.mechanisms.statistics.centring import Centring
 from privlearn.mechanisms.task import Task
 from privlearn.release.archive import SignedArchive, array_bytes, json_bytes, read_array
-from privlearn.release.certificate import Certificate, read_certificate
+from privlearn.release.certificate import Certificate, MomentsCertificate, read_certificate
 from privlearn.release.counts_file import CountsFile
 from privlearn.release.decision import Decision
 from privlearn.release.encoders import Encoder, KernelEncoder, base_of, describe_encoding
 from privlearn.release.files import read_whole
-from privlearn.release.model import LinearModel, Model, model_from_dict
+from privlearn.release.model import LinearModel, Model, RegressionModel, model_from_dict
+from privlearn.release.moments_file import Moments
 from privlearn.release.notebook import as_html
 from privlearn.release.refinement import Refinement, Step, refinement_from_dict
 from privlearn.release.run_record import RunRecord
@@ -46,7 +48,7 @@ _ARRAYS = ("coefficients", "mean", "public_points", "log_odds")
 _RELEASED = {"coefficients", "mean", "log_odds"}
 _EVALUATION = "evaluation.privlearn"
 _REFINEMENT, _ORIGIN = "refinement.json", "origin.npy"
-_RUN = "run.json"
+_RUN, _MOMENTS = "run.json", "moments.privlearn"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,8 @@ class Release(SignedArchive):
         What was done to the coefficients afterwards, and what they were before.
     run : RunRecord, optional
         Of a model of several holders: what they agreed to, whose records are in which sum, and their signatures.
+    moments : Moments, optional
+        The noisy sum that a regression follows from, with the record of its run.
     """
 
     model: Model
@@ -69,6 +73,7 @@ class Release(SignedArchive):
     evaluation: CountsFile | None = None
     refinement: Refinement | None = None
     run: RunRecord | None = None
+    moments: Moments | None = None
 
     format: ClassVar[str] = "privlearn release 1"
     what: ClassVar[str] = "release"
@@ -91,6 +96,24 @@ class Release(SignedArchive):
                 "kernel must be the function that the model was trained with, or be left out"
             )
         return cls._read(raw, kernel=kernel)
+
+    @classmethod
+    def from_moments(cls, moments: Moments, target: str, regularization: float | None = None) -> Release:
+        """One of the regressions that follow from a noisy sum: post-processing, at no cost beyond the sum's.
+
+        It carries the sum, and whoever reads it finds the coefficients again. All releases from one sum cost its price
+        once, together.
+
+        Parameters
+        ----------
+        target : str
+            One of ``moments.targets``.
+        regularization : float, optional
+            Lambda; any, by default ``moments.regularization``.
+        """
+        chosen = moments.regularization if regularization is None else float(regularization)
+        model = moments.model(target, chosen)
+        return cls(model, moments.certified(model, target, chosen), moments=moments)
 
     def decided_by(self, decision: Decision, evaluation: CountsFile) -> Release:
         """The same model with a threshold or calibration that was chosen from noisy counts of its own scores.
@@ -164,7 +187,7 @@ class Release(SignedArchive):
         earlier = () if self.refinement is None else self.refinement.steps
         refinement = Refinement((*earlier, *steps), self.origin.model.coefficients)
         model = dataclasses.replace(self.model, coefficients=refinement.apply(self.model.encoder))
-        return Release(model, self.certificate, refinement=refinement, run=self.run)
+        return Release(model, self.certificate, refinement=refinement, run=self.run, moments=self.moments)
 
     @property
     def origin(self) -> Release:
@@ -173,7 +196,7 @@ class Release(SignedArchive):
             return self
         plain = self.undecided
         model = dataclasses.replace(plain.model, coefficients=self.refinement.origin)
-        return Release(model, self.certificate, run=self.run)
+        return Release(model, self.certificate, run=self.run, moments=self.moments)
 
     @property
     def model_digest(self) -> str:
@@ -193,9 +216,11 @@ class Release(SignedArchive):
         if _REFINEMENT in members:
             refinement = refinement_from_dict(json.loads(members[_REFINEMENT]), read_array(members[_ORIGIN]))
         run = RunRecord.from_bytes(members[_RUN]) if _RUN in members else None
-        release = cls(model, certificate, signature, evaluation, refinement, run)
+        moments = Moments.from_bytes(members[_MOMENTS]) if _MOMENTS in members else None
+        release = cls(model, certificate, signature, evaluation, refinement, run, moments)
         _check_refinement(release, members)
         _check_decision(release)
+        _check_moments(release)
         if run is not None:
             schema = getattr(base_of(model.encoder), "schema", None)
             digest = None if schema is None else schema.digest
@@ -209,7 +234,7 @@ class Release(SignedArchive):
         if self.refinement is not None:
             content[_REFINEMENT] = json_bytes(self.refinement.to_dict(self.origin.digest))
             content[_ORIGIN] = array_bytes(self.refinement.origin)
-        beside = {_EVALUATION: self.evaluation, _RUN: self.run}
+        beside = {_EVALUATION: self.evaluation, _RUN: self.run, _MOMENTS: self.moments}
         return content | {name: part.to_bytes() for name, part in beside.items() if part is not None}
 
 
@@ -238,6 +263,20 @@ def _check_decision(release: Release) -> None:
         )
     if release.evaluation.about.get("release_sha256") != release.undecided.digest:
         raise VerificationError("the threshold or calibration was chosen from counts of another model")
+
+
+def _check_moments(release: Release) -> None:
+    """A regression from a noisy sum must come with that sum and follow from it, and nothing else may."""
+    certificate, moments, model = release.certificate, release.moments, release.origin.model
+    if moments is None and not isinstance(certificate, MomentsCertificate):
+        return
+    if not (
+        moments is not None
+        and isinstance(certificate, MomentsCertificate)
+        and isinstance(model, RegressionModel)
+        and moments.leads_to(model, certificate)
+    ):
+        raise VerificationError("the model does not follow from the noisy sum that it names")
 
 
 def _check_agreement(model: Model, certificate: Certificate) -> None:

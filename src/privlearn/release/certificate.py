@@ -14,6 +14,7 @@ from privlearn.mechanisms.search.search import Search, Searched
 from privlearn.mechanisms.statistics.centring import centring_from_dict
 from privlearn.mechanisms.statistics.score_counts import score_counts_from_dict
 from privlearn.mechanisms.summed.summed import SummedMechanism
+from privlearn.mechanisms.summed.summed_moments import MomentsRegression, SummedMoments
 from privlearn.mechanisms.task import Task
 from privlearn.release.certified import (
     Certified,
@@ -24,6 +25,7 @@ from privlearn.release.certified import (
     read_guarantee,
     read_task,
 )
+from privlearn.release.counts_file import CountsCertificate
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Certificate(Certified):
 
     def _counted(self) -> dict[str, str]:
         counted = super()._counted()
-        if not isinstance(self.mechanism, SummedMechanism):
+        if not isinstance(self.mechanism, SummedMechanism | MomentsRegression):
             return counted
         # parties may be missing from a sum: what was in each, the release's record of its run says
         return {f"{whom} in the plan": number for whom, number in counted.items()}
@@ -222,7 +224,56 @@ class SearchCertificate(Certificate):
         return self.in_search() | self.chosen._described()
 
 
+@dataclass(frozen=True)
+class MomentsCertificate(Certificate):
+    """The plan of a noisy sum of second moments, and which of the regressions that follow from it this one is.
+
+    The claim is the sum's. All regressions from it cost that once, and each says so.
+    """
+
+    mechanism: MomentsRegression  # type: ignore[assignment]
+
+    @classmethod
+    def _read_mechanism(cls, record: Mapping[str, Any]) -> MomentsRegression:  # type: ignore[override]
+        stated, moments = record["from_moments"], CountsCertificate._read_mechanism(record)
+        if not isinstance(moments, SummedMoments):
+            raise VerificationError("no theorem speaks of a regression from such a sum")
+        names = ("sum_sha256", "target", "regularization", "persons")
+        facts = {name: stated[name] for name in names}
+        return MomentsRegression(moments, targets=tuple(stated["targets"]), **facts)
+
+    def _heading(self) -> dict[str, Any]:
+        regression = self.mechanism
+        stated = {
+            "sum_sha256": regression.sum_sha256,
+            "targets": list(regression.targets),
+            "target": regression.target,
+            "regularization": regression.regularization,
+            "persons": regression.persons,
+        }
+        return {"from_moments": stated}
+
+    def _stated_task(self) -> dict[str, Any]:
+        return {}
+
+    def _theorem(self) -> dict[str, Any]:
+        moments = self.mechanism.sum
+        return {"mechanism": moments.name, "noise": moments.noise, "page": f"docs/theory/{moments.page}.md"}
+
+    def _title(self) -> str:
+        moments = self.mechanism.sum
+        return f"ridge regression from {moments.title}, {moments.noise} noise"
+
+    def _described(self) -> dict[str, str]:
+        regression = self.mechanism
+        shared = f"all regressions from the noisy sum {regression.sum_sha256[:12]}, once"
+        return {"regression of": regression.target, "paid together with": shared} | super()._described()
+
+
+_KINDS: dict[str, type[Certificate]] = {"search": SearchCertificate, "from_moments": MomentsCertificate}
+
+
 def read_certificate(record: Mapping[str, Any]) -> Certificate:
-    """The certificate of a release, tuned or not."""
-    kind = SearchCertificate if "search" in record else Certificate
+    """The certificate of a release: of one model, of the best of several, or of one from a noisy sum."""
+    kind = next((kind for name, kind in _KINDS.items() if name in record), Certificate)
     return kind.from_dict(record)

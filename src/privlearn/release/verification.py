@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 from privlearn.errors import InvalidParameter, VerificationError
 from privlearn.guarantee import Guarantee
 from privlearn.release.artifact import Release
+from privlearn.release.certificate import MomentsCertificate
 from privlearn.release.certified import Certified
 from privlearn.release.counts_file import CountsCertificate, CountsFile
 from privlearn.release.curvature_file import Curvature
@@ -79,6 +80,8 @@ class Verification:
             )
         if self.origin is not None:
             found["refined"] = f"from {self.origin[:12]}, at no cost, and found again: {self.steps}"
+        if isinstance(certificate, MomentsCertificate):
+            found["paid once"] = certificate.mechanism.shared
         if self.run is not None:
             found |= self.run.facts
         return {name: fact for name, fact in found.items() if fact}
@@ -144,7 +147,7 @@ def verify_bytes(raw: bytes) -> Verification:
     if isinstance(file, CountsFile):
         return _proven(file.certificate, signer, run=file.run)
     evaluation = file.evaluation.certificate if file.evaluation else None
-    proven = _proven(file.certificate, signer, evaluation, file.run)
+    proven = _proven(file.certificate, signer, evaluation, file.moments.run if file.moments else file.run)
     if file.refinement is None:
         return proven
     return dataclasses.replace(proven, origin=file.origin.digest, steps=file.refinement.told)

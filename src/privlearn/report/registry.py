@@ -88,8 +88,9 @@ class RegistryEntry(Paper):
 
 def _several_holders(facts: Facts) -> bool:
     from privlearn.mechanisms.summed.summed import SummedMechanism
+    from privlearn.mechanisms.summed.summed_moments import MomentsRegression
 
-    return isinstance(facts.certificate.mechanism, SummedMechanism)
+    return isinstance(facts.certificate.mechanism, SummedMechanism | MomentsRegression)
 
 
 def _unprotected(facts: Facts) -> str:

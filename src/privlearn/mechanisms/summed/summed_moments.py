@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from privlearn.errors import InvalidParameter
+from privlearn.accounting.curves import Curve
+from privlearn.erm.losses import LossFacts, Sees
+from privlearn.errors import InvalidParameter, check_positive
+from privlearn.guarantee import Guarantee
 from privlearn.mechanisms.mechanism import register_mechanism
 from privlearn.mechanisms.summed.summed import SUM_ROUNDING
 from privlearn.mechanisms.summed.summed_counts import ROUNDING, SummedCounts
+from privlearn.mechanisms.task import Task
 
 
 @register_mechanism
@@ -71,3 +75,110 @@ class SummedMoments(SummedCounts):
 def even_shares(targets: int) -> tuple[float, float]:
     """w and v with a = 1: the least noise in the moments with targets that the theorem allows."""
     return targets / (1.0 + targets), 1.0 / (1.0 + targets)
+
+
+class Square(LossFacts):
+    """Half the square of a residual: facts only. Its slope has no bound, so that nothing but moments is asked of it."""
+
+    name: ClassVar[str] = "square"
+    sees: ClassVar[Sees] = "residual"
+    link: ClassVar[str] = "none"
+    monotone: ClassVar[bool] = False
+    derivative_rounding: ClassVar[float] = math.inf
+
+    @property
+    def lipschitz(self) -> float:
+        return math.inf
+
+    @property
+    def smoothness(self) -> float:
+        return 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+
+@dataclass(frozen=True)
+class MomentsRegression:
+    """One of the ridge regressions that follow from a noisy sum: post-processing, so all of them cost the sum once.
+
+    Parameters
+    ----------
+    sum : SummedMoments
+    sum_sha256 : str
+        Digest of what was opened, by which regressions of one sum know each other.
+    targets : tuple of str
+        All that can be predicted from the sum.
+    target : str
+        The one that is.
+    regularization : float
+        Lambda; any, chosen by anybody.
+    persons : bool
+        Whether each person's rows were averaged into one record.
+    """
+
+    sum: SummedMoments
+    sum_sha256: str
+    targets: tuple[str, ...]
+    target: str
+    regularization: float
+    persons: bool
+
+    page: ClassVar[str] = SummedMoments.page
+    uses_solver: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_positive(regularization=self.regularization)
+        if self.target not in self.targets or len(self.targets) != self.sum.targets:
+            raise InvalidParameter("the regression is of none of the targets in its sum")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The sum's."""
+        return self.sum.guarantee
+
+    @property
+    def covers(self) -> str:
+        """What the guarantee is about, and whom it trusts for what."""
+        return f"{self.sum.covers} {self.shared}"
+
+    @property
+    def shared(self) -> str:
+        """What whoever adds up costs has to know."""
+        return (
+            f"All regressions from the noisy sum {self.sum_sha256[:12]} (of {', '.join(self.targets)}, with any "
+            "regularization) cost this once, together: count the claim of one of them, not the sum of their claims."
+        )
+
+    @property
+    def floating_point(self) -> str:
+        """What is exact in the parties' samplers."""
+        return self.sum.floating_point
+
+    @property
+    def task(self) -> Task:
+        """Public: what was learnt."""
+        return Task(
+            loss=Square(),
+            total=self.sum.records,
+            dimension=self.sum.features,
+            problems=1,
+            regularization=self.regularization,
+            tolerance=0.0,
+            neighbours=self.guarantee.neighbours,
+            rows_per_person=self.sum.rows_per_person,
+            averaged=self.persons,
+            parties_per_person=self.sum.parties_per_person,
+        )
+
+    def spends(self) -> Guarantee:
+        """What the sum costs, recomputed from its constants alone."""
+        return self.sum.spends()
+
+    def curve(self) -> Curve:
+        """The sum's."""
+        return self.sum.curve()
+
+    def constants(self) -> dict[str, Any]:
+        """Every number of the sum's theorem."""
+        return self.sum.constants()

@@ -63,6 +63,11 @@ def identity_of(plan: JointPlan, name: str) -> PublicIdentity:
     return PublicIdentity.parse(plan.keys[name])
 
 
+def proposal(plan: JointPlan, run: bytes) -> Parts:
+    """What the coordinator asks every party to sign, and by what constants: who computes others refuses now."""
+    return [bytes.fromhex(plan.digest), run, plan.constants_digest]
+
+
 def sign_off(plan: JointPlan, run: bytes, name: str) -> bytes:
     """What a party signs: this plan, this run of it, and its own name."""
     return run_record.sign_off(plan.digest, run, name)

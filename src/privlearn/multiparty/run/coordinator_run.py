@@ -105,7 +105,7 @@ class CoordinatorRun(NoisySums):
 
     def _collect_sign_offs(self) -> dict[str, bytes]:
         """Everybody's; no dropout is allowed before the start."""
-        replies = self._send_all(Stage.PLAN, [bytes.fromhex(self._plan.digest), self._run])
+        replies = self._send_all(Stage.PLAN, conversation.proposal(self._plan, self._run))
         signed = {}
         for party, parts in replies.items():
             name = self._names[party]

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.columns import NumberColumn
-from privlearn.data.schema.schema import Schema
 from privlearn.erm.losses import ClippedSquare
-from privlearn.errors import InvalidParameter, ReleaseError, VerificationError, check_positive
 from privlearn.estimators.inputs import read_number_table
 from privlearn.estimators.memory_oracle import MemoryOracle
 from privlearn.guarantee import Guarantee
-from privlearn.mechanisms.summed.summed import NoisySums, packed, unpacked
+from privlearn.mechanisms.summed.summed import NoisySums, packed
 from privlearn.mechanisms.summed.summed_moments import SummedMoments, even_shares
 from privlearn.mechanisms.task import Task
 from privlearn.multiparty.run.conversation import Tell
@@ -29,70 +24,11 @@ from privlearn.multiparty.run.simulation import rehearsed
 from privlearn.multiparty.run.training import CountedParty
 from privlearn.randomness import Randomness
 from privlearn.release.archive import digest_of, json_bytes
-from privlearn.release.counts_file import CountsCertificate, CountsFile
-from privlearn.release.model import RegressionModel
+from privlearn.release.counts_file import CountsCertificate
+from privlearn.release.moments_file import Moments, schema_for
 
 MOST_MOMENTS = 2**21
 """Numbers in the sum: about 2,000 features."""
-
-
-@dataclass(frozen=True, eq=False)
-class Moments(CountsFile):
-    """Noisy second moments of several holders' records; every model that follows from them costs nothing more."""
-
-    what: ClassVar[str] = "file of second moments"
-    kind: ClassVar[str] = "moments"
-
-    def __post_init__(self) -> None:
-        if self.about.get("kind") != self.kind:
-            raise ReleaseError("this file holds no second moments")
-        if self.run is not None:
-            agreed = json.loads(self.run.plan)
-            schema = Schema.from_dict(agreed["schema"]).to_dict()
-            if (schema, agreed["targets"]) != (self.about["schema"], self.about["targets"]):
-                raise VerificationError("the file names another schema or targets than the plan of its run")
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """What can be predicted, from all columns that are none of them."""
-        return tuple(self.about["targets"])
-
-    @cached_property
-    def regularization(self) -> float:
-        """The default: as large as the noise, whose spectral norm is about its deviation times sqrt(2 d)."""
-        mechanism, told = self._mechanism, self.about["in_sum"]
-        deviation = told["noise"] * mechanism.deviations[0]
-        return float(deviation * math.sqrt(2.0 * mechanism.features) / told["records"])
-
-    def model(self, target: str, regularization: float | None = None) -> RegressionModel:
-        """The ridge regression of a target: the minimiser of the mean of (<w, x> - y)^2 / 2 + regularization |w|^2 / 2.
-
-        Parameters
-        ----------
-        target : str
-            One of `targets`.
-        regularization : float, optional
-            Lambda; any, by default `regularization`. What noise makes of a moment that cannot be negative counts as 0.
-        """
-        if target not in self.targets:
-            raise InvalidParameter(f"the sum has no target {target!r}: it has {', '.join(self.targets)}")
-        chosen = self.regularization if regularization is None else regularization
-        check_positive(regularization=chosen)
-        records, features = self.about["in_sum"]["records"], self._mechanism.features
-        values, vectors = np.linalg.eigh(unpacked(np.ravel(self.tables[0]), features))
-        crossed = np.reshape(self.tables[1], (len(self.targets), features))[self.targets.index(target)]
-        scores = vectors.T @ crossed / (np.maximum(values, 0.0) + records * chosen)
-        schema = schema_for(Schema.from_dict(self.about["schema"]), self.targets, target)
-        assert schema.target is not None
-        assert schema.target.bounds is not None
-        coefficients = (vectors @ scores)[np.newaxis]
-        return RegressionModel(SchemaEncoder(schema), coefficients, schema.target.bounds)
-
-    @property
-    def _mechanism(self) -> SummedMoments:
-        mechanism = self.certificate.mechanism
-        assert isinstance(mechanism, SummedMoments)
-        return mechanism
 
 
 class JointMoments(JointPlan):
@@ -210,15 +146,6 @@ def _oracle(plan: JointMoments, name: str, target: str, table: Any) -> MemoryOra
         averaged=schema.person is not None,
     )
     return MemoryOracle(rows, task)
-
-
-def schema_for(schema: Schema, targets: tuple[str, ...], target: str) -> Schema:
-    """The schema of one target: columns that are no target predict it."""
-    content = schema.to_dict()
-    column = content["columns"][target]
-    content["columns"] = {name: part for name, part in content["columns"].items() if name not in targets}
-    content["target"] = {"name": target, "lower": column["lower"], "upper": column["upper"]}
-    return Schema.from_dict(content)
 
 
 def moments_together(

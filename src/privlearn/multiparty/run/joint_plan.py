@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import tomllib
@@ -121,6 +122,13 @@ class JointPlan(PublicModel):
 
         ``randomness`` is what the parties draw their noise from, for the certificate; nothing is drawn here.
         """
+
+    @property
+    def constants_digest(self) -> bytes:
+        """SHA-256 of what calibration computed here, to the last bit; elsewhere other libraries may round otherwise."""
+        computed = dataclasses.asdict(self.mechanism)  # type: ignore[call-overload]
+        written = json.dumps(computed, default=lambda part: part.to_dict())
+        return hashlib.sha256(written.encode()).digest()
 
     @property
     def guarantee(self) -> Guarantee:

@@ -188,7 +188,7 @@ class PartyRun:
             self._tell(f"{_UNFINISHED} ({self.stopped}).")
 
     def _sign(self, parts: Parts) -> Parts:
-        digest, run = _expect(parts, 2)
+        digest, run, constants = _expect(parts, 3)
         if self._run:
             raise ProtocolError(
                 "this party is in another run of the plan: end that one first, with `privlearn party MINE.toml "
@@ -198,6 +198,11 @@ class PartyRun:
             raise ProtocolError("the coordinator's plan is not the one that this party agreed to")
         if len(run) != RUN_BYTES:
             raise ProtocolError("the coordinator's name for the run is not in order")
+        if constants != self._plan.constants_digest:  # else it would refuse the result, when all is spent
+            raise ProtocolError(
+                "this party computes other constants from the plan than the coordinator: install the same versions of "
+                "privlearn, numpy and scipy. Nothing was signed, and nothing is spent"
+            )
         sessions = conversation.sum_sessions(self._plan, run)
         sums = [MaskingParty(session, self._number, self._identity.key) for session in sessions]
         self._purse.reserve()

@@ -9,13 +9,13 @@ from privlearn.service.job_kinds.job_kind import (
     JobFields,
     JobKind,
     Plan,
-    Result,
     job_kind,
     load_job_kinds,
     register_job_kind,
 )
 from privlearn.service.job_kinds.release import GIVE_OUT_RELEASE
 from privlearn.service.job_kinds.session import OPEN_SESSION
+from privlearn.service.jobs.requests import Result
 
 __all__ = [
     "DESCRIBE",

@@ -14,10 +14,10 @@ from privlearn.description.page import page_part
 from privlearn.description.plan import plan_description
 from privlearn.mechanisms.statistics.counts import NoisyCounts
 from privlearn.randomness import SecureRandomness
-from privlearn.service.job_kinds.job_kind import Asked, JobFields, JobKind, Result, register_job_kind
+from privlearn.service.job_kinds.job_kind import Asked, JobFields, JobKind, register_job_kind
 from privlearn.service.job_kinds.release import BYTES
 from privlearn.service.job_kinds.training import check_same
-from privlearn.service.jobs.requests import ResultInfo
+from privlearn.service.jobs.requests import Result, ResultInfo
 
 
 class DescribeFields(JobFields):

@@ -18,11 +18,11 @@ from privlearn.mechanisms.statistics.counts import NoisyCounts
 from privlearn.randomness import SecureRandomness
 from privlearn.release.artifact import Release
 from privlearn.service.holder.datasets import OfferedDataSet
-from privlearn.service.job_kinds.job_kind import Asked, JobFields, JobKind, Result, register_job_kind
+from privlearn.service.job_kinds.job_kind import Asked, JobFields, JobKind, register_job_kind
 from privlearn.service.job_kinds.release import BYTES, GIVE_OUT_RELEASE
 from privlearn.service.job_kinds.training import check_same
 from privlearn.service.jobs import results
-from privlearn.service.jobs.requests import ResultInfo
+from privlearn.service.jobs.requests import Result, ResultInfo
 
 
 class EvaluateFields(JobFields):

@@ -26,7 +26,7 @@ from privlearn.guarantee import Guarantee
 from privlearn.release.archive import SignedArchive
 from privlearn.service.holder.datasets import OfferedDataSet
 from privlearn.service.holder.signing import signing_key
-from privlearn.service.jobs.requests import JobRequest, Points, ResultInfo
+from privlearn.service.jobs.requests import JobRequest, Points, Result, ResultInfo
 from privlearn.service.refusals import NotFound
 
 
@@ -79,32 +79,6 @@ class Asked(Generic[Fields]):
         """A file that leaves, with the server's signature if it has a key."""
         key = signing_key(self.offered.owner.server)
         return (made if key is None else made.signed(key)).to_bytes()
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a job has made; everything in it may leave.
-
-    Parameters
-    ----------
-    certificate : dict
-        What is promised, with every constant.
-    content : bytes, optional
-    media_type : str, default=""
-        Of the content, as it is fetched. Empty if the content stays on the server.
-    """
-
-    certificate: dict[str, Any]
-    content: bytes | None = None
-    media_type: str = ""
-
-    def __post_init__(self) -> None:
-        """A kind's mistake is found while it runs, not by the store."""
-        json.dumps(self.certificate, allow_nan=False, ensure_ascii=False).encode()
-        if not (isinstance(self.certificate, dict) and isinstance(self.content, bytes | None)):
-            raise TypeError("a result is a certificate, a dict, and a content in bytes")
-        if not re.fullmatch("[ -~]{0,100}", self.media_type):
-            raise ValueError("a media type is one line of at most 100 characters")
 
 
 class JobKind(ABC, Generic[Fields, Planned]):

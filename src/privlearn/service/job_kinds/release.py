@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from privlearn.service.job_kinds.job_kind import Asked, Plan, Result, register_job_kind
+from privlearn.service.job_kinds.job_kind import Asked, Plan, register_job_kind
 from privlearn.service.job_kinds.training import TrainingFields, TrainingKind, recipe_of, trained
+from privlearn.service.jobs.requests import Result
 
 BYTES = "application/octet-stream"
 

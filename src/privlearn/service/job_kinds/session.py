@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 
 from privlearn.errors import SessionError
 from privlearn.estimators.kernel_learner import KernelLearner
-from privlearn.service.job_kinds.job_kind import Asked, Plan, Result, register_job_kind
+from privlearn.service.job_kinds.job_kind import Asked, Plan, register_job_kind
 from privlearn.service.job_kinds.training import (
     TrainingFields,
     TrainingKind,
@@ -19,6 +19,7 @@ from privlearn.service.job_kinds.training import (
     trained,
 )
 from privlearn.service.jobs.recipes import SessionMechanism, kernel_learner
+from privlearn.service.jobs.requests import Result
 from privlearn.service.jobs.results import SESSION
 from privlearn.sessions import InteractivePredictor
 from privlearn.sessions.opening import calibrated

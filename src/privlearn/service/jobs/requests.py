@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -144,6 +146,32 @@ class Job(Accepted):
     @property
     def is_over(self) -> bool:
         return self.state in OVER
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a job has made; everything in it may leave.
+
+    Parameters
+    ----------
+    certificate : dict
+        What is promised, with every constant.
+    content : bytes, optional
+    media_type : str, default=""
+        Of the content, as it is fetched. Empty if the content stays on the server.
+    """
+
+    certificate: dict[str, Any]
+    content: bytes | None = None
+    media_type: str = ""
+
+    def __post_init__(self) -> None:
+        """A kind's mistake is found while it runs, not by the store."""
+        json.dumps(self.certificate, allow_nan=False, ensure_ascii=False).encode()
+        if not (isinstance(self.certificate, dict) and isinstance(self.content, bytes | None)):
+            raise TypeError("a result is a certificate, a dict, and a content in bytes")
+        if not re.fullmatch("[ -~]{0,100}", self.media_type):
+            raise ValueError("a media type is one line of at most 100 characters")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, func, insert, select, update
 
-from privlearn.service.job_kinds.job_kind import Result
-from privlearn.service.jobs.requests import Job, ResultInfo, accepted_in
+from privlearn.service.jobs.requests import Job, Result, ResultInfo, accepted_in
 from privlearn.service.refusals import Conflict, NotFound
 from privlearn.service.store.paging import EVERYTHING, Piece
 from privlearn.service.store.tables import jobs, results

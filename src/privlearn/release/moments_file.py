@@ -1,0 +1,122 @@
+"""Noisy second moments that may leave: a file of counts from which regressions of all declared targets follow."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from privlearn.arrays import Array
+from privlearn.data.encode.encoder import SchemaEncoder
+from privlearn.data.schema.schema import Schema
+from privlearn.errors import InvalidParameter, ReleaseError, VerificationError, check_positive
+from privlearn.mechanisms.summed.summed import unpacked
+from privlearn.mechanisms.summed.summed_moments import MomentsRegression, SummedMoments
+from privlearn.release.certificate import MomentsCertificate
+from privlearn.release.counts_file import CountsFile
+from privlearn.release.encoders import describe_encoding
+from privlearn.release.model import RegressionModel
+
+_SOLVED = 1e-9
+"""How far coefficients may be from solving their equations, relative to these: what libraries round differently."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moments(CountsFile):
+    """Noisy second moments of several holders' records; every model that follows from them costs nothing more."""
+
+    what: ClassVar[str] = "file of second moments"
+    kind: ClassVar[str] = "moments"
+
+    def __post_init__(self) -> None:
+        if self.about.get("kind") != self.kind or not isinstance(self.certificate.mechanism, SummedMoments):
+            raise ReleaseError("this file holds no second moments")
+        if self.run is not None:
+            agreed = json.loads(self.run.plan)
+            schema = Schema.from_dict(agreed["schema"]).to_dict()
+            if (schema, agreed["targets"]) != (self.about["schema"], self.about["targets"]):
+                raise VerificationError("the file names another schema or targets than the plan of its run")
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """What can be predicted, from all columns that are none of them."""
+        return tuple(self.about["targets"])
+
+    @cached_property
+    def regularization(self) -> float:
+        """The default: as large as the noise, whose spectral norm is about its deviation times sqrt(2 d)."""
+        mechanism, told = self._mechanism, self.about["in_sum"]
+        deviation = told["noise"] * mechanism.deviations[0]
+        return float(deviation * math.sqrt(2.0 * mechanism.features) / told["records"])
+
+    def model(self, target: str, regularization: float | None = None) -> RegressionModel:
+        """The ridge regression of a target: the minimiser of the mean of (<w, x> - y)^2 / 2 + regularization |w|^2 / 2.
+
+        Parameters
+        ----------
+        target : str
+            One of `targets`.
+        regularization : float, optional
+            Lambda; any, by default `regularization`. What noise makes of a moment that cannot be negative counts as 0.
+        """
+        crossed, lengths = self._equations(target, regularization)
+        vectors = self._spectrum[1]
+        schema = schema_for(Schema.from_dict(self.about["schema"]), self.targets, target)
+        assert schema.target is not None
+        assert schema.target.bounds is not None
+        coefficients = (vectors @ (vectors.T @ crossed / lengths))[np.newaxis]
+        return RegressionModel(SchemaEncoder(schema), coefficients, schema.target.bounds)
+
+    def certified(self, model: RegressionModel, target: str, regularization: float) -> MomentsCertificate:
+        """The certificate of such a model: the sum's, with what was computed from it."""
+        made, subject = self.certificate, describe_encoding(model.encoder)
+        regression = MomentsRegression(
+            self._mechanism, self.model_digest, self.targets, target, regularization, made.subject["persons"]
+        )
+        return MomentsCertificate(regression, made.randomness, made.secure, subject, made.versions)
+
+    def leads_to(self, model: RegressionModel, certificate: MomentsCertificate) -> bool:
+        """Whether this sum has such a certificate, and the coefficients solve the equations that it speaks of."""
+        target, regularization = certificate.mechanism.target, certificate.mechanism.regularization
+        if certificate.to_dict() != self.certified(model, target, regularization).to_dict():
+            return False
+        if model.to_dict() != self.model(target, regularization).to_dict():
+            return False
+        crossed, lengths = self._equations(target, regularization)
+        vectors, found = self._spectrum[1], model.coefficients[0]
+        missing = vectors @ (lengths * (vectors.T @ found)) - crossed
+        scale = lengths.max() * np.linalg.norm(found) + np.linalg.norm(crossed)
+        return bool(np.linalg.norm(missing) <= _SOLVED * scale)
+
+    def _equations(self, target: str, regularization: float | None) -> tuple[Array, Array]:
+        """The moments with a target, and the eigenvalues of what its coefficients are multiplied with."""
+        if target not in self.targets:
+            raise InvalidParameter(f"the sum has no target {target!r}: it has {', '.join(self.targets)}")
+        chosen = self.regularization if regularization is None else regularization
+        check_positive(regularization=chosen)
+        crossed = np.reshape(self.tables[1], (len(self.targets), -1))[self.targets.index(target)]
+        return crossed, np.maximum(self._spectrum[0], 0.0) + self.about["in_sum"]["records"] * chosen
+
+    @cached_property
+    def _spectrum(self) -> tuple[Array, Array]:
+        values, vectors = np.linalg.eigh(unpacked(np.ravel(self.tables[0]), self._mechanism.features))
+        return values, vectors
+
+    @property
+    def _mechanism(self) -> SummedMoments:
+        mechanism = self.certificate.mechanism
+        assert isinstance(mechanism, SummedMoments)
+        return mechanism
+
+
+def schema_for(schema: Schema, targets: tuple[str, ...], target: str) -> Schema:
+    """The schema of one target: columns that are no target predict it."""
+    content = schema.to_dict()
+    column = content["columns"][target]
+    content["columns"] = {name: part for name, part in content["columns"].items() if name not in targets}
+    content["target"] = {"name": target, "lower": column["lower"], "upper": column["upper"]}
+    return Schema.from_dict(content)
