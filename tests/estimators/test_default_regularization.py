@@ -88,6 +88,14 @@ def test_few_centred_rows_of_numbers_are_shrunk_more(total: int, felt: bool) -> 
     assert wide[1] == pytest.approx(wide[0])
 
 
+def test_numbers_in_more_columns_than_records_are_shrunk_like_centred_ones() -> None:
+    narrow = replace(TASK, loss=Huber(0.2), total=1_000, dimension=1_000)
+    wide = replace(narrow, dimension=1_001)
+    centred = replace(wide, centring=Centring(1_001, 1.0, mean_noise_scale=30.0, count_noise_scale=40.0))
+    found = [strength(task, 1.0, "objective", "gaussian") for task in (narrow, wide, centred)]
+    assert found[0] < found[1] == found[2]
+
+
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])
 def test_it_is_close_to_the_best_of_a_grid_on_a_census(epsilon: float) -> None:
     """A small version of benchmarks/regularization.py: at most one point above hindsight's best."""

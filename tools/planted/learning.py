@@ -109,6 +109,7 @@ MUTANTS = [
     Mutant("landmark rows not stretched before they are centred", "features/unit_landmarks.py", "        rows *= self._stretch(rows)\n", "", ("features/test_unit_landmarks.py",)),
     Mutant("public mean of points that see themselves", "features/unit_landmarks.py", "landmarks.seen_by_the_others()", "landmarks.transform(landmarks.public_points)", ("features/test_unit_landmarks.py",)),
     Mutant("public mean of the rows at hand", "features/unit_landmarks.py", "        rows -= self.mean\n", "        rows -= rows.mean(axis=0)\n", ("features/test_unit_landmarks.py", "features/test_feature_maps.py")),
+    Mutant("wide rows of numbers are shrunk as classes are", "estimators/plan.py", " or task.dimension > task.total", "", ("estimators/test_default_regularization.py",)),
     Mutant("a release forgets that its landmark rows have full length", "release/encoders.py", 'record.get("unit", False) is True', "False", ("estimators/test_landmark_rows.py",)),
     Mutant("theorems about the kernel get other rows", "estimators/kernel_choice.py", "unit = estimator.mechanism not in OF_THE_KERNEL", "unit = True", ("estimators/test_landmark_rows.py",)),
     Mutant("gamma from the rows", "estimators/kernel_choice.py", "kernel = estimator.chosen_kernel(cast(RawEncoder | None, rows.encoder))", "kernel = estimator.chosen_kernel(cast(RawEncoder | None, rows.encoder)); object.__setattr__(kernel, 'gamma', float(1 + np.var(rows.features))) if hasattr(kernel, 'gamma') else None", ("estimators/test_landmark_rows.py",)),
