@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,13 +15,13 @@ from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_features import TextGroup
 from privlearn.data.encode.positions import Ordered
 from privlearn.data.encode.resolution import Resolution
-from privlearn.data.encode.slots import Cells, CoarsePiece, Cut, Piece, coarse_pieces
+from privlearn.data.encode.slots import Cells, CoarsePiece, Cut, Level, Piece, coarse_pieces
 from privlearn.data.schema.columns import CategoryColumn, TextColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.heavy import sparse
 
-FILLED = 2048  # rows at a time
+FILLED = 4096  # rows at a time
 PAD = 24  # so that slots are not a power of two apart, which caches cannot keep together
 
 
@@ -62,28 +63,27 @@ class ResolvedRows:
         self._coarse: list[CoarsePiece] = coarse
         self._fine = [*bins, *pairs]
         widths = [piece.width for piece in (*coarse, *bins, *pairs)]
-        self._starts = np.cumsum([0, *widths], dtype=np.int32)
+        starts = np.cumsum([0, *widths], dtype=np.int32)
+        counts = [piece.count for piece in coarse] + [1] * len(self._fine)
+        self._slot_starts = np.repeat(starts[:-1], counts)[:, np.newaxis]
         first = sum(piece.count for piece in coarse)
         self._fine_slots = slice(first, first + len(self._fine))
         self.slots = self._fine_slots.stop + fit_intercept
         self._weights = np.zeros(self.slots)  # of the fine slots
         self._weights[self._fine_slots] = np.repeat(weights, [len(bins), len(pairs)])
-        self.dimension = int(self._starts[-1]) + sum(group.width for group in self._texts) + fit_intercept
-        self._levels, self._strides = self._linear_places()
+        self._equal_weights = Counter(self._weights[self._fine_slots].tolist())
+        self._first_word = int(starts[-1])
+        self.dimension = self._first_word + sum(group.width for group in self._texts) + fit_intercept
+        self._levels, self._added, self._strides = self._fine_places()
 
-    def _linear_places(self) -> tuple[list[tuple[str, int]], NDArray[Any]]:
-        """Whose bins the fine places follow from, and the matrix that makes places of bins and a final 1.
-
-        All numbers and sums are whole and no larger than a place, so exact in a type that holds those, in any order.
-        """
-        levels = list(dict.fromkeys(level for piece in self._fine for level in piece.strides))
-        exact = np.float32 if self._starts[-1] < 2**24 else np.float64
-        matrix = np.zeros((len(levels) + 1, len(self._fine)), dtype=exact)
-        for slot, piece in enumerate(self._fine):
-            for level, stride in piece.strides.items():
-                matrix[levels.index(level), slot] = stride
-        matrix[-1] = self._starts[len(self._coarse) : -1]
-        return levels, matrix
+    def _fine_places(self) -> tuple[list[Level], NDArray[np.intp], NDArray[np.int32]]:
+        """The bins that fine places follow from; of each place, which two it adds up, and the stride of the first."""
+        levels = list(dict.fromkeys(level for piece in self._fine for level in piece.levels))
+        pairs = [(*piece.levels, None)[:2] for piece in self._fine]
+        numbers = {None: len(levels)} | {level: number for number, level in enumerate(levels)}
+        added = np.array([[numbers[level] for level in pair] for pair in pairs], dtype=np.intp).reshape(-1, 2)
+        strides = [1 if second is None else second[1] for _, second in pairs]
+        return levels, added.T, np.array(strides, dtype=np.int32)[:, np.newaxis]
 
     def _bins(self, resolution: Resolution) -> list[Cut]:
         ordered = {name: part for name, part in self._columns.items() if not isinstance(part, CategoryColumn)}
@@ -121,7 +121,7 @@ class ResolvedRows:
         else:
             beside = np.full(count, float(self._fit_intercept))
         scale = np.empty(count)
-        room = _Room(self._fine_slots.start, self._strides)
+        room = _Room(self._fine_slots.start, len(self._fine), len(self._levels))
         for rows in blocks(count, FILLED):
             part = {name: column.part(rows) for name, column in listed.items()}
             scale[rows] = self._fill(part, beside[rows], places[rows], values[rows], room)
@@ -143,44 +143,55 @@ class ResolvedRows:
     ) -> Array:
         """Write the slots of some rows; return the factor of what is beside the coarse part, which shares its norm.
 
-        Coarse slots are written one by one to a room that stays in the cache. The places and values of all fine ones are
-        two products of matrices, whose sums are of whole numbers or of one term: the bits of a row depend on its own
-        cells.
+        Slots are written to a room that stays in the cache, before they are turned into rows. The bits of a row depend on
+        its own cells: the one product of matrices has sums of one term.
         """
-        count, coarse, fine = len(beside), self._fine_slots.start, self._fine_slots
+        count, coarse = len(beside), self._fine_slots.start
         place_of, value_of, level_of = (part[:, :count] for part in (room.places, room.values, room.levels))
         slot, squares = 0, beside.copy()
-        for piece, start in zip(self._coarse, self._starts, strict=False):
+        for piece in self._coarse:
             for place, value in piece.slots(cells):
-                np.add(place, start, out=place_of[slot], casting="unsafe")
-                value_of[slot] = value
+                place_of[slot], value_of[slot] = place, value
                 squares += value_of[slot] ** 2
                 slot += 1
+        for (name, size), level in zip(self._levels, level_of, strict=False):
+            level[:] = cells[name].bins(size)
+        first, second = (
+            np.take(level_of, added, axis=0, out=out[:, :count], mode="clip")
+            for added, out in zip(self._added, room.added, strict=True)
+        )
+        first *= self._strides
+        np.add(first, second, out=place_of[self._fine_slots])
+        place_of += self._slot_starts
         scale = np.sqrt(self.shares[-1] / np.where(squares > 0.0, squares, 1.0))
-        absent = {slot: piece.absent(cells) for slot, piece in enumerate(self._fine, coarse)}
+        absent = self._absent(cells)
         whole = squares * scale**2 + self._fine_squares(absent)
         factor = margin(self.dimension) / np.sqrt(np.where(whole > 0.0, whole, 1.0))
         scale *= factor
         value_of *= scale
-        for (name, size), level in zip(self._levels, level_of, strict=False):
-            level[:] = cells[name].bins(size)
-        places[:, :coarse], places[:, fine] = place_of.T, level_of.T @ self._strides
         np.dot(factor[:, np.newaxis], self._weights[np.newaxis], out=values)
-        values[:, :coarse] = value_of.T
+        places[:, : len(place_of)], values[:, :coarse] = place_of.T, value_of.T
         for slot, rows in absent.items():
-            if rows is not None:
-                values[rows, slot] = 0.0
+            values[rows, slot] = 0.0
         if self._fit_intercept:
             places[:, -1], values[:, -1] = self.dimension - 1, scale
         return scale
 
-    def _fine_squares(self, absent: Mapping[int, NDArray[np.bool_] | None]) -> Array | float:
-        """Squares of the fine slots that are filled, equal ones counted: what is missing elsewhere changes no bit."""
+    def _absent(self, cells: Mapping[str, Cells]) -> dict[int, NDArray[np.bool_]]:
+        """The fine slots that some rows leave empty, and which rows."""
+        partial = {name for name, column in cells.items() if not column.whole}
+        return {
+            slot: np.logical_or.reduce([~cells[name].present for name in partial.intersection(piece.columns)])
+            for slot, piece in enumerate(self._fine, self._fine_slots.start)
+            if not partial.isdisjoint(piece.columns)
+        }
+
+    def _fine_squares(self, absent: Mapping[int, NDArray[np.bool_]]) -> Array | float:
+        """Of the fine slots that are filled; equal ones are counted, so what other rows leave empty changes no bit."""
         squares: Array | float = 0.0
-        for weight in dict.fromkeys(self._weights[self._fine_slots]):
-            lost = [absent[slot] for slot in absent if self._weights[slot] == weight]
-            filled = len(lost) - sum((rows.astype(np.int64) for rows in lost if rows is not None), 0)
-            squares = squares + filled * weight**2
+        for weight, count in self._equal_weights.items():
+            lost = [rows.astype(np.int64) for slot, rows in absent.items() if self._weights[slot] == weight]
+            squares = squares + (count - sum(lost)) * weight**2
         return squares
 
     def _row_starts(self, count: int) -> NDArray[Any]:
@@ -193,21 +204,22 @@ class ResolvedRows:
 
         A sum of the two would not do: scipy chooses by all rows together in which order it leaves the entries of each.
         """
-        start = int(self._starts[-1])
+        start = self._first_word
         parts = [encoded[:, :start], words, encoded[:, start + words.shape[1] :]]
         return sparse.csr_array(sparse.hstack(parts, format="csr"))
 
 
 class _Room:
-    """Where slots are written before they are turned into rows: a line for each, and one for each bin and a final 1."""
+    """Where slots are written before they are turned into rows: places, coarse values, bins; the last of these is 0."""
 
-    def __init__(self, coarse: int, strides: NDArray[Any]) -> None:
-        self.places = np.empty((coarse, FILLED + PAD), dtype=np.int32)
+    def __init__(self, coarse: int, fine: int, levels: int) -> None:
+        self.places = np.empty((coarse + fine, FILLED + PAD), dtype=np.int32)
         self.values = np.empty((coarse, FILLED + PAD))
-        self.levels = np.ones((len(strides), FILLED + PAD), dtype=strides.dtype)
+        self.levels = np.zeros((levels + 1, FILLED), dtype=np.int32)
+        self.added = np.empty((2, fine, FILLED), dtype=np.int32)
 
 
 def cells_of(column: NDArray[Any]) -> Cells:
     """What a column's cells say, and which of them say anything."""
     present = column >= 0  # NaN is not, and neither is the place of what is not listed
-    return Cells(np.where(present, column, 0), present)
+    return Cells(column if present.all() else np.where(present, column, 0), present)

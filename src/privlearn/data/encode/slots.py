@@ -153,6 +153,10 @@ class Listed(CoarsePiece):
         return [(values, present)]
 
 
+Level = tuple[str, int]
+"""A column, and into how many bins it is cut."""
+
+
 class Cut(Piece):
     """The indicator of a column's bin, or of a pair's cell: of the bins of each of its columns.
 
@@ -172,18 +176,9 @@ class Cut(Piece):
         return [f"{name} bin {','.join(map(str, place))}" for place in np.ndindex(shape)]
 
     @property
-    def strides(self) -> dict[tuple[str, int], int]:
-        """A place is the sum of bins, each times its stride; by column and number of bins."""
-        strides, stride = {}, self.width
-        for name, size in self._sizes.items():
-            stride //= size
-            strides[name, size] = stride
-        return strides
-
-    def absent(self, cells: Mapping[str, Cells]) -> NDArray[np.bool_] | None:
-        """In which rows a cell says nothing; None if there are none."""
-        partial = [~cells[name].present for name in self.columns if not cells[name].whole]
-        return np.logical_or.reduce(partial) if partial else None
+    def levels(self) -> list[Level]:
+        """The bins that a place follows from, of one column or two: the first times the second's number, plus the second."""
+        return list(self._sizes.items())
 
 
 def _bin_of(values: NDArray[Any], size: int) -> Places:
