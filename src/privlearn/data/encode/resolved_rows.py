@@ -143,8 +143,8 @@ class ResolvedRows:
     ) -> Array:
         """Write the slots of some rows; return the factor of what is beside the coarse part, which shares its norm.
 
-        Slots are written to a room that stays in the cache, before they are turned into rows. The bits of a row depend on
-        its own cells: the one product of matrices has sums of one term.
+        Slots are written to a room that stays in the cache before they are turned into rows. The bits of a row depend
+        on its own cells: the one product of matrices has sums of one term.
         """
         count, coarse = len(beside), self._fine_slots.start
         place_of, value_of, level_of = (part[:, :count] for part in (room.places, room.values, room.levels))

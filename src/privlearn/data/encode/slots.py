@@ -177,7 +177,7 @@ class Cut(Piece):
 
     @property
     def levels(self) -> list[Level]:
-        """The bins that a place follows from, of one column or two: the first times the second's number, plus the second."""
+        """The bins that a place follows from: of one column or, times their number for the second, of two."""
         return list(self._sizes.items())
 
 

@@ -292,8 +292,10 @@ def row_blocks(rows: Any) -> Iterator[tuple[slice, Any]]:
 
 
 def rows_at_a_time(dimension: int) -> int:
-    """Public: so many sparse rows stay in a core's cache from one product to the next; more where columns are many, since
-    each sum over rows has an entry for each of them."""
+    """Public: so many sparse rows stay in a core's cache from one product to the next.
+
+    More where columns are many, since every sum over rows has an entry for each of them.
+    """
     return min(max(FEWEST_AT_A_TIME, dimension // 4), BLOCK)
 
 
