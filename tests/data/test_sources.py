@@ -128,7 +128,6 @@ def test_encoding_does_not_depend_on_the_blocks(
     assert cells(before) == cells(after)
 
 
-@pytest.mark.usefixtures("small_blocks")
 def test_parts_of_packed_cells_are_all_rows_in_order() -> None:
     cells = PackedCells()
     cells.add({"column": np.arange(10_000.0)})
@@ -138,6 +137,7 @@ def test_parts_of_packed_cells_are_all_rows_in_order() -> None:
     assert all(part[0, 0] == place.start and part[-1, 0] == place.stop - 1 for place, part in parts)
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_a_row_is_encoded_when_its_block_is_asked_for() -> None:
     ages = {"name": "ages", "columns": {"age": {"type": "number", "lower": 0, "upper": 99}}}
     blocks = SchemaEncoder(Schema.from_dict(ages)).encoded({"age": [*range(20), None, 1]}).blocks()
