@@ -128,6 +128,15 @@ def test_encoding_does_not_depend_on_the_blocks(
     assert cells(before) == cells(after)
 
 
+def test_parts_of_packed_cells_are_all_rows_in_order() -> None:
+    cells = PackedCells()
+    cells.add({"column": np.arange(10_000.0)})
+    rows = EncodedRows(cells, lambda part: part["column"][:, np.newaxis], 1, False)
+    parts = list(rows.mapped(lambda place, part: (place, np.asarray(part))))
+    assert [number for _, part in parts for number in part[:, 0]] == list(range(10_000))
+    assert all(part[0, 0] == place.start and part[-1, 0] == place.stop - 1 for place, part in parts)
+
+
 @pytest.mark.usefixtures("small_blocks")
 def test_a_row_is_encoded_when_its_block_is_asked_for() -> None:
     ages = {"name": "ages", "columns": {"age": {"type": "number", "lower": 0, "upper": 99}}}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.data.encode.row_numbers import row_numbers
-from privlearn.data.sources.row_source import EncodedRows, row_blocks
+from privlearn.data.sources.row_source import EncodedRows, row_blocks, rows_at_a_time
 from privlearn.erm.certifiable import DENSE_BLOCK, MOST_LEVELS, PIECE, SPARSE_BLOCK
 from privlearn.erm.losses import Loss
 from privlearn.errors import InvalidParameter, check_positive
@@ -151,8 +151,8 @@ class Rows:
         self.count, self.dimension = features.shape
         in_blocks = isinstance(features, EncodedRows)
         self.is_sparse = features.is_sparse if in_blocks else sparse.issparse(features)
-        self._size = SPARSE_BLOCK if self.is_sparse else DENSE_BLOCK
-        self.chain = self._size + MOST_LEVELS
+        self._size = min(SPARSE_BLOCK, rows_at_a_time(self.dimension)) if self.is_sparse else DENSE_BLOCK
+        self.chain = (SPARSE_BLOCK if self.is_sparse else DENSE_BLOCK) + MOST_LEVELS
         self._features = features
         self._blocks = (
             None if in_blocks or not self.is_sparse else list(self._pieces(slice(0, self.count), features))

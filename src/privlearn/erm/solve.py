@@ -27,7 +27,7 @@ from privlearn.errors import SolverError, check_positive
 FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjugate gradients
 SPARSE_LIMIT = 256  # the same for sparse rows, which such a matrix makes no use of
 STRIDE = 8  # the warm start reads one row in so many,
-MOST_ROWS = 1 << 17  # and no more than about so many
+MOST_ROWS = 1 << 16  # and no more than about so many
 FEWEST_ROWS, ROWS_PER_COLUMN = 500, 10  # with fewer rows a warm start would say too little
 
 

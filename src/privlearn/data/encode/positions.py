@@ -55,9 +55,12 @@ def positions(column: Ordered, cells: Array) -> Array:
 def between_knots(position: Array, knots: int, cyclic: bool) -> tuple[Places, Places, Array]:
     """The knots to the left and to the right of each position, and how far it is on the way between them."""
     intervals = knots if cyclic else knots - 1
-    left = np.minimum((position * intervals).astype(np.int64), intervals - 1)
-    fraction = position * intervals - left
-    return left, (left + 1) % knots, fraction
+    along = position * intervals
+    left = np.minimum(along.astype(np.int64), intervals - 1)
+    right = left + 1
+    if cyclic:
+        right[right == knots] = 0
+    return left, right, along - left
 
 
 def is_cyclic(column: Ordered) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,13 +15,13 @@ from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_features import TextGroup
 from privlearn.data.encode.positions import Ordered
 from privlearn.data.encode.resolution import Resolution
-from privlearn.data.encode.slots import Cells, Cut, Piece, coarse_pieces
+from privlearn.data.encode.slots import Cells, CoarsePiece, Cut, Level, Piece, coarse_pieces
 from privlearn.data.schema.columns import CategoryColumn, TextColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.heavy import sparse
 
-FILLED = 2048  # rows at a time
+FILLED = 4096  # rows at a time
 PAD = 24  # so that slots are not a power of two apart, which caches cannot keep together
 
 
@@ -59,20 +60,37 @@ class ResolvedRows:
         weights = [
             math.sqrt(share / max(len(part), 1)) for share, part in zip(fine, (bins, pairs), strict=True)
         ]
-        self._coarse: list[Piece] = coarse
+        self._coarse: list[CoarsePiece] = coarse
         self._fine = [*bins, *pairs]
-        self._weights = np.repeat(weights, [len(bins), len(pairs)])
         widths = [piece.width for piece in (*coarse, *bins, *pairs)]
-        self._starts = np.cumsum([0, *widths], dtype=np.int32)
-        self.slots = sum(piece.count for piece in coarse) + len(self._fine) + fit_intercept
-        self.dimension = int(self._starts[-1]) + sum(group.width for group in self._texts) + fit_intercept
+        starts = np.cumsum([0, *widths], dtype=np.int32)
+        counts = [piece.count for piece in coarse] + [1] * len(self._fine)
+        self._slot_starts = np.repeat(starts[:-1], counts)[:, np.newaxis]
+        first = sum(piece.count for piece in coarse)
+        self._fine_slots = slice(first, first + len(self._fine))
+        self.slots = self._fine_slots.stop + fit_intercept
+        self._weights = np.zeros(self.slots)  # of the fine slots
+        self._weights[self._fine_slots] = np.repeat(weights, [len(bins), len(pairs)])
+        self._equal_weights = Counter(self._weights[self._fine_slots].tolist())
+        self._first_word = int(starts[-1])
+        self.dimension = self._first_word + sum(group.width for group in self._texts) + fit_intercept
+        self._levels, self._added, self._strides = self._fine_places()
 
-    def _bins(self, resolution: Resolution) -> list[Piece]:
+    def _fine_places(self) -> tuple[list[Level], NDArray[np.intp], NDArray[np.int32]]:
+        """The bins that fine places follow from; of each place, which two it adds up, and the stride of the first."""
+        levels = list(dict.fromkeys(level for piece in self._fine for level in piece.levels))
+        pairs = [(*piece.levels, None)[:2] for piece in self._fine]
+        numbers = {None: len(levels)} | {level: number for number, level in enumerate(levels)}
+        added = np.array([[numbers[level] for level in pair] for pair in pairs], dtype=np.intp).reshape(-1, 2)
+        strides = [1 if second is None else second[1] for _, second in pairs]
+        return levels, added.T, np.array(strides, dtype=np.int32)[:, np.newaxis]
+
+    def _bins(self, resolution: Resolution) -> list[Cut]:
         ordered = {name: part for name, part in self._columns.items() if not isinstance(part, CategoryColumn)}
         counts = {name: resolution.bins_of(column) for name, column in ordered.items()}
         return [Cut({name: count}) for name, count in counts.items() if count]
 
-    def _pairs(self, resolution: Resolution, schema: Schema) -> list[Piece]:
+    def _pairs(self, resolution: Resolution, schema: Schema) -> list[Cut]:
         sizes = {name: resolution.grid_of(column) for name, column in self._columns.items()}
         return [Cut({name: sizes[name] for name in pair}) for pair in resolution.pairs_of(schema)]
 
@@ -103,10 +121,10 @@ class ResolvedRows:
         else:
             beside = np.full(count, float(self._fit_intercept))
         scale = np.empty(count)
-        turned = np.empty((self.slots, FILLED + PAD), dtype=np.int32), np.empty((self.slots, FILLED + PAD))
+        room = _Room(self._fine_slots.start, len(self._fine), len(self._levels))
         for rows in blocks(count, FILLED):
             part = {name: column.part(rows) for name, column in listed.items()}
-            scale[rows] = self._fill(part, beside[rows], places[rows], values[rows], turned)
+            scale[rows] = self._fill(part, beside[rows], places[rows], values[rows], room)
         shape = (count, self.dimension)
         encoded = sparse.csr_array((values.ravel(), places.ravel(), self._row_starts(count)), shape=shape)
         if self._texts:
@@ -121,46 +139,60 @@ class ResolvedRows:
         beside: Array,
         places: NDArray[np.int32],
         values: Array,
-        turned: tuple[NDArray[np.int32], Array],
+        room: _Room,
     ) -> Array:
         """Write the slots of some rows; return the factor of what is beside the coarse part, which shares its norm.
 
-        Slots are written one by one to ``turned``, which stays in the cache. The bits of a row depend on its own cells:
-        fine slots of which no cell is missing take a shorter way to the same numbers.
+        Slots are written to a room that stays in the cache before they are turned into rows. The bits of a row depend
+        on its own cells: the one product of matrices has sums of one term.
         """
-        place_of, value_of = (part[:, : len(beside)] for part in turned)
+        count, coarse = len(beside), self._fine_slots.start
+        place_of, value_of, level_of = (part[:, :count] for part in (room.places, room.values, room.levels))
         slot, squares = 0, beside.copy()
-        for piece, start in zip(self._coarse, self._starts, strict=False):
+        for piece in self._coarse:
             for place, value in piece.slots(cells):
-                place_of[slot] = place
-                place_of[slot] += start
-                value_of[slot] = value
+                place_of[slot], value_of[slot] = place, value
                 squares += value_of[slot] ** 2
                 slot += 1
-        coarse = slot
+        for (name, size), level in zip(self._levels, level_of, strict=False):
+            level[:] = cells[name].bins(size)
+        first, second = (
+            np.take(level_of, added, axis=0, out=out[:, :count], mode="clip")
+            for added, out in zip(self._added, room.added, strict=True)
+        )
+        first *= self._strides
+        np.add(first, second, out=place_of[self._fine_slots])
+        place_of += self._slot_starts
         scale = np.sqrt(self.shares[-1] / np.where(squares > 0.0, squares, 1.0))
-        whole = squares * scale**2
-        absent: dict[int, NDArray[np.bool_]] = {}
-        starts = self._starts[len(self._coarse) :]
-        for piece, weight, start in zip(self._fine, self._weights, starts, strict=False):
-            ((place, filled),) = piece.slots(cells)
-            np.add(place, start, out=place_of[slot])
-            if all(cells[name].whole for name in piece.columns):
-                whole += weight**2
-            else:
-                absent[slot] = ~filled
-                whole += np.where(filled, weight**2, 0.0)
-            slot += 1
+        absent = self._absent(cells)
+        whole = squares * scale**2 + self._fine_squares(absent)
         factor = margin(self.dimension) / np.sqrt(np.where(whole > 0.0, whole, 1.0))
         scale *= factor
-        value_of[:coarse] *= scale
-        places[:, :slot], values[:, :coarse] = place_of[:slot].T, value_of[:coarse].T
-        np.multiply.outer(factor, self._weights, out=values[:, coarse:slot])
-        for empty, rows in absent.items():
-            values[rows, empty] = 0.0
+        value_of *= scale
+        np.dot(factor[:, np.newaxis], self._weights[np.newaxis], out=values)
+        places[:, : len(place_of)], values[:, :coarse] = place_of.T, value_of.T
+        for slot, rows in absent.items():
+            values[rows, slot] = 0.0
         if self._fit_intercept:
             places[:, -1], values[:, -1] = self.dimension - 1, scale
         return scale
+
+    def _absent(self, cells: Mapping[str, Cells]) -> dict[int, NDArray[np.bool_]]:
+        """The fine slots that some rows leave empty, and which rows."""
+        partial = {name for name, column in cells.items() if not column.whole}
+        return {
+            slot: np.logical_or.reduce([~cells[name].present for name in partial.intersection(piece.columns)])
+            for slot, piece in enumerate(self._fine, self._fine_slots.start)
+            if not partial.isdisjoint(piece.columns)
+        }
+
+    def _fine_squares(self, absent: Mapping[int, NDArray[np.bool_]]) -> Array | float:
+        """Of the fine slots that are filled; equal ones are counted, so what other rows leave empty changes no bit."""
+        squares: Array | float = 0.0
+        for weight, count in self._equal_weights.items():
+            lost = [rows.astype(np.int64) for slot, rows in absent.items() if self._weights[slot] == weight]
+            squares = squares + (count - sum(lost)) * weight**2
+        return squares
 
     def _row_starts(self, count: int) -> NDArray[Any]:
         """Where rows begin, in the type of the places if it can be: others would be made of both."""
@@ -172,12 +204,22 @@ class ResolvedRows:
 
         A sum of the two would not do: scipy chooses by all rows together in which order it leaves the entries of each.
         """
-        start = int(self._starts[-1])
+        start = self._first_word
         parts = [encoded[:, :start], words, encoded[:, start + words.shape[1] :]]
         return sparse.csr_array(sparse.hstack(parts, format="csr"))
+
+
+class _Room:
+    """Where slots are written before they are turned into rows: places, coarse values, bins; the last of these is 0."""
+
+    def __init__(self, coarse: int, fine: int, levels: int) -> None:
+        self.places = np.empty((coarse + fine, FILLED + PAD), dtype=np.int32)
+        self.values = np.empty((coarse, FILLED + PAD))
+        self.levels = np.zeros((levels + 1, FILLED), dtype=np.int32)
+        self.added = np.empty((2, fine, FILLED), dtype=np.int32)
 
 
 def cells_of(column: NDArray[Any]) -> Cells:
     """What a column's cells say, and which of them say anything."""
     present = column >= 0  # NaN is not, and neither is the place of what is not listed
-    return Cells(np.where(present, column, 0), present)
+    return Cells(column if present.all() else np.where(present, column, 0), present)

@@ -33,6 +33,10 @@ class Cells:
     def part(self, rows: slice) -> Cells:
         return Cells(self.values[rows], self.present[rows])
 
+    def kept(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """The numbers, 0 where the column says nothing."""
+        return numbers if self.whole else np.where(self.present, numbers, 0.0)
+
     def bins(self, size: int) -> Places:
         """The bin of each position, of so many; the number of a listed value is its own. Pairs ask again and again."""
         if size not in self._bins:
@@ -51,26 +55,29 @@ class Piece(ABC):
     ----------
     width : int
         Number of features.
-    count : int
-        Number of slots.
     columns : tuple of str
         Those whose cells decide the values.
     """
 
     width: int
-    count: int = 1
     columns: tuple[str, ...]
 
     @property
     @abstractmethod
     def feature_names(self) -> list[str]: ...
 
+
+class CoarsePiece(Piece):
+    """What a column becomes without fine bins; ``count`` is its number of slots."""
+
+    count: int = 1
+
     @abstractmethod
     def slots(self, cells: Mapping[str, Cells]) -> Slots:
         """In ascending order of their places, row by row: scipy may add another order up in another way."""
 
 
-class Line(Piece):
+class Line(CoarsePiece):
     """The position itself, in [-1, 1]: a trend at the price of one coefficient, which survives much noise."""
 
     width = 1
@@ -83,11 +90,11 @@ class Line(Piece):
         return [self._name]
 
     def slots(self, cells: Mapping[str, Cells]) -> Slots:
-        values, present = cells[self._name].values, cells[self._name].present
-        return [(np.zeros(len(values), dtype=np.int64), np.where(present, 2.0 * values - 1.0, 0.0))]
+        column = cells[self._name]
+        return [(np.zeros(len(column.values), dtype=np.int64), column.kept(2.0 * column.values - 1.0))]
 
 
-class Waves(Piece):
+class Waves(CoarsePiece):
     """Sine and cosine of a position along a period."""
 
     width = count = 2
@@ -100,16 +107,13 @@ class Waves(Piece):
         return [f"{self._name} sine", f"{self._name} cosine"]
 
     def slots(self, cells: Mapping[str, Cells]) -> Slots:
-        values, present = cells[self._name].values, cells[self._name].present
-        angle = 2.0 * np.pi * values
-        places = np.zeros(len(values), dtype=np.int64)
-        return [
-            (places, np.where(present, np.sin(angle), 0.0)),
-            (places + 1, np.where(present, np.cos(angle), 0.0)),
-        ]
+        column = cells[self._name]
+        angle = 2.0 * np.pi * column.values
+        places = np.zeros(len(angle), dtype=np.int64)
+        return [(places, column.kept(np.sin(angle))), (places + 1, column.kept(np.cos(angle)))]
 
 
-class Hats(Piece):
+class Hats(CoarsePiece):
     """The two hat functions, on equally spaced knots, between whose tops a position lies."""
 
     count = 2
@@ -122,19 +126,17 @@ class Hats(Piece):
         return [f"{self._name}[{place}]" for place in range(self.width)]
 
     def slots(self, cells: Mapping[str, Cells]) -> Slots:
-        values, present = cells[self._name].values, cells[self._name].present
-        left, right, fraction = between_knots(values, self.width, self._cyclic)
-        turned = (
-            left > right
-        )  # from a period's last knot to its first: slots are in the order of their places
-        first, second = np.where(turned, fraction, 1.0 - fraction), np.where(turned, 1.0 - fraction, fraction)
-        return [
-            (np.minimum(left, right), np.where(present, first, 0.0)),
-            (np.maximum(left, right), np.where(present, second, 0.0)),
-        ]
+        column = cells[self._name]
+        left, right, fraction = between_knots(column.values, self.width, self._cyclic)
+        first, second = 1.0 - fraction, fraction
+        if self._cyclic:  # from a period's last knot to its first: slots are in the order of their places
+            turned = left > right
+            left, right = np.minimum(left, right), np.maximum(left, right)
+            first, second = np.where(turned, second, first), np.where(turned, first, second)
+        return [(left, column.kept(first)), (right, column.kept(second))]
 
 
-class Listed(Piece):
+class Listed(CoarsePiece):
     """The indicator of a value in a public list."""
 
     def __init__(self, name: str, column: CategoryColumn) -> None:
@@ -149,6 +151,10 @@ class Listed(Piece):
     def slots(self, cells: Mapping[str, Cells]) -> Slots:
         values, present = cells[self._name].values, cells[self._name].present
         return [(values, present)]
+
+
+Level = tuple[str, int]
+"""A column, and into how many bins it is cut."""
 
 
 class Cut(Piece):
@@ -169,15 +175,10 @@ class Cut(Piece):
         name, shape = " x ".join(self._sizes), tuple(self._sizes.values())
         return [f"{name} bin {','.join(map(str, place))}" for place in np.ndindex(shape)]
 
-    def slots(self, cells: Mapping[str, Cells]) -> Slots:
-        (first, size), *others = self._sizes.items()
-        places, filled = cells[first].bins(size), cells[first].present
-        for name, size in others:
-            places = places * np.int32(size)
-            places += cells[name].bins(size)
-            if not cells[name].whole:
-                filled = filled & cells[name].present
-        return [(places, filled)]
+    @property
+    def levels(self) -> list[Level]:
+        """The bins that a place follows from: of one column or, times their number for the second, of two."""
+        return list(self._sizes.items())
 
 
 def _bin_of(values: NDArray[Any], size: int) -> Places:
@@ -186,10 +187,10 @@ def _bin_of(values: NDArray[Any], size: int) -> Places:
     return np.minimum((values * size).astype(np.int32), np.int32(size - 1))
 
 
-def coarse_pieces(name: str, column: Ordered | CategoryColumn) -> list[Piece]:
+def coarse_pieces(name: str, column: Ordered | CategoryColumn) -> list[CoarsePiece]:
     """What a column becomes without fine bins: a list's indicator; or a line, and a spline beside it."""
     if isinstance(column, CategoryColumn):
         return [Listed(name, column)]
     cyclic = is_cyclic(column)
-    trend: Piece = Waves(name) if cyclic else Line(name)
+    trend: CoarsePiece = Waves(name) if cyclic else Line(name)
     return [trend] if column.encoding == "linear" else [Hats(name, knots_of(column), cyclic), trend]
