@@ -224,17 +224,25 @@ class EncodedRows(RowSource[Matrix]):
         return watched(map(self._encode, self._source.blocks()), len(self))
 
     def mapped(self, work: Callable[[slice, Matrix], Result]) -> Iterator[Result]:
-        """What ``work`` makes of each block and its place among all rows, in order; on several cores."""
+        """What ``work`` makes of each part and its place among all rows, in order; blocks on several cores."""
+        size = rows_at_a_time(self._dimension)
 
-        def placed() -> Iterator[tuple[slice, Any]]:
+        def placed() -> Iterator[tuple[int, Any]]:
             start = 0
             for block in watched(self._source.blocks(), len(self)):
-                for part in _parts(block, rows_at_a_time(self._dimension)):
-                    rows = slice(start, start + number_of_rows(part))
-                    yield rows, part
-                    start = rows.stop
+                yield start, block
+                start += number_of_rows(block)
 
-        return in_order(lambda part: work(part[0], self._encode(part[1])), placed())
+        def made(place: tuple[int, Any]) -> list[Result]:
+            start, block = place
+            found = []
+            for part in _parts(block, size):
+                rows = slice(start, start + number_of_rows(part))
+                found.append(work(rows, self._encode(part)))
+                start = rows.stop
+            return found
+
+        return chain.from_iterable(in_order(made, placed()))
 
     def take(self, places: Places) -> EncodedRows:
         return EncodedRows(self._source.take(places), self._encode, self._dimension, self.is_sparse)
