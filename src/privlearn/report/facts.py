@@ -227,7 +227,8 @@ class Facts:
             return OPEN
         return (
             f"{self.budget.total} for all releases about these people together ({self.budget.composition} "
-            f"composition); {self.budget.spent} of it spent when this was written"
+            f"composition); {self.budget.spent} of it spent when this was written, by the ledger's account "
+            f"{self.budget.dataset!r}"
         )
 
     def digests(self) -> dict[str, str]:
