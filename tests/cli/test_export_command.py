@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from privlearn import Guarantee, Ledger
 from tests.support.cli_support import Census, Run
 
 MODEL = Path(__file__).parents[1] / "fixtures" / "version_0_1" / "logistic.privlearn"
@@ -54,3 +55,15 @@ def test_reports(run: Run, tmp_path: Path) -> None:
 def test_a_budget_is_published_only_on_request(run: Run, budgeted: Census) -> None:
     told = run("report", MODEL, "--as", "ethics", "--ledger", budgeted.ledger).told
     assert "--publish-budget" in told
+
+
+def test_a_budget_is_that_of_the_account_that_was_charged(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "budgets.db"
+    for name, epsilon in (("clinic", 7.0), ("people", 4.0)):
+        Ledger.create(path, name, Guarantee(epsilon, 1e-5))
+    told = run(
+        "report", MODEL, "--as", "ethics", "--ledger", path, "--publish-budget", "--dataset", "people"
+    ).stdout
+    assert "epsilon = 4" in told
+    assert "the ledger's account 'people'" in told
+    assert "give --ledger" in run("report", MODEL, "--as", "ethics", "--dataset", "people").told

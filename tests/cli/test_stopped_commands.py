@@ -1,11 +1,17 @@
-"""Whoever stops a command, with Ctrl-C or SIGTERM, reads what the ledger says of it: in a real process."""
+"""Whoever stops a command, with Ctrl-C or SIGTERM, reads what became of its cost: in a real process."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import signal
+import subprocess
+import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -65,3 +71,57 @@ def test_after_the_charge_its_cost_stays_reserved(budgeted: Census, number: sign
     assert "error: stopped: its cost stays reserved: (epsilon = 1, delta = 1e-06)" in said
     (entry,) = Ledger.open(budgeted.ledger, "census").statement().entries
     assert entry.state == "reserved"
+
+
+def test_while_modules_are_imported_nothing_is_said(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(60)\n")
+    with subprocess.Popen(
+        [sys.executable, "-m", "privlearn", "--help"],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30) == (b"", b"")
+    assert process.returncode == -signal.SIGINT
+
+
+def _stop(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _asked(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., Any]) -> None:
+    """`privlearn ask release`, stopped: the server takes the job, or ``answer`` is all there is."""
+    pytest.importorskip("httpx")
+    from privlearn.client.connection import Connection
+
+    monkeypatch.setenv("PRIVLEARN_KEY", "pl_1_x")
+    monkeypatch.setattr(Connection, "get", _stop)
+    monkeypatch.setattr(Connection, "send", answer)
+    with pytest.raises(SystemExit) as ended:
+        main(["ask", "release", "clinic", "--epsilon", "0.6", "--out", "never.privlearn"])
+    assert ended.value.code == 128 + signal.SIGINT
+
+
+def test_a_job_goes_on_at_the_server(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = {"id": "5f0c", "state": "waiting_for_approval", "stage": "waiting"}
+    _asked(monkeypatch, lambda *_, **__: SimpleNamespace(json=lambda: record))
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("Job 5f0c is at the server")
+    assert "stopped: job 5f0c goes on at the server, and pays when it is done" in told.err
+    assert "`privlearn ask cancel 5f0c` ends it" in told.err
+    assert "nothing was charged" not in told.err
+
+
+def test_a_request_that_was_being_sent_may_have_arrived(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _asked(monkeypatch, _stop)
+    told = capsys.readouterr().err
+    assert "stopped: the request may have reached the server" in told
+    assert "nothing was charged" not in told

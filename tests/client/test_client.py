@@ -206,6 +206,7 @@ def test_the_key_is_nowhere(clinic: tuple[Clinic, str], client: Client) -> None:
         wrong.me()
     with Client("http://127.0.0.1:9", made.key, patience=0.1) as nobody, pytest.raises(Unreachable) as gone:
         nobody.me()
+    assert "--server or PRIVLEARN_SERVER" in str(gone.value)
     for caught in (refused, gone):
         assert secret not in "".join(traceback.format_exception(caught.value))
         assert caught.value.__context__ is None

@@ -23,6 +23,7 @@ from privlearn import (
     Schema,
     VerificationError,
     curvature,
+    effects,
     verify,
 )
 from privlearn.relation import RELATIONS
@@ -154,6 +155,9 @@ def test_many_coefficients_and_persons_with_several_rows_are_refused() -> None:
     ).fit(table)
     with pytest.raises(InvalidParameter, match="several rows"):
         curvature(visits.release_, table, **PRICE)
+    promise = effects(visits.release_).promise
+    assert "as wide as any table could need" in promise
+    assert "curvature" not in promise, "nobody is sent to a purchase that is refused"
 
 
 def test_class_weights_enter_as_in_the_fit() -> None:

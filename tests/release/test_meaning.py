@@ -8,7 +8,9 @@ import pytest
 from scipy.stats import norm
 
 from privlearn import Guarantee, verify
-from privlearn.accounting import GaussianCurve
+from privlearn.accounting import GaussianCurve, GaussianObjectiveCurve, PureCurve
+from privlearn.accounting.curves import Curve
+from privlearn.accounting.release_curves import ZcdpCurve
 from privlearn.relation import RELATIONS
 from privlearn.release.meaning import meaning_of
 
@@ -51,6 +53,28 @@ def test_a_person_may_have_several_records() -> None:
 
 def test_nothing_promised_means_nothing() -> None:
     assert meaning_of(Guarantee(float("inf"))) is None
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [PureCurve(0.3), PureCurve(1.0), PureCurve(4.0), GaussianObjectiveCurve(0.2, 0.3), ZcdpCurve(0.05)],
+)
+def test_mu_is_called_what_it_is_an_upper_bound(curve: Curve) -> None:
+    meaning = meaning_of(Guarantee(1.0, 1e-6), curve)
+    assert meaning is not None
+    assert meaning.mu is not None
+    gaussian = [norm.cdf(norm.ppf(rate) + meaning.mu) for rate in (0.01, 0.001)]
+    assert all(own <= most for own, most in zip(meaning.true_positives, gaussian, strict=True))
+    harder = any(own < 0.999 * most for own, most in zip(meaning.true_positives, gaussian, strict=True))
+    assert "at least as hard as" in meaning.in_words()
+    assert ("harder at the rates" in meaning.in_words()) == harder
+    assert harder or not isinstance(curve, PureCurve)
+
+
+def test_gaussian_noise_is_just_as_hard() -> None:
+    meaning = meaning_of(Guarantee(1.0, 1e-6), GaussianCurve(1.24))
+    assert meaning is not None
+    assert "harder at the rates" not in meaning.in_words()
 
 
 def test_numbers_are_rounded_upwards() -> None:

@@ -115,3 +115,42 @@ def test_names_cannot_become_markup() -> None:
 def test_dirty_rows_are_not_in_any_paper(measured: Facts) -> None:
     assert "astronaut" in dirty_table(50).to_string()
     assert all("astronaut" not in write_paper(measured, name, "json") for name in PAPERS)
+
+
+def test_a_threshold_chosen_later_has_error_rates_of_its_own(measured: Facts) -> None:
+    found = measured.evaluation
+    assert found is not None
+    edge = float(found.edges[np.argmin(np.abs(found.edges - 0.2))])
+    decided = Facts(measured.release.decided_by(found.decision(threshold=edge), found), found)
+    assert decided.numbers["accuracy"] == found.numbers_at(edge)["accuracy"] != found["accuracy"]
+    assert decided.numbers["recall"].value > found["recall"].value
+    assert decided.numbers["auc"] == found["auc"]
+    for name in ("ethics", "model-card", "checklist"):
+        text = write_paper(decided, name)
+        assert str(found["accuracy"]) not in text
+        assert str(decided.numbers["accuracy"]) in text
+        assert "another threshold" in text
+
+
+def test_within_a_bin_no_error_rate_is_known(measured: Facts) -> None:
+    found = measured.evaluation
+    assert found is not None
+    within = float(found.edges[3:5].mean())
+    decision = found.decision(threshold=within, calibrate=True)
+    decided = Facts(measured.release.decided_by(decision, found), found)
+    assert set(decided.numbers) == {"auc", "share of the second class"}
+    told = write_paper(decided, "ethics")
+    assert "are unknown for it" in told
+    assert "their losses are unknown" in told
+
+
+def test_accuracy_stands_beside_that_of_the_simplest_answer(measured: Facts) -> None:
+    found = measured.evaluation
+    assert found is not None
+    assert found.most_frequent is not None
+    share = found["share of the second class"].value
+    assert found.most_frequent.value == pytest.approx(max(share, 1.0 - share))
+    assert f"always answering the most frequent class: {found.most_frequent}" in write_paper(
+        measured, "checklist"
+    )
+    assert str(found.most_frequent) in write_paper(measured, "ethics")

@@ -12,6 +12,7 @@ PAPERS = ("report/test_papers.py",)
 FOLD = "export/fold.py"
 ALONE = "export/standalone.py"
 SQL = "export/as_sql.py"
+CELLS = "export/sql_cells.py"
 ONNX = "export/as_onnx.py"
 
 # fmt: off
@@ -35,6 +36,9 @@ MUTANTS = [
     Mutant("export: a seeded release looks private", FOLD, '"private": certificate.is_private', '"private": True', CONTENT),
     Mutant("export: standalone takes gaps for nothing", ALONE, 'if rule == "refuse":', "if False:", CONTENT),
     Mutant("export: SQL takes gaps for nothing", SQL, "CASE WHEN pl_refused THEN NULL", "CASE WHEN FALSE THEN NULL", CONTENT),
+    Mutant("export: SQL casts any text to a number", CELLS, 'read = f"WHEN {_is_number(_text(name))} THEN', 'read = f"WHEN TRUE THEN', AGREE),
+    Mutant("export: SQL knows no calendar", CELLS, "WHEN NOT {is_a_day(text)} THEN NULL ", "", AGREE),
+    Mutant("export: SQL takes unreadable cells for gaps", SQL, "({cell} IS NULL AND NOT {cell}m)", "FALSE", AGREE),
     Mutant("export: ONNX takes gaps for nothing", ONNX, 'found = graph.call("Or", found, mark)', "pass", CONTENT),
     Mutant("export: quotes in SQL", "export/sql_expressions.py", """value.replace("'", "''")""", "value", CONTENT),
     Mutant("report: a seeded release has parameters", "report/facts.py", "        if not self.certificate.is_private:\n            return {}\n", "", PAPERS),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privlearn.cli.options import Force, ModelFile, check_writable
+from privlearn.cli.options import ChargedDataset, Force, ModelFile, check_writable
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def report(
             metavar="PATH", help="The data set's ledger; with --publish-budget.", show_default=False
         ),
     ] = None,
+    dataset: ChargedDataset = None,
     publish_budget: Annotated[
         bool,
         typer.Option(
@@ -59,6 +60,7 @@ def report(
     Example:
       privlearn report income.privlearn --as ethics --format html --out board.html
       privlearn report income.privlearn --evaluation income.evaluation --out papers
+      privlearn report income.privlearn --ledger budgets.db --dataset people --publish-budget --out papers
     """
     from privlearn.evaluation import Evaluation
     from privlearn.release.artifact import Release
@@ -68,11 +70,13 @@ def report(
         raise InvalidParameter(
             "a ledger is the holder's: --ledger and --publish-budget go together, to state its total and what was spent"
         )
+    if dataset is not None and ledger is None:
+        raise InvalidParameter("--dataset names a budget: give --ledger PATH and --publish-budget with it")
     release = Release.load(model)
     found = None if evaluation is None else Evaluation.load(evaluation)
     facts = Facts(release, found)
     if ledger is not None:
-        facts = Facts(release, found, _statement(ledger, facts))
+        facts = Facts(release, found, _statement(ledger, dataset, facts))
     if paper is None:
         _write_all(facts, form, out, force)
     elif out is None:
@@ -81,14 +85,12 @@ def report(
         _write(out, write_paper(facts, paper, form), force)
 
 
-def _statement(ledger: str, facts: Facts) -> Statement:
+def _statement(ledger: str, dataset: str | None, facts: Facts) -> Statement:
     from privlearn.ledger import Ledger
 
-    if facts.schema is None:
-        raise InvalidParameter(
-            "this model names no data set, so no ledger can be looked up: leave out --ledger"
-        )
-    return Ledger.open(ledger, facts.dataset).statement()
+    if dataset is None and facts.schema is None:
+        raise InvalidParameter("this model names no data set: give its name in the ledger, --dataset")
+    return Ledger.open(ledger, dataset or facts.dataset).statement()
 
 
 def _write_all(facts: Facts, form: str, out: Path | None, force: bool) -> None:

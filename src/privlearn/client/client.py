@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
+from privlearn.charged import AskedJob, remember_asked
 from privlearn.client.connection import Connection
 from privlearn.client.job import RemoteJob, RemoteResult, fetched
 from privlearn.client.session import ARROW, RemoteSession, from_arrow, rows_of, to_arrow
@@ -151,7 +152,9 @@ class Client:
         promise = Guarantee(epsilon, delta)  # refuses what no server would take
         words = {"note": note, "purpose": purpose, "legal_basis": legal_basis}
         body = _body(kind, name, promise, fields | words | {"trial": trial})
-        return RemoteJob(self._connection, self._submit(body, public_points, idempotency_key))
+        asked = AskedJob()
+        remember_asked(asked)
+        return RemoteJob(self._connection, self._submit(body, public_points, idempotency_key), asked)
 
     def release(self, name: str, *, epsilon: float, delta: float = 0.0, **options: Any) -> Release:
         """Train, wait, and fetch the released model, verified; the options are those of `train`."""

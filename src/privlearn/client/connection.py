@@ -138,7 +138,8 @@ class Connection:
             pause = min(2 * pause, _LONGEST_PAUSE)
         if answer is None:
             raise Unreachable(
-                f"{self.url} gives no answer ({trouble}): is it running, and is this its address?"
+                f"{self.url} gives no answer ({trouble}): is it running, and is this its address? "
+                "`privlearn ask` takes it from --server or PRIVLEARN_SERVER"
             )
         if answer.is_success:
             return answer

@@ -7,11 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from privlearn.charged import AskedJob
 from privlearn.client.connection import Connection, TrainingFailed
 from privlearn.service.refusals import Conflict
 
 _WAIT_SECONDS = 5
-OVER = ("done", "failed", "declined")
+_OVER = ("done", "failed", "declined")
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,16 @@ class RemoteJob:
         What the server said about it last.
     """
 
-    def __init__(self, connection: Connection, record: dict[str, Any]) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, record: dict[str, Any], asked: AskedJob) -> None:
+        self._connection, self._asked = connection, asked
         self.id: str = record["id"]
+        asked.id = self.id
         self.record = record
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, with a result or without one, as far as the server said last."""
+        return self.record["state"] in _OVER
 
     def wait(self, progress: Callable[[str], None] | None = None) -> RemoteJob:
         """Until it is done, however long somebody takes to approve it; ``progress`` is called with each stage's name.
@@ -54,10 +61,11 @@ class RemoteJob:
         TrainingFailed
             If it ended without a result, or was declined; the message says why, and whether the cost stands.
         """
-        while self.record["state"] not in OVER:
+        while not self.is_over:
             if progress is not None:
                 progress(self.record["stage"])
             self.record = self._connection.get(f"/jobs/{self.id}", wait=_WAIT_SECONDS).json()
+        self._asked.is_over = True
         if self.record["state"] != "done":
             raise TrainingFailed(self.record["failure"])
         return self

@@ -93,10 +93,31 @@ class Evaluation(CountsFile):
         if not self.classes:
             found = self._of_a_number()
         elif len(self.classes) == 2:
-            found = self._of_two_classes()
+            found = self._of_two_classes(self._place)
         else:
             found = estimates(metrics.several_classes, self._table(0))
         return {name: values[0] for name, values in found.items() if len(values) == 1}
+
+    def numbers_at(self, threshold: float) -> dict[str, Estimate]:
+        """`numbers` of the model with another threshold, from the counts of its scores.
+
+        They tell it at an edge of their bins; elsewhere only what depends on no threshold is there.
+        """
+        self._check_two_classes()
+        at = float(np.clip(threshold, self.edges[0], self.edges[-1]))
+        place = self._nearest_edge(at)
+        found = {name: told for name, (told,) in self._of_two_classes(place).items()}
+        if math.isclose(self.edges[place], at, abs_tol=1e-9):
+            return found
+        return {name: told for name, told in found.items() if name not in metrics.BY_THRESHOLD}
+
+    @cached_property
+    def most_frequent(self) -> Estimate | None:
+        """The accuracy of always answering the most frequent class; ``None`` for a number."""
+        if not self.classes:
+            return None
+        (found,) = estimates(metrics.most_frequent, self._table(0))["most frequent"]
+        return found
 
     @cached_property
     def per_class(self) -> dict[str, dict[str, Estimate]]:
@@ -240,9 +261,9 @@ class Evaluation(CountsFile):
             )
         return "\n".join(lines)
 
-    def _of_two_classes(self) -> dict[str, list[Estimate]]:
+    def _of_two_classes(self, place: int) -> dict[str, list[Estimate]]:
         table = self._table(0)
-        found = estimates(partial(metrics.two_classes, place=self._place), table)
+        found = estimates(partial(metrics.two_classes, place=place), table)
         if self.about["scale"] != "probability":
             return found
         losses = partial(metrics.probability_losses, edges=self.edges)
@@ -311,7 +332,10 @@ class Evaluation(CountsFile):
     @property
     def _place(self) -> int:
         """Of the threshold among the edges."""
-        return int(np.argmin(np.abs(self.edges - self.about["threshold"])))
+        return self._nearest_edge(self.about["threshold"])
+
+    def _nearest_edge(self, score: float) -> int:
+        return int(np.argmin(np.abs(self.edges - score)))
 
     def _check_two_classes(self) -> None:
         if len(self.classes) != 2:

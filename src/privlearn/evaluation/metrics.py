@@ -48,6 +48,17 @@ def _of_confusion(cells: Array) -> dict[str, Array]:
     }
 
 
+BY_THRESHOLD = frozenset(
+    ["accuracy", "error", "false positive rate", "false negative rate", "precision", "recall"]
+)
+"""Which numbers of two classes another threshold changes."""
+
+
+def most_frequent(counts: Array) -> Statistics:
+    """Of counts by true class and bin, or predicted class: the share of the class that most records have."""
+    return {"most frequent": share(counts.sum(-1).max(-1), counts.sum((-2, -1)))}
+
+
 def confusion(counts: Array, place: int | None) -> Statistics:
     """Shares of all records by true and predicted class, row by row; of scores in bins, by the edge ``place``."""
     counts = counts if place is None else decided(counts, place)
@@ -94,12 +105,14 @@ def calibration(counts: Array, starts: Places) -> Statistics:
     return {"calibration": share(grouped[..., 1, :], grouped.sum(-2))}
 
 
+LOSSES = ("Brier score", "log-loss")
+
+
 def probability_losses(counts: Array, edges: Array) -> Statistics:
     """Brier score and log-loss of probabilities."""
     fine, coarse = _mean_losses(counts, edges), _mean_losses(joined(counts), edges[::2])
-    names = ("Brier score", "log-loss")
     return {
-        name: _extrapolated(*pair) for name, pair in zip(names, zip(fine, coarse, strict=True), strict=True)
+        name: _extrapolated(*pair) for name, pair in zip(LOSSES, zip(fine, coarse, strict=True), strict=True)
     }
 
 

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from privlearn.data.encode.arrays import ArrayEncoder
 from privlearn.data.encode.centred import CentredEncoder
 from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.schema.purchases import with_purchases
@@ -20,10 +19,11 @@ from privlearn.estimators.goal import ClassGoal, NumberGoal, TrainingRows
 from privlearn.estimators.inputs import check_class_weight, read_columns, read_table
 from privlearn.estimators.linear import PrivateLogisticRegression
 from privlearn.estimators.regression import PrivateRegressor
+from privlearn.explain.sold import why_not_sold
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Budget, Charge
 from privlearn.ledger.composition import Cost
-from privlearn.mechanisms.statistics.curvature import MOST_COEFFICIENTS, NoisyCurvature, explain_refusal
+from privlearn.mechanisms.statistics.curvature import NoisyCurvature
 from privlearn.mechanisms.task import Task
 from privlearn.randomness import randomness_from
 from privlearn.release.artifact import Release
@@ -94,22 +94,13 @@ def curvature(
 
 def _task_of(release: Release) -> Task:
     """Public: what the release was calibrated by; refuses one whose curvature is not sold."""
-    reason = explain_refusal(release.certificate.mechanism)
-    if not isinstance(release.model.encoder, SchemaEncoder | ArrayEncoder | CentredEncoder):
-        reason = "it has a kernel"
-    if release.refinement is not None:
-        reason = "it was refined: buy that of its origin"
-    task = release.certificate.task
-    if reason is None and task.dimension > MOST_COEFFICIENTS:
-        reason = (
-            f"it has {task.dimension} coefficients, more than {MOST_COEFFICIENTS}, and noise would drown them"
-        )
+    reason = why_not_sold(release)
     if reason is not None:
         raise InvalidParameter(
             f"no curvature is sold for this release: {reason}. Privacy intervals need none: "
             "intervals(release, kind='privacy'), in the shell privlearn inspect MODEL --effects"
         )
-    return dataclasses.replace(task, centring=None, score_counts=None, tolerance=1.0)
+    return dataclasses.replace(release.certificate.task, centring=None, score_counts=None, tolerance=1.0)
 
 
 def _schema_of(release: Release) -> Schema | None:

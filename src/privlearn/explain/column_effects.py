@@ -20,8 +20,8 @@ from privlearn.data.schema.columns import TextColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.explain.bands import Band, Intervals, intervals
 from privlearn.explain.directions import norm_shift, pair_directions, schema_of
+from privlearn.explain.sold import why_not_sold
 from privlearn.explain.uncertainty import Kind, Uncertainty, is_likelihood
-from privlearn.mechanisms.statistics.curvature import MOST_COEFFICIENTS
 from privlearn.release.artifact import Release
 from privlearn.release.curvature_file import Curvature
 from privlearn.release.encoders import FourierEncoder, feature_columns
@@ -162,7 +162,7 @@ class Effects:
         without = "without effect" if sampling else "that these records without noise show nothing of"
         wide = " The bars are as wide as any table could need" if self.found.uncertainty.is_bound else ""
         if wide:
-            sold = self.release.model.coefficients.size <= MOST_COEFFICIENTS
+            sold = why_not_sold(self.release) is None
             wide += ": a bought curvature narrows them (privlearn curvature)." if sold else "."
         return (
             f"With probability {100 * self.level:g} % all error bars hold at once, and no column or pair {without} "

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from privlearn.data.schema.public import Value
 from privlearn.errors import InvalidParameter
 from privlearn.export.scorecard import (
     Amounts,
@@ -24,10 +23,10 @@ from privlearn.export.scorecard import (
     Slope,
     Table,
 )
+from privlearn.export.sql_cells import UNREADABLE, cell, is_missing
 from privlearn.export.sql_expressions import (
     added,
     between,
-    days,
     double,
     exp,
     identifier,
@@ -95,11 +94,13 @@ class _Steps:
             before = name
 
     def cells(self) -> dict[str, str]:
-        return {self._cell[column.name]: _cell(column) for column in self._card.inputs}
+        read = {self._cell[column.name]: cell(column) for column in self._card.inputs}
+        numbers = [column for column in self._card.inputs if isinstance(column, NumberInput)]
+        return read | {f"{self._cell[column.name]}m": is_missing(column) for column in numbers}
 
     def places(self) -> dict[str, str]:
         refused = [_refused(self._cell[column.name], column) for column in self._card.inputs]
-        found = {"pl_refused": _any([condition for condition in refused if condition])}
+        found = {"pl_refused": _any(refused)}
         found |= {label: label for label in self._cell.values()}
         for column in self._card.inputs:
             if isinstance(column, NumberInput) and column.lower is not None:
@@ -214,33 +215,13 @@ class _Steps:
         return ",\n  ".join(f"{value} AS {identifier(name)}" for name, value in columns.items())
 
 
-def _cell(column: NumberInput | ListInput) -> str:
-    """A number, or the place of a listed value; NULL where it is missing and -1 where it is not listed."""
-    name = identifier(column.name)
-    text = f"CAST({name} AS TEXT)"
-    gaps = [gap for gap in ("", "NaN", "nan") if not (isinstance(column, ListInput) and gap in column.values)]
-    missing = f"{name} IS NULL OR {text} IN ({', '.join(map(literal, gaps))})" if gaps else f"{name} IS NULL"
-    if isinstance(column, ListInput):
-        cases = " ".join(f"WHEN {_equals(name, value)} THEN {k}" for k, value in enumerate(column.values))
-        other = len(column.values) if column.unknown == "other" else -1
-        return f"CASE WHEN {missing} THEN NULL {cases} ELSE {other} END"
-    number = days(text) if column.type == "date" else f"CAST({name} AS DOUBLE PRECISION)"
-    return f"CASE WHEN {missing} THEN NULL ELSE {number} END"
-
-
-def _equals(name: str, value: Value) -> str:
-    if isinstance(value, bool):
-        spelled = ("'true'", "'t'", "'1'") if value else ("'false'", "'f'", "'0'")
-        return f"lower(CAST({name} AS TEXT)) IN ({', '.join(spelled)})"
-    if isinstance(value, int):
-        return f"CAST({name} AS DOUBLE PRECISION) = {value}"
-    return f"CAST({name} AS TEXT) = {literal(value)}"
-
-
 def _refused(cell: str, column: NumberInput | ListInput) -> str:
     conditions = [f"{cell} IS NULL"] if column.missing == "refuse" else []
-    if isinstance(column, ListInput) and column.unknown == "refuse":
-        conditions.append(f"{cell} = -1")
+    if isinstance(column, NumberInput):
+        conditions.append(f"({cell} IS NULL AND NOT {cell}m)")
+    else:
+        conditions.append(f"{cell} = {UNREADABLE}")
+        conditions += [f"{cell} = -1"] if column.unknown == "refuse" else []
     return " OR ".join(conditions)
 
 

@@ -18,15 +18,28 @@ def between(value: str, lower: float, upper: float) -> str:
 
 def days(text: str) -> str:
     """Days since 1970-01-01 of 2020-01-31 and what may follow it, by the calendar's rule: functions for it differ."""
-    year, month, day = (
-        f"CAST(substr({text}, {start}, {length}) AS INTEGER)" for start, length in ((1, 4), (6, 2), (9, 2))
-    )
+    year, month, day = _calendar(text)
     years = f"({year} - CASE WHEN {month} <= 2 THEN 1 ELSE 0 END)"
     months = f"({month} + CASE WHEN {month} <= 2 THEN 9 ELSE -3 END)"
     leaps = " ".join(
         f"{sign} floor({years} / {number(by)})" for sign, by in (("+", 4.0), ("-", 100.0), ("+", 400.0))
     )
     return double(f"365 * {years} {leaps} + floor((153 * {months} + 2) / {number(5.0)}) + {day} - 719469")
+
+
+def is_a_day(text: str) -> str:
+    """Whether the calendar has it: there is no 30 February."""
+    year, month, day = _calendar(text)
+    leap = f"({year} % 4 = 0 AND {year} % 100 <> 0 OR {year} % 400 = 0)"
+    february = f"CASE WHEN {leap} THEN 29 ELSE 28 END"
+    last = f"CASE WHEN {month} = 2 THEN {february} WHEN {month} IN (4, 6, 9, 11) THEN 30 ELSE 31 END"
+    return f"({month} BETWEEN 1 AND 12 AND {day} BETWEEN 1 AND {last})"
+
+
+def _calendar(text: str) -> list[str]:
+    """Year, month and day of 2020-01-31."""
+    parts = ((1, 4), (6, 2), (9, 2))
+    return [f"CAST(substr({text}, {start}, {length}) AS INTEGER)" for start, length in parts]
 
 
 def logistic(score: str) -> str:

@@ -42,7 +42,7 @@ def largest_ratio(verdict: str) -> float:
 
 Line = tuple[str, str, str]
 
-_MEANING = {
+MEANING = {
     "clear": "CLEAR: the noise is small beside the margins. Expect about the error of the model without privacy.",
     "noisy": "NOISY: the noise is visible beside the margins. Expect to lose a part of what the model could tell.",
     "drowned": "DROWNED: the noise is about as large as the margins, or larger. Expect answers little better than "
@@ -84,7 +84,7 @@ def advice(plan: Forecast) -> list[str]:
     weak = [f"WEAK: this promise is {plan.weakness}."] if plan.weakness else []
     return [
         *weak,
-        _MEANING[plan.verdict],
+        MEANING[plan.verdict],
         *(_needed(plan, verdict) for verdict in _BETTER[plan.verdict]),
         *_buys_delta(plan),
     ]

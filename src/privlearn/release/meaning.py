@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any
 
 from privlearn.accounting.curves import Curve
@@ -36,7 +37,8 @@ class Meaning:
     true_positives : tuple of float
         The best share of true alarms at each share of false alarms in `FALSE_POSITIVES`.
     mu : float or None
-        Of Gaussian differential privacy; None if the mechanism has none, or none that is known.
+        Of Gaussian differential privacy: an upper bound on what the mechanism lets through, which Gaussian noise
+        attains and others do not. None if the mechanism has none, or none that is known.
     odds : float
         What the odds of either possibility are multiplied by, at most.
     exception : float
@@ -84,7 +86,14 @@ class Meaning:
     def _told_mu(self) -> str:
         if self.mu is None:
             return "is unknown, for epsilon and delta are all that is known"
-        return f"= {_up(self.mu)}, as hard as telling N(0, 1) from N({_up(self.mu)}, 1) by one draw"
+        harder = ", and harder at the rates stated before" if self._is_harder_than(self.mu) else ""
+        return f"= {_up(self.mu)}, at least as hard as telling N(0, 1) from N({_up(self.mu)}, 1) by one draw{harder}"
+
+    def _is_harder_than(self, mu: float) -> bool:
+        """Whether a Gaussian mechanism of the same mu would leave more: another has the least mu that covers it."""
+        normal = NormalDist()
+        allowed = [normal.cdf(normal.inv_cdf(rate) + mu) for rate in FALSE_POSITIVES]
+        return any(true < 0.999 * most for true, most in zip(self.true_positives, allowed, strict=True))
 
     def _told_odds(self) -> str:
         factor = f"at most {_up(self.odds)}" if self.odds <= _LARGEST_ODDS else "any number"

@@ -72,11 +72,12 @@ def _bounds(facts: Facts) -> str:
 
 def _utility(facts: Facts) -> dict[str, str]:
     groups = sorted({group.column for group in facts.evaluation.groups}) if facts.evaluation else []
+    where = ", at another threshold" if facts.measured_at_another_threshold else ""
     return {
         "How accurate is it?": "; ".join(f"{name}: {value}" for name, value in facts.measured.items())
         or "no evaluation was given",
         "How was that measured?": facts.how_measured,
-        "Are groups treated alike?": f"measured by {', '.join(groups)}: see the evaluation"
+        "Are groups treated alike?": f"measured by {', '.join(groups)}{where}: see the evaluation"
         if groups
         else "not measured",
         "Is noise larger for small groups?": "yes: the same noise is added, whoever has few records is drowned first",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from privlearn.data.schema.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, OrdinalColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.errors import InvalidParameter
 from privlearn.evaluation.evaluation import Evaluation
+from privlearn.evaluation.intervals import Estimate
+from privlearn.evaluation.metrics import LOSSES
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.statement import Statement
 from privlearn.release.artifact import Release
@@ -17,6 +20,8 @@ from privlearn.release.model import LinearModel
 
 OPEN = "[to be filled in by the holder]"
 """Stands where no file says anything: nothing is made up."""
+
+SIMPLEST = "accuracy of always answering the most frequent class"
 
 
 @dataclass(frozen=True)
@@ -154,11 +159,35 @@ class Facts:
         return self.certificate.facts
 
     @property
-    def measured(self) -> dict[str, str]:
-        """The evaluation's numbers with their intervals."""
+    def threshold(self) -> float | None:
+        """Of two classes: above which score the second is said."""
+        model = self.release.model
+        return model.threshold if isinstance(model, LinearModel) and len(model.classes) == 2 else None
+
+    @property
+    def measured_at_another_threshold(self) -> bool:
+        """Whether the model's threshold was chosen after the evaluation, or left out of it."""
+        if self.evaluation is None or self.threshold is None:
+            return False
+        return not math.isclose(self.threshold, self.evaluation.about["threshold"], abs_tol=1e-9)
+
+    @property
+    def numbers(self) -> dict[str, Estimate]:
+        """What the evaluation's counts say of this model, with its own threshold and calibration."""
         if self.evaluation is None:
             return {}
-        return {name: str(found) for name, found in self.evaluation.numbers.items()}
+        if not self.measured_at_another_threshold and not self._calibrated:
+            return self.evaluation.numbers
+        assert self.threshold is not None
+        found = self.evaluation.numbers_at(self.threshold)
+        return {name: told for name, told in found.items() if not (self._calibrated and name in LOSSES)}
+
+    @property
+    def measured(self) -> dict[str, str]:
+        """The same in words, and what accuracy is to be compared with."""
+        found = {name: str(told) for name, told in self.numbers.items()}
+        simplest = None if self.evaluation is None else self.evaluation.most_frequent
+        return found if simplest is None else found | {SIMPLEST: str(simplest)}
 
     @property
     def how_measured(self) -> str:
@@ -167,7 +196,29 @@ class Facts:
         return (
             f"Measured on {self.evaluation.about['dataset']} under {self.evaluation.guarantee}, from noisy counts; "
             "intervals cover the population's value with probability 0.95, noise and sampling included."
+            f"{self._told_threshold()}"
         )
+
+    def _told_threshold(self) -> str:
+        told = ""
+        if self.measured_at_another_threshold:
+            known = "accuracy" in self.numbers
+            told = (
+                f" The evaluation was made at another threshold than this model's, {self.threshold:.4g}: "
+                + (
+                    "accuracy and error rates are computed anew for it, from the counts of scores."
+                    if known
+                    else "accuracy and error rates are unknown for it, since it lies within a bin of scores."
+                )
+            )
+        return told + (
+            " Probabilities were calibrated by it: their losses are unknown." if self._calibrated else ""
+        )
+
+    @property
+    def _calibrated(self) -> bool:
+        decision = getattr(self.release.model, "decision", None)
+        return decision is not None and bool(decision.scores)
 
     @property
     def spent(self) -> str:
@@ -176,7 +227,8 @@ class Facts:
             return OPEN
         return (
             f"{self.budget.total} for all releases about these people together ({self.budget.composition} "
-            f"composition); {self.budget.spent} of it spent when this was written"
+            f"composition); {self.budget.spent} of it spent when this was written, by the ledger's account "
+            f"{self.budget.dataset!r}"
         )
 
     def digests(self) -> dict[str, str]:

@@ -30,7 +30,7 @@ class ModelCard(Paper):
         }
         if facts.evaluation is None:
             return found
-        known = {name: one for name, one in facts.evaluation.numbers.items() if one.is_known}
+        known = {name: one for name, one in facts.numbers.items() if one.is_known}
         result = {
             "task": {"type": task},
             "dataset": {"name": facts.evaluation.about["dataset"], "type": "private"},

@@ -21,14 +21,14 @@ from privlearn.cli.ask.caller import (
     write_csv,
 )
 from privlearn.cli.options import Force, check_writable
-from privlearn.cli.terminal import LateProgress
+from privlearn.cli.terminal import LateProgress, say
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from privlearn.client import RemoteResult
+    from privlearn.client import RemoteJob, RemoteResult
 
 ResultFile = Annotated[
     Path | None, typer.Option("--out", help="Write the result's content to this file.", show_default=False)
@@ -75,11 +75,13 @@ def release(
     """
     check_writable(out, force)
     brought = _read_points(points)
+    client = client_of(context)
     with LateProgress("asking") as progress:
-        made = client_of(context).release(
-            name, epsilon=epsilon, delta=delta, learner=learner, public_points=brought, trial=trial,
-            idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis, progress=progress.describe,
+        asked = client.ask(
+            "release", name, epsilon=epsilon, delta=delta, learner=learner, public_points=brought, trial=trial,
+            idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis,
         )  # fmt: skip
+        made = client.download(_waited_for(asked, progress).id)
     made.save(out, overwrite=True)
     typer.echo(
         f"Wrote {out}: {made.certificate.guarantee}." + (" A trial: on made-up rows." if trial else "")
@@ -108,18 +110,18 @@ def session(
     Example:
       privlearn ask session census --epsilon 0.5 --delta 1e-6
     """
-    asked = asking(context)
-    brought = _read_points(points)
+    client, brought = client_of(context), _read_points(points)
     with LateProgress("asking") as progress:
-        opened = client_of(context).open_session(
-            name, epsilon=epsilon, delta=delta, learner=learner, mechanism=mechanism, public_points=brought,
-            trial=trial, idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis,
-            progress=progress.describe,
+        asked = client.ask(
+            "session", name, epsilon=epsilon, delta=delta, learner=learner, mechanism=mechanism,
+            public_points=brought, trial=trial, idempotency_key=idempotency_key, purpose=purpose,
+            legal_basis=legal_basis,
         )  # fmt: skip
+        opened = client.session(_waited_for(asked, progress).id)
     about = f"Session {opened.id} is open: {opened.guarantee}." + (
         " A trial: on made-up rows." if trial else ""
     )
-    asked.show(opened.record, [about, f"Next: privlearn ask predict {opened.id} FILE"])
+    asking(context).show(opened.record, [about, f"Next: privlearn ask predict {opened.id} FILE"])
 
 
 def job(
@@ -155,7 +157,7 @@ def job(
             kind, name, epsilon=epsilon, delta=delta, trial=trial, public_points=brought,
             idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis, **fields,
         )  # fmt: skip
-        made = asked.result(progress.describe)
+        made = _waited_for(asked, progress).result()
     _show_result(context, made, out)
 
 
@@ -299,15 +301,25 @@ def evaluate(
     Example:
       privlearn ask evaluate census 5f0c21b7a9d3e864 --epsilon 0.5 --by sex --out income.evaluation
     """
+    from privlearn.evaluation import Evaluation
+
     check_writable(out, force)
     with LateProgress("asking") as progress:
-        found = client_of(context).evaluate(
-            name, release, epsilon=epsilon, delta=delta, by=by or (), trial=trial,
-            idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis, progress=progress.describe,
+        asked = client_of(context).ask(
+            "evaluate", name, epsilon=epsilon, delta=delta, release=release, by=by or [], trial=trial,
+            idempotency_key=idempotency_key, purpose=purpose, legal_basis=legal_basis,
         )  # fmt: skip
+        found = Evaluation.from_bytes(_waited_for(asked, progress).result().content)
     found.save(out, overwrite=True)
     lines = [str(found), f"Wrote {out}." + (" A trial: on made-up rows." if trial else "")]
     asking(context).show(found.to_dict(), lines)
+
+
+def _waited_for(job: RemoteJob, progress: LateProgress) -> RemoteJob:
+    """The job once it is done; its id is told first, by which it can be found and ended from elsewhere."""
+    if not job.is_over:
+        say(f"Job {job.id} is at the server, and goes on there if this command is stopped.")
+    return job.wait(progress.describe)
 
 
 def _show_result(context: typer.Context, made: RemoteResult, out: Path | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,7 +51,7 @@ from privlearn.cli.train.search import (
     read_grid,
     say_what_was_chosen,
 )
-from privlearn.errors import InvalidParameter
+from privlearn.errors import InvalidParameter, PrivlearnError
 
 if TYPE_CHECKING:
     from privlearn.data.schema.draft import SchemaDraft
@@ -280,6 +280,9 @@ def train(
         release: Release = learner.fit(rows).release_
     (release if key is None else release.signed(key)).save(out, overwrite=True)
     _report(release.certificate, description, out, budget)
+    if not grid:
+        _warn_of_noise(estimator, release.certificate)
+    typer.echo(f"Next: privlearn verify {out}")
 
 
 def _check_target(schema: Schema, target: str | None) -> None:
@@ -345,4 +348,17 @@ def _report(certificate: Certificate, schema: Schema, out: Path, ledger: Ledger 
     elif certificate.weakness:
         warn(f"This promise is {certificate.weakness}.")
     say_what_is_left(ledger, promised=certificate.is_private)
-    typer.echo(f"Next: privlearn verify {out}")
+
+
+def _warn_of_noise(estimator: Any, certificate: Certificate) -> None:
+    """Public: what `privlearn plan` says of so many records, if it is nothing good; no row is read."""
+    from privlearn.planning.forecast import MEANING
+    from privlearn.planning.planner import plan
+
+    if not certificate.guarantee.is_private:
+        return
+    estimator.set_params(ledger=None, progress=None)
+    with suppress(PrivlearnError):  # there are mechanisms that no plan is made for
+        verdict = plan(estimator, certificate.mechanism.task.total).verdict
+        if verdict != "clear":
+            warn(f"`privlearn plan` says of this, from public numbers alone: {MEANING[verdict]}")
