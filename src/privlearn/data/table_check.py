@@ -23,8 +23,9 @@ from privlearn.data.schema.file_format import FileFormat
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.detection import is_mistaken_for, look_of
-from privlearn.data.sources.files import MOST_SHOWN, is_parquet, looks_like_identifier
+from privlearn.data.sources.files import MOST_SHOWN, is_parquet
 from privlearn.data.sources.folders import files_of
+from privlearn.data.sources.identifiers import unclear_persons
 from privlearn.data.sources.program_files import is_program_file
 from privlearn.data.sources.raw_cells import open_cells
 from privlearn.data.sources.row_source import joined
@@ -118,13 +119,8 @@ def _of_names(names: list[str], schema: Schema) -> Iterator[Finding]:
         if name not in names:
             yield Finding(name, f"is not in the table{did_you_mean(name, names)}", True)
     others = [name for name in names if name not in known_columns(schema)]
-    identifiers = [name for name in others if looks_like_identifier(name)]
-    if (
-        identifiers
-        and schema.person is None
-        and not schema.one_row_per_person
-        and schema.rows_per_person == 1
-    ):
+    identifiers = unclear_persons(schema, names)
+    if identifiers:
         yield Finding(
             None,
             f"columns are named like identifiers ({', '.join(identifiers)}), and the schema does not say what a person "
