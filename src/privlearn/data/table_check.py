@@ -27,7 +27,7 @@ from privlearn.data.sources.files import MOST_SHOWN, is_parquet
 from privlearn.data.sources.folders import files_of
 from privlearn.data.sources.identifiers import unclear_persons
 from privlearn.data.sources.program_files import is_program_file
-from privlearn.data.sources.raw_cells import open_cells
+from privlearn.data.sources.raw_cells import as_text, open_cells, text_of
 from privlearn.data.sources.row_source import joined
 from privlearn.data.sources.wanted import known_columns, spellings_of_missing, wanted_columns
 from privlearn.errors import DataError, did_you_mean
@@ -89,7 +89,7 @@ def _read(path: str | TablePath, files: list[TablePath], schema: Schema) -> pa.T
     """The cells; where those of a single file cannot be read, its first lines may say why."""
     try:
         blocks = open_cells(path, schema.file).blocks()
-        table = joined(blocks if len(files) == 1 else map(_text_of, blocks))
+        table = joined(blocks if len(files) == 1 else map(text_of, blocks))
         wanted_columns(table.column_names, schema, str(path))
     except DataError as error:
         seen = look_of(files[0], schema.file) if len(files) == 1 and _is_text(files[0]) else ""
@@ -138,6 +138,7 @@ def _of_names(names: list[str], schema: Schema) -> Iterator[Finding]:
 
 
 def _of_rows(table: pa.Table, schema: Schema) -> Iterator[Finding]:
+    table = text_of(table)  # Arrow does not compare cells of several types
     repeated = table.num_rows - table.group_by(table.column_names).aggregate([]).num_rows
     if repeated:
         yield Finding(None, f"{repeated} rows repeat an earlier one in every column", False)
@@ -151,7 +152,7 @@ class _Cells:
     """PRIVATE: a column as text, gaps apart."""
 
     def __init__(self, column: Any, form: FileFormat, gaps: list[str]) -> None:
-        text = _as_text(column)
+        text = as_text(column)
         text = pc.utf8_trim_whitespace(text) if form.trim else text
         self._missing = pc.or_(pc.is_in(text, pa.array(gaps, pa.string())), pc.is_null(text))
         self._text = text.filter(pc.invert(self._missing))
@@ -239,17 +240,3 @@ class _Cells:
             return ""
         named = ", ".join(f'"{code}"' for code in _CODES if code in found)
         return f": {sum(found.values())} are codes for gaps, it seems; write file: {{missing: [{named}]}}"
-
-
-def _text_of(block: pa.Table) -> pa.Table:
-    """Files may differ in how they write the same numbers, which is no problem."""
-    return pa.table({name: _as_text(block.column(name)) for name in block.column_names})
-
-
-def _as_text(column: Any) -> Any:
-    """Cells of any type as text; what cannot be cast is spelled out one by one."""
-    try:
-        return column.cast(pa.string())
-    except pa.ArrowException:
-        cells = (None if cell is None else str(cell) for cell in column.to_pylist())
-        return pa.chunked_array([pa.array(cells, pa.string())])
