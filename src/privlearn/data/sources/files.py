@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
 from privlearn.data.sources.addresses import StoredPath, TablePath, table_path
 from privlearn.data.sources.csv_files import CsvRows, csv_header, read_csv_as_it_is, write_csv
 from privlearn.data.sources.folders import check_alike, files_of, partition
+from privlearn.data.sources.gaps import read_block
 from privlearn.data.sources.identifiers import unclear_persons
 from privlearn.data.sources.program_files import ENDINGS, is_program_file, read_program_file
 from privlearn.data.sources.row_source import BLOCK, JoinedRows, Places, RowSource, TableRows, joined, taken
@@ -19,7 +19,7 @@ from privlearn.data.sources.steady import SteadyRows
 from privlearn.data.sources.table import as_source, as_table, column_names, safely
 from privlearn.data.sources.wanted import arrow_type, known_columns, wanted_columns
 from privlearn.errors import DataError, SchemaError, did_you_mean
-from privlearn.heavy import pa, parquet, pc
+from privlearn.heavy import pa, parquet
 
 MOST_SHOWN = 8
 
@@ -153,30 +153,10 @@ class ParquetRows(RowSource["pa.Table"]):
             yield as_table(file.schema_arrow.empty_table(), self._columns)
         batches = file.iter_batches(batch_size=BLOCK, columns=self._columns)
         while (batch := safely(lambda: next(batches, None), self._problem)) is not None:
-            yield without_codes(as_table(batch, self._columns), self._form)
+            yield read_block(batch, self._columns, self._form)
 
     def take(self, places: Places) -> TableRows:
         return taken(self.blocks(), places)
-
-
-def without_codes(table: pa.Table, form: FileFormat) -> pa.Table:
-    """A table whose columns of numbers and text lack what the format calls a gap."""
-    for place, name in enumerate(table.column_names):
-        column, codes = table.column(place), form.codes_of(name)
-        if codes and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-            gaps = pc.is_in(
-                column.cast(pa.float64(), safe=False), pa.array(_numbers_among(codes), pa.float64())
-            )
-        elif codes and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-            gaps = pc.is_in(column, pa.array(codes, column.type))
-        else:
-            continue
-        table = table.set_column(place, name, pc.if_else(gaps, pa.scalar(None, column.type), column))
-    return table
-
-
-def _numbers_among(codes: tuple[str, ...]) -> list[float]:
-    return [float(code) for code in codes if re.fullmatch(r"[-+]?[0-9]+([.][0-9]+)?", code)]
 
 
 class PartitionRows(RowSource["pa.Table"]):
