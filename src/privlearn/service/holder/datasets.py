@@ -20,7 +20,7 @@ from privlearn.data.sources.table import as_table
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SchemaError
 from privlearn.estimators.cluster.rows import Cluster, ClusterRows
 from privlearn.guarantee import Guarantee, weakness
-from privlearn.ledger.composition import exact
+from privlearn.ledger.composition import exact, only_delta_lacks
 from privlearn.ledger.ledger import Ledger
 from privlearn.planning.stand_in import synthetic_table
 from privlearn.release.meaning import Meaning, meaning_of
@@ -44,6 +44,7 @@ def check_room(
         if exact(wanted.epsilon) > exact(left.epsilon) or exact(wanted.delta) > exact(left.delta):
             raise BudgetExceeded(
                 f"{name} has no room for {wanted}: {left} is left. Ask for no more than that. Nothing was spent"
+                f"{only_delta_lacks(wanted, left)}"
             )
 
 
