@@ -20,6 +20,7 @@ from privlearn.data.schema.columns import (
     Target,
 )
 from privlearn.data.schema.file_format import FileFormat
+from privlearn.data.schema.labels import SPELLINGS_OF_A_CLASS
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.detection import is_mistaken_for, look_of
@@ -37,8 +38,29 @@ _DECIMAL_COMMA = r"^[-+]?[0-9]+,[0-9]+$"
 _DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TRUTHS = ("true", "false", "1", "0")
 _CODE_FOR_GAPS = "; if a number such as -9 stands for a gap, write file: {missing: [-9]}"
-_OTHERWISE = ": correct them; how to write other dates and numbers is in docs/how-to/prepare-my-table.md"
-_CODES = ("?", ".", "-", "*", "-9", "-99", "999", "unknown")
+_OTHERWISE = (
+    ": correct them; if a word stands for a gap, write file: {missing: [WORD]}; how to write other dates and numbers "
+    "is in docs/how-to/prepare-my-table.md"
+)
+_CODES = (
+    *(
+        "?",
+        ".",
+        "-",
+        "*",
+        "-9",
+        "-99",
+        "999",
+        "unknown",
+        "missing",
+        "n.a.",
+        "N.A.",
+        "k.A.",
+        "k. A.",
+        "keine Angabe",
+    ),
+    *("unbekannt", "n.b.", "n.d.", "N.D.", "inconnu", "desconocido"),
+)
 
 
 @dataclass(frozen=True)
@@ -118,6 +140,10 @@ def _of_names(names: list[str], schema: Schema) -> Iterator[Finding]:
     for name in known_columns(schema):
         if name not in names:
             yield Finding(name, f"is not in the table{did_you_mean(name, names)}", True)
+    for name in schema.file.missing_in:
+        if name not in names:
+            told = f"has codes for gaps under missing_in, and is not in the table{did_you_mean(name, names)}"
+            yield Finding(name, told, False)
     others = [name for name in names if name not in known_columns(schema)]
     identifiers = unclear_persons(schema, names)
     if identifiers:
@@ -188,17 +214,16 @@ class _Cells:
         unknown = int((~listed).sum())
         if not unknown:
             return
-        rule = column.unknown
         strange = self._text.filter(pa.array(~listed))
         yield (
-            f"{unknown} cells are not listed{self._why_strange(strange, values, rule)}",
-            rule == "refuse",
+            f"{unknown} cells are not listed{self._why_strange(strange, values, column)}",
+            column.unknown == "refuse",
         )
 
-    def _why_strange(self, strange: Any, values: Any, rule: str) -> str:
+    def _why_strange(self, strange: Any, values: Any, column: Any) -> str:
         """How to read them: without blanks, in other letters, as a gap; or what the schema does with them."""
-        if rule != "refuse":
-            return f": unknown: {rule} takes them"
+        if column.unknown != "refuse":
+            return f": unknown: {column.unknown} takes them"
         if self._among(pc.utf8_trim_whitespace(strange), values).any():
             return ": without the blanks around them some are; write file: {trim: true}"
         codes = self._codes(strange)
@@ -208,7 +233,10 @@ class _Cells:
         if isinstance(values[0], str) and any(
             cell.casefold() in lowered for cell in strange.unique().to_pylist()
         ):
-            return ": some differ in capital letters alone; correct the list"
+            instead = SPELLINGS_OF_A_CLASS if isinstance(column, Target) else "correct the list"
+            return f": some differ in capital letters alone; {instead}"
+        if isinstance(column, Target):
+            return f": {SPELLINGS_OF_A_CLASS}; list them, or set unknown: zero"
         return ": list them, or set unknown: zero or other"
 
     def _among(self, text: Any, values: Any) -> Any:

@@ -17,6 +17,7 @@ from privlearn.data.encode.plain_cells import single_row
 from privlearn.data.encode.resolution import Resolution
 from privlearn.data.encode.resolved_rows import ResolvedRows
 from privlearn.data.schema.columns import Target
+from privlearn.data.schema.labels import SPELLINGS_OF_A_CLASS
 from privlearn.data.schema.schema import SchemaLike, as_schema
 from privlearn.data.sources.gaps import read_block
 from privlearn.data.sources.passes import number_of_rows
@@ -197,8 +198,8 @@ class SchemaEncoder:
             raise DataError(f"{label} has missing labels: fill them in, or drop those rows ({ON_DROPPING})")
         if target.unknown == "refuse" and np.any(places == UNKNOWN):
             raise DataError(
-                f"{label} has labels that the schema does not list: correct the rows or the list, or set "
-                "unknown: zero for it in the schema"
+                f"{label} has labels that the schema does not list: correct the rows or the list, "
+                f"{SPELLINGS_OF_A_CLASS}, or set unknown: zero for it in the schema"
             )
         return np.where(places < 0, places, np.array(target.places)[places]) if target.merge else places
 
