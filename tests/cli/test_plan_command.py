@@ -99,6 +99,7 @@ def test_the_figure_is_a_drawing_with_readable_text(run: Run, schema_only: Censu
         (("--rows", 10, "--columns", 5, "--epsilon", 1, "--model", "forest"), "the model must be"),
         (("--rows", 10, "--columns", 5, "--epsilon", 1, "--out", "plan.doc"), "--out must end in"),
         (("--columns", 5, "--epsilon", 1), "--rows"),
+        (("clinic.csv", "--rows", 10), "plan reads no table, so leave out 'clinic.csv'"),
     ],
     ids=lambda value: value if isinstance(value, str) else "typed",
 )
