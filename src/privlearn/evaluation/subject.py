@@ -95,8 +95,8 @@ def schema_of(model: Any, schema: SchemaLike | None) -> Schema:
     if schema is None and isinstance(model, Release) and (own is None or own.target is None):
         raise InvalidParameter(
             "the model learnt from arrays, whose columns have no names: give its scores, and a schema whose target "
-            "lists the classes or bounds of y: evaluate(None, {'y': y}, scores=model.predict_proba(X)[:, 1], schema=..., "
-            "epsilon=...)"
+            "lists the classes or bounds of y: evaluate(None, {'y': y}, scores=model.predict_proba(X)[:, 1], "
+            "schema=..., epsilon=...)"
         )
     if chosen is None:
         raise InvalidParameter(
