@@ -61,6 +61,9 @@ def test_from_a_release_to_a_decided_one(trained: Census, run: Run) -> None:
     assert model.threshold == found.best_threshold(false_negative=3.0)  # type: ignore[union-attr]
     predicted = run("predict", new, trained.new_rows)
     assert predicted.code == 0
+    mistaken = run("predict", out, trained.new_rows)
+    assert "this is an evaluation" in mistaken.stderr
+    assert "give a release" in mistaken.stderr
     assert f"above {found.best_threshold(false_negative=3.0):.4g}" in run("inspect", new).stdout
 
 

@@ -30,6 +30,13 @@ def test_a_schema_is_enough(run: Run, schema_only: Census) -> None:
     assert "Smallest that is clear" in told.stdout
 
 
+def test_persons_are_called_persons(run: Run, schema_only: Census) -> None:
+    schema_only.schema.write_text(schema_only.schema.read_text().replace("person: null", "person: who"))
+    told = run("plan", "--schema", schema_only.schema, "--rows", 30_000, "--epsilon", 1, *GAUSSIAN)
+    assert "with 30,000 persons" in told.stdout
+    assert "records" not in told.stdout
+
+
 def test_a_drowned_signal_is_advice_not_an_error(run: Run) -> None:
     told = run("plan", "--columns", 20, "--rows", 100, "--epsilon", 0.1, *GAUSSIAN)
     assert told.code == 0
@@ -92,6 +99,7 @@ def test_the_figure_is_a_drawing_with_readable_text(run: Run, schema_only: Censu
         (("--rows", 10, "--columns", 5, "--epsilon", 1, "--model", "forest"), "the model must be"),
         (("--rows", 10, "--columns", 5, "--epsilon", 1, "--out", "plan.doc"), "--out must end in"),
         (("--columns", 5, "--epsilon", 1), "--rows"),
+        (("clinic.csv", "--rows", 10), "plan reads no table, so leave out 'clinic.csv'"),
     ],
     ids=lambda value: value if isinstance(value, str) else "typed",
 )

@@ -8,7 +8,8 @@ import pytest
 
 from privlearn import PrivateLogisticRegression
 from privlearn.data import Schema
-from privlearn.data.sources.files import looks_like_identifier, refuse_unclear_persons
+from privlearn.data.sources.files import refuse_unclear_persons
+from privlearn.data.sources.identifiers import looks_like_identifier
 from privlearn.errors import SchemaError
 
 IDENTIFIERS = [
@@ -37,6 +38,39 @@ IDENTIFIERS = [
     "user_id",
     "member_number",
     "student-key",
+    *(
+        "pid",
+        "PATID",
+        "patnum",
+        "pat_id",
+        "SUBJID",
+        "USUBJID",
+        "case_no",
+        "CaseNo",
+        "encounter",
+        "NHS_number",
+    ),
+    *("hospital_number", "studynr", "record_id", "ID_Patient", "nino", "Pseudonym", "Pat.-Nr.", "PatNr"),
+    *(
+        "Fallnr",
+        "Fallnummer",
+        "PatientenID",
+        "Patientennummer",
+        "personnr",
+        "KVNR",
+        "SVNR",
+        "Versichertennummer",
+    ),
+    *(
+        "Studiennummer",
+        "Probandennummer",
+        "numéro_patient",
+        "IPP",
+        "num dossier",
+        "N° de dossier",
+        "id_paciente",
+    ),
+    *("NHC", "DNI", "numeroHistoriaClinica", "nº expediente"),
 ]
 OTHERS = [
     "age",
@@ -58,6 +92,18 @@ OTHERS = [
     "number",
     "code",
     "y",
+    *(
+        "rapid",
+        "lipid",
+        "pidgin",
+        "case",
+        "Fallzahl",
+        "falls",
+        "n_patients",
+        "number_of_subjects",
+        "hospital",
+    ),
+    *("hospital_code", "length_of_encounter", "stay", "study", "Alter", "Kundenalter", "path_no", "spat_nr"),
 ]
 
 
@@ -105,10 +151,18 @@ def test_an_answer_is_enough() -> None:
     refuse_unclear_persons(stated(rows_per_person=3), TABLE)
 
 
-def test_a_listed_column_is_no_question() -> None:
-    content = stated().to_dict()
-    content["columns"]["patient_nbr"] = {"type": "number", "lower": 0, "upper": 9}
-    refuse_unclear_persons(Schema.from_dict(content), TABLE)
+@pytest.mark.parametrize("column", [{"type": "number", "lower": 0, "upper": 9}, {"type": "text"}])
+def test_a_feature_may_be_an_identifier(column: dict[str, Any]) -> None:
+    listed = {"columns": {"age": {"type": "number", "lower": 0, "upper": 120}, "patient_nbr": column}}
+    with pytest.raises(SchemaError, match="`person: patient_nbr`"):
+        refuse_unclear_persons(stated(**listed), TABLE)
+    refuse_unclear_persons(stated(**listed, one_row_per_person=True), TABLE)
+
+
+def test_a_feature_with_listed_values_is_no_question() -> None:
+    refuse_unclear_persons(
+        stated(columns={"patient": {"type": "category", "values": ["in", "out"]}}), ["patient", "ill"]
+    )
     refuse_unclear_persons(stated(), ["age", "ill", "ward"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 import zipfile
 from collections.abc import Callable
@@ -15,6 +16,9 @@ import yaml
 
 from privlearn.data import Schema, read_table, write_table
 from privlearn.data.schema.template import schema_template
+from privlearn.data.sources.program_files import _dated
+from privlearn.data.sources.raw_cells import open_cells, write_rows
+from privlearn.data.table_check import check_table
 from privlearn.errors import DataError, InvalidParameter
 
 Refused = Callable[..., AbstractContextManager[None]]
@@ -102,6 +106,47 @@ def test_files_of_statistics_programs(ending: str, tmp_path: Path) -> None:
     getattr(pyreadstat, f"write_{ending}")(frame, str(path))
     assert _cells(path, _schema()) == READ
     assert list(yaml.safe_load(schema_template(path))["columns"]) == ["height", "town"]
+
+
+DAYS = [datetime.date(2022, 9, 1), None, datetime.date(2021, 1, 31)]
+TIMES = [datetime.datetime(2022, 9, 1, 13, 30), datetime.date(2021, 1, 31), None]
+
+
+def test_days_and_times_of_such_files() -> None:
+    assert pa.types.is_date32(_dated(DAYS).type)
+    assert _dated(DAYS).to_pylist() == DAYS
+    assert pa.types.is_timestamp(_dated(TIMES).type)
+    assert _dated([*DAYS, "unknown"]) == [*DAYS, "unknown"]
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> Path:
+    """A file of Stata with a column of days."""
+    pyreadstat = pytest.importorskip("pyreadstat")
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path / "t.dta"
+    columns = {"visit": [day or datetime.date(2020, 2, 29) for day in DAYS], "y": [0.0, 1.0, 0.0]}
+    pyreadstat.write_dta(pandas.DataFrame(columns), str(path))
+    return path
+
+
+def test_days_are_checked_copied_and_recognised(visits: Path) -> None:
+    column = {"type": "date", "lower": "2020-01-01", "upper": "2023-01-01"}
+    schema = Schema.from_dict({"name": "t", "columns": {"visit": column}})
+    assert check_table(visits, schema).problems == 0
+    write_rows(open_cells(visits), visits.with_suffix(".csv"))
+    assert "2022-09-01" in visits.with_suffix(".csv").read_text()
+    assert yaml.safe_load(schema_template(visits))["columns"]["visit"]["type"] == "date"
+
+
+def test_numbers_and_text_in_one_column_are_checked_and_copied(tmp_path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    path = _workbook(tmp_path / "t.xlsx", [["height", "town"], [2, "Bonn"], ["k.A.", "Bonn"], [1.5, "Bonn"]])
+    schema = _schema(sheet="People")
+    assert check_table(path, schema).problems == 1
+    for copy in (tmp_path / "t.csv", tmp_path / "t.parquet"):
+        write_rows(open_cells(path, schema.file), copy)
+        assert read_table(copy).column("height").to_pylist() == ["2", "k.A.", "1.5"]
 
 
 def test_what_is_no_such_file(tmp_path: Path, refused: Refused) -> None:

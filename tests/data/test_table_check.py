@@ -10,6 +10,7 @@ import pytest
 
 from privlearn import DataError
 from privlearn.data import Schema, write_table
+from privlearn.data.encode.encoder import SchemaEncoder
 from privlearn.data.table_check import TableCheck, check_table
 from tests.support.canary import CANARY_TEXT
 
@@ -20,7 +21,10 @@ COLUMNS: dict[str, Any] = {
     "seen": {"type": "date", "lower": "2020-01-01", "upper": "2021-01-01", "missing": "zero"},
 }
 GAP = "; if a number such as -9 stands for a gap, write file: {missing: [-9]}"
-PAGE = "correct them; how to write other dates and numbers is in docs/how-to/prepare-my-table.md"
+PAGE = (
+    "correct them; if a word stands for a gap, write file: {missing: [WORD]}; how to write other dates and numbers "
+    "is in docs/how-to/prepare-my-table.md"
+)
 TARGET = {"name": "ill", "classes": ["no", "yes"], "merge": {"yes": ["very"]}}
 
 
@@ -69,6 +73,26 @@ def test_everything_at_once(tmp_path: Path) -> None:
     }
     assert found.problems == 6
     assert CANARY_TEXT not in str(found)
+
+
+def test_spellings_of_a_class_go_under_merge(tmp_path: Path) -> None:
+    found = _check("age,ward,floor,seen,ill\n3,east,1,2020-05-01,YES\n", tmp_path)
+    ((what, stops),) = _told(found)["ill"]
+    assert "capital letters alone; write other spellings of a class under merge" in what
+    assert stops
+    with pytest.raises(DataError, match="under merge"):
+        SchemaEncoder(Schema.from_dict({"name": "t", "columns": COLUMNS, "target": TARGET})).encode_labels(
+            ["YES"]
+        )
+
+
+def test_codes_for_gaps_as_words_and_in_columns_that_are_not_there(tmp_path: Path) -> None:
+    text = "age,ward,floor,seen,ill\nk.A.,east,1,2020-05-01,no\n"
+    told = _told(_check(text, tmp_path, file={"missing_in": {"Age": [-9]}}))
+    assert told["age"][0][0].endswith('write file: {missing: ["k.A."]}')
+    assert told["Age"] == [
+        ("has codes for gaps under missing_in, and is not in the table. Did you mean 'age'?", False)
+    ]
 
 
 def test_a_missing_column_with_what_was_meant(tmp_path: Path) -> None:

@@ -204,6 +204,25 @@ def test_a_schema_must_be_there(release: Release) -> None:
         evaluate(release, simulated_census(10, seed=1), schema=untargeted, epsilon=1.0)
 
 
+def test_a_fitted_model_is_its_release(test_rows: pa.Table) -> None:
+    model = PrivateLogisticRegression(schema=SCHEMA, epsilon=1.0, delta=1e-6, random_state=0)
+    model.fit(simulated_census(500, seed=1))
+    found = [evaluate(given, test_rows, epsilon=1.0, random_state=0) for given in (model, model.release_)]
+    assert found[0].digest == found[1].digest
+
+
+def test_a_model_of_arrays_is_measured_by_its_scores() -> None:
+    X, y = np.linspace(0.0, 1.0, 200)[:, np.newaxis], np.arange(200) % 2
+    model = PrivateLogisticRegression(
+        column_bounds=[(0, 1)], classes=[0, 1], epsilon=1.0, random_state=0
+    ).fit(X, y)
+    with pytest.raises(InvalidParameter, match=r"learnt from arrays.*give its scores"):
+        evaluate(model, {"y": y}, epsilon=1.0)
+    schema = SCHEMA.to_dict() | {"target": {"name": "y", "classes": [0, 1]}}
+    found = evaluate(None, {"y": y}, scores=model.predict_proba(X)[:, 1], schema=schema, epsilon=1.0)
+    assert found.whom == "records"
+
+
 def test_what_only_rows_could_tell_is_not_refused(release: Release) -> None:
     """One class alone, and a group that nobody is in: refusing would tell, so the numbers say "too noisy"."""
     rows = simulated_census(3000, seed=7)

@@ -78,6 +78,8 @@ MUTANTS = [
     Mutant("cell by cell: classes that floats cannot tell apart", "estimators/inputs.py", "& (array > -EXACT) & (array < EXACT)", "", LABELS),
     Mutant("cell by cell: scikit-learn looks at the labels", "estimators/inputs.py", "        check_same_length(X, answers)\n", "        check_same_length(X, answers)\n        __import__('sklearn.utils.multiclass').utils.multiclass.check_classification_targets(answers)\n", LABELS),
     Mutant("persons: nobody asks what a person is", "data/sources/files.py", "    if found:\n", "    if False:\n", PERSONS),
+    Mutant("gaps: codes of a table in memory are cells", "data/encode/encoder.py", "read_block(block, list(self.schema.columns), self.schema.file)", "as_table(block, list(self.schema.columns))", ("data/test_gaps.py",)),
+    Mutant("persons: a feature is never an identifier", "data/sources/identifiers.py", " if not isinstance(kind, NumberColumn | TextColumn)}", "}", PERSONS),
     Mutant("persons: estimators do not ask what a person is", "estimators/inputs.py", "open_table(X, schema, [*wanted, *persons, *schema.columns])", "as_source(X, [*wanted, *persons, *schema.columns])", PERSONS),
     Mutant("persons: files do not ask what a person is", "data/sources/files.py", "        refuse_unclear_persons(schema, [*names_in(file, schema.file), *partition(file, root)])\n", "        pass\n", PERSONS),
     Mutant("persons: silence about persons changes the digest", "data/schema/schema.py", 'for setting in ("bought", "one_row_per_person", "file"):', 'for setting in ("bought", "file"):', PERSONS),

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from privlearn.cli.options import NUMBER, LedgerStore, Neighbouring
-from privlearn.cli.terminal import output
+from privlearn.cli.terminal import output, say
 from privlearn.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -75,6 +75,12 @@ def create(
     total = Guarantee(epsilon, delta, neighbours)
     Ledger.create(ledger, dataset, total, composition=composition)  # type: ignore[arg-type]
     typer.echo(f"Data set {dataset!r} may spend {total}, {composition} composition.")
+    if delta == 0:
+        say(
+            "It has no delta: whatever is asked for with --delta, such as Gaussian noise, will be refused; noise that "
+            "needs no delta is larger for most models. If that was not meant, give the data set another name, in its "
+            "schema too, and create its budget with --delta 1e-5, say, before anything is spent."
+        )
     typer.echo(f"Next: privlearn train FILE --schema SCHEMA --epsilon E --ledger {ledger} --out MODEL")
 
 

@@ -240,11 +240,14 @@ def check_room(ledger: Ledger | None, total: Guarantee) -> None:
     """Refuse before a pipeline's first stage what would not fit at its last; a Renyi ledger can only tell then."""
     if ledger is None:
         return
+    from privlearn.ledger.composition import only_delta_lacks
+
     statement = ledger.statement()
     left = statement.left
     if statement.composition == "basic" and (total.epsilon > left.epsilon or total.delta > left.delta):
         raise BudgetExceeded(
             f"the budget of data set {ledger.dataset!r} has {left} left, less than {total}: ask for less"
+            f"{only_delta_lacks(total, left)}"
         )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
+from typer.core import TyperGroup
 
 from privlearn.cli.options import (
     NUMBER,
@@ -29,7 +30,21 @@ if TYPE_CHECKING:
 
 _STYLES = {"clear": "bold green", "noisy": "bold yellow", "drowned": "bold red", "weak": "bold red"}
 
-plan = typer.Typer(rich_markup_mode="rich")
+
+class _WithoutTables(TyperGroup):
+    """Whoever gives a table to `plan` is told that it needs none."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if self.get_command(ctx, args[0]) is None:
+            raise InvalidParameter(
+                f"plan reads no table, so leave out {args[0]!r}: describe the rows with --schema FILE --rows NUMBER "
+                "--epsilon NUMBER (privlearn schema makes a schema of a table; privlearn plan check reads the plan of "
+                "several holders)"
+            )
+        return super().resolve_command(ctx, args)
+
+
+plan = typer.Typer(cls=_WithoutTables, rich_markup_mode="rich")
 
 
 @plan.callback(invoke_without_command=True)

@@ -20,13 +20,15 @@ from privlearn.data.schema.columns import (
     Target,
 )
 from privlearn.data.schema.file_format import FileFormat
+from privlearn.data.schema.labels import SPELLINGS_OF_A_CLASS
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.detection import is_mistaken_for, look_of
-from privlearn.data.sources.files import MOST_SHOWN, is_parquet, looks_like_identifier
+from privlearn.data.sources.files import MOST_SHOWN, is_parquet
 from privlearn.data.sources.folders import files_of
+from privlearn.data.sources.identifiers import unclear_persons
 from privlearn.data.sources.program_files import is_program_file
-from privlearn.data.sources.raw_cells import open_cells
+from privlearn.data.sources.raw_cells import as_text, open_cells, text_of
 from privlearn.data.sources.row_source import joined
 from privlearn.data.sources.wanted import known_columns, spellings_of_missing, wanted_columns
 from privlearn.errors import DataError, did_you_mean
@@ -36,8 +38,29 @@ _DECIMAL_COMMA = r"^[-+]?[0-9]+,[0-9]+$"
 _DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TRUTHS = ("true", "false", "1", "0")
 _CODE_FOR_GAPS = "; if a number such as -9 stands for a gap, write file: {missing: [-9]}"
-_OTHERWISE = ": correct them; how to write other dates and numbers is in docs/how-to/prepare-my-table.md"
-_CODES = ("?", ".", "-", "*", "-9", "-99", "999", "unknown")
+_OTHERWISE = (
+    ": correct them; if a word stands for a gap, write file: {missing: [WORD]}; how to write other dates and numbers "
+    "is in docs/how-to/prepare-my-table.md"
+)
+_CODES = (
+    *(
+        "?",
+        ".",
+        "-",
+        "*",
+        "-9",
+        "-99",
+        "999",
+        "unknown",
+        "missing",
+        "n.a.",
+        "N.A.",
+        "k.A.",
+        "k. A.",
+        "keine Angabe",
+    ),
+    *("unbekannt", "n.b.", "n.d.", "N.D.", "inconnu", "desconocido"),
+)
 
 
 @dataclass(frozen=True)
@@ -88,7 +111,7 @@ def _read(path: str | TablePath, files: list[TablePath], schema: Schema) -> pa.T
     """The cells; where those of a single file cannot be read, its first lines may say why."""
     try:
         blocks = open_cells(path, schema.file).blocks()
-        table = joined(blocks if len(files) == 1 else map(_text_of, blocks))
+        table = joined(blocks if len(files) == 1 else map(text_of, blocks))
         wanted_columns(table.column_names, schema, str(path))
     except DataError as error:
         seen = look_of(files[0], schema.file) if len(files) == 1 and _is_text(files[0]) else ""
@@ -117,14 +140,13 @@ def _of_names(names: list[str], schema: Schema) -> Iterator[Finding]:
     for name in known_columns(schema):
         if name not in names:
             yield Finding(name, f"is not in the table{did_you_mean(name, names)}", True)
+    for name in schema.file.missing_in:
+        if name not in names:
+            told = f"has codes for gaps under missing_in, and is not in the table{did_you_mean(name, names)}"
+            yield Finding(name, told, False)
     others = [name for name in names if name not in known_columns(schema)]
-    identifiers = [name for name in others if looks_like_identifier(name)]
-    if (
-        identifiers
-        and schema.person is None
-        and not schema.one_row_per_person
-        and schema.rows_per_person == 1
-    ):
+    identifiers = unclear_persons(schema, names)
+    if identifiers:
         yield Finding(
             None,
             f"columns are named like identifiers ({', '.join(identifiers)}), and the schema does not say what a person "
@@ -142,6 +164,7 @@ def _of_names(names: list[str], schema: Schema) -> Iterator[Finding]:
 
 
 def _of_rows(table: pa.Table, schema: Schema) -> Iterator[Finding]:
+    table = text_of(table)  # Arrow does not compare cells of several types
     repeated = table.num_rows - table.group_by(table.column_names).aggregate([]).num_rows
     if repeated:
         yield Finding(None, f"{repeated} rows repeat an earlier one in every column", False)
@@ -155,7 +178,7 @@ class _Cells:
     """PRIVATE: a column as text, gaps apart."""
 
     def __init__(self, column: Any, form: FileFormat, gaps: list[str]) -> None:
-        text = _as_text(column)
+        text = as_text(column)
         text = pc.utf8_trim_whitespace(text) if form.trim else text
         self._missing = pc.or_(pc.is_in(text, pa.array(gaps, pa.string())), pc.is_null(text))
         self._text = text.filter(pc.invert(self._missing))
@@ -191,17 +214,16 @@ class _Cells:
         unknown = int((~listed).sum())
         if not unknown:
             return
-        rule = column.unknown
         strange = self._text.filter(pa.array(~listed))
         yield (
-            f"{unknown} cells are not listed{self._why_strange(strange, values, rule)}",
-            rule == "refuse",
+            f"{unknown} cells are not listed{self._why_strange(strange, values, column)}",
+            column.unknown == "refuse",
         )
 
-    def _why_strange(self, strange: Any, values: Any, rule: str) -> str:
+    def _why_strange(self, strange: Any, values: Any, column: Any) -> str:
         """How to read them: without blanks, in other letters, as a gap; or what the schema does with them."""
-        if rule != "refuse":
-            return f": unknown: {rule} takes them"
+        if column.unknown != "refuse":
+            return f": unknown: {column.unknown} takes them"
         if self._among(pc.utf8_trim_whitespace(strange), values).any():
             return ": without the blanks around them some are; write file: {trim: true}"
         codes = self._codes(strange)
@@ -211,7 +233,10 @@ class _Cells:
         if isinstance(values[0], str) and any(
             cell.casefold() in lowered for cell in strange.unique().to_pylist()
         ):
-            return ": some differ in capital letters alone; correct the list"
+            instead = SPELLINGS_OF_A_CLASS if isinstance(column, Target) else "correct the list"
+            return f": some differ in capital letters alone; {instead}"
+        if isinstance(column, Target):
+            return f": {SPELLINGS_OF_A_CLASS}; list them, or set unknown: zero"
         return ": list them, or set unknown: zero or other"
 
     def _among(self, text: Any, values: Any) -> Any:
@@ -243,17 +268,3 @@ class _Cells:
             return ""
         named = ", ".join(f'"{code}"' for code in _CODES if code in found)
         return f": {sum(found.values())} are codes for gaps, it seems; write file: {{missing: [{named}]}}"
-
-
-def _text_of(block: pa.Table) -> pa.Table:
-    """Files may differ in how they write the same numbers, which is no problem."""
-    return pa.table({name: _as_text(block.column(name)) for name in block.column_names})
-
-
-def _as_text(column: Any) -> Any:
-    """Cells of any type as text; what cannot be cast is spelled out one by one."""
-    try:
-        return column.cast(pa.string())
-    except pa.ArrowException:
-        cells = (None if cell is None else str(cell) for cell in column.to_pylist())
-        return pa.chunked_array([pa.array(cells, pa.string())])

@@ -17,9 +17,9 @@ from privlearn.data.schema.columns import CategoryColumn, DateColumn, OrdinalCol
 from privlearn.data.schema.purchases import with_purchases
 from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
 from privlearn.data.sources.files import open_table
+from privlearn.data.sources.gaps import read_block
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.row_source import joined, read_each
-from privlearn.data.sources.table import as_table
 from privlearn.description.description import Description
 from privlearn.description.plan import (
     Described,
@@ -111,7 +111,7 @@ def read_cells(table: Any, schema: Schema) -> tuple[PackedCells, Array | None, i
     owner: list[pa.Table] = []
 
     def read(block: Any) -> None:
-        rows = as_table(block, [*described, *persons])
+        rows = read_block(block, [*described, *persons], schema.file)
         kept.add({name: _cells(name, column, rows.column(name)) for name, column in described.items()})
         owner.extend(pa.table({name: rows.column(name)}) for name in persons)
 

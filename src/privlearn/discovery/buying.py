@@ -18,8 +18,8 @@ from privlearn.data.schema.public import Value
 from privlearn.data.schema.purchases import Purchase, with_purchases
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import open_table
+from privlearn.data.sources.gaps import read_block
 from privlearn.data.sources.row_source import joined, read_each
-from privlearn.data.sources.table import as_table
 from privlearn.errors import InvalidParameter
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Budget, Charge
@@ -133,7 +133,8 @@ class MarkedColumns(TableOracle):
         roles = (self._schema.target.name if self._schema.target else None, self._schema.person)
         wanted = [*self._schema.columns, *(name for name in roles if name is not None)]
         for read in read_each(
-            open_table(table, self._schema, wanted), lambda block: self._read(as_table(block, wanted))
+            open_table(table, self._schema, wanted),
+            lambda block: self._read(read_block(block, wanted, self._schema.file)),
         ):
             persons.append(read)
         self._first = None if self._schema.person is None else _first_rows(persons, self._schema.person)

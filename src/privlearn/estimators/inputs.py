@@ -23,6 +23,7 @@ from privlearn.data.schema.columns import Target
 from privlearn.data.schema.public import EXACT
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import open_table
+from privlearn.data.sources.gaps import read_block
 from privlearn.data.sources.row_source import EncodedRows, joined, read_each
 from privlearn.data.sources.table import as_array, as_table, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
@@ -113,7 +114,7 @@ def target_of(schema: Schema) -> Target:
 def target_column(schema: Schema, X: Any, y: Any) -> tuple[Target, Any]:
     """The schema's target, and ``y`` or else the table's column of that name."""
     target = target_of(schema)
-    return target, as_table(X, [target.name]).column(0) if y is None else y
+    return target, read_block(X, [target.name], schema.file).column(0) if y is None else y
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -154,7 +155,7 @@ def read_columns(
     cells = PackedCells()
 
     def read(block: Any) -> None:
-        table = as_table(block, [*wanted, *persons, *schema.columns])
+        table = read_block(block, [*wanted, *persons, *schema.columns], schema.file)
         answers.extend(read_answers(table.column(name)) for name in wanted)
         owner.extend(table.column(name) for name in persons)
         cells.add(encoder.cells(table))

@@ -14,8 +14,8 @@ from privlearn.data.encode.encoder import SchemaEncoder, from_unit
 from privlearn.data.encode.packed_cells import PackedCells
 from privlearn.data.schema.columns import Target
 from privlearn.data.schema.schema import Schema
+from privlearn.data.sources.gaps import read_block
 from privlearn.data.sources.passes import number_of_rows
-from privlearn.data.sources.table import as_table
 from privlearn.evaluation.plan import EvaluationPlan, Groups
 from privlearn.evaluation.subject import Subject, check_outputs
 from privlearn.mechanisms.statistics.counts import count
@@ -31,7 +31,7 @@ class CountedRows:
     def __init__(self, subject: Subject, schema: Schema, groups: Groups) -> None:
         assert schema.target is not None
         self._subject, self._target, self._groups = subject, schema.target, groups
-        self._encoder = SchemaEncoder(schema)
+        self._encoder, self._form = SchemaEncoder(schema), schema.file
         self._kept = PackedCells()
 
     def __len__(self) -> int:
@@ -40,7 +40,7 @@ class CountedRows:
     def add(self, block: Any) -> None:
         """Touch the data: ask the model about some rows."""
         target = self._target
-        column = as_table(block, [target.name]).column(0)
+        column = read_block(block, [target.name], self._form).column(0)
         answers: Any
         if target.classes:
             answers = self._encoder.encode_labels(column)
@@ -53,7 +53,9 @@ class CountedRows:
         for place, scores in enumerate(np.atleast_2d(outputs.T)):
             kept[f"{_OUTPUT} {place}"] = scores
         for name, values in self._groups.items():
-            kept[f"{_GROUP} {name}"] = codes(as_table(block, [name]).column(0), values, f"column {name!r}")
+            kept[f"{_GROUP} {name}"] = codes(
+                read_block(block, [name], self._form).column(0), values, f"column {name!r}"
+            )
         self._kept.add(kept)
 
     def tables(self, plan: EvaluationPlan, weights: Array | None, shared: Sequence[int] = ()) -> list[Array]:

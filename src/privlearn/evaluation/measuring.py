@@ -18,7 +18,7 @@ from privlearn.errors import InvalidParameter
 from privlearn.evaluation.counted_rows import CountedRows
 from privlearn.evaluation.evaluation import Evaluation
 from privlearn.evaluation.plan import EvaluationPlan, Groups, groups_of, plan_evaluation
-from privlearn.evaluation.subject import Subject, schema_of, subject_of
+from privlearn.evaluation.subject import Subject, released, schema_of, subject_of
 from privlearn.guarantee import Guarantee
 from privlearn.ledger.charge import Budget, Charge
 from privlearn.ledger.composition import Cost
@@ -56,7 +56,7 @@ def evaluate(
 
     Parameters
     ----------
-    model : Release, or fitted model of scikit-learn
+    model : Release, or fitted model of privlearn or scikit-learn
         ``None`` if ``scores`` are given. A model of scikit-learn, or one with a kernel, is asked about one row at a
         time, so that no score depends on the other rows.
     table : pandas, polars or pyarrow table, dict of arrays, or RowSource
@@ -105,6 +105,7 @@ def evaluate(
     """
     guarantee, randomness = Guarantee(epsilon, delta, neighbours), randomness_from(random_state)
     guarantee.relation.check_expected(expected_records)
+    model = released(model)
     schema = schema_of(model, schema)
     assert schema.target is not None
     subject = subject_of(model, scores, schema.target, score_bound)

@@ -82,10 +82,22 @@ def subject_of(model: Any, scores: Any, target: Target, score_bound: float | Non
     return found if score_bound is None else dataclasses.replace(found, bound=score_bound)
 
 
+def released(model: Any) -> Any:
+    """The release of a fitted model of ours, which knows its schema; everything else as it is."""
+    found = getattr(model, "release_", None)
+    return found if isinstance(found, Release) else model
+
+
 def schema_of(model: Any, schema: SchemaLike | None) -> Schema:
     """The one given, or the release's own; it must have a target."""
     own = getattr(base_of(model.model.encoder), "schema", None) if isinstance(model, Release) else None
     chosen = own if schema is None else as_schema(schema)
+    if schema is None and isinstance(model, Release) and (own is None or own.target is None):
+        raise InvalidParameter(
+            "the model learnt from arrays, whose columns have no names: give its scores, and a schema whose target "
+            "lists the classes or bounds of y: evaluate(None, {'y': y}, scores=model.predict_proba(X)[:, 1], "
+            "schema=..., epsilon=...)"
+        )
     if chosen is None:
         raise InvalidParameter(
             "say what is public about the table: schema=Schema.load('census.schema.yaml'). It lists the classes of "

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, insert, select
 
 from privlearn.data.parts import Split
 from privlearn.errors import BudgetExceeded, LedgerError
-from privlearn.ledger.composition import Amount, Balance, BasicComposition, Composition
+from privlearn.ledger.composition import Amount, Balance, BasicComposition, Composition, only_delta_lacks
 from privlearn.ledger.statement import read_composition
 from privlearn.ledger.sums import Counted, about, balance_of, read_sums
 from privlearn.ledger.tables import entries, splits
@@ -73,4 +73,5 @@ def _refusal(which: str, balance: Balance, requested: Amount) -> str:
     return (
         f"{which} has no room for this. Spent: {balance.spent}; reserved: {balance.reserved}; "
         f"requested: {requested}; left: {balance.left}. Ask for no more than is left"
+        f"{only_delta_lacks(requested, balance.left)}"
     )

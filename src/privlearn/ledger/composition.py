@@ -80,6 +80,16 @@ class Amount:
         return text if self.renyi is None else f"{text} (Renyi divergence {self.renyi!r})"
 
 
+def only_delta_lacks(requested: Amount | Guarantee, left: Amount) -> str:
+    """A sentence for requests that a basic budget has the epsilon for and not the delta; empty for others."""
+    if left.renyi is not None or requested.delta <= left.delta or requested.epsilon > left.epsilon:
+        return ""
+    return (
+        f". It is delta that is missing, not epsilon: {left.delta:g} is left of it and {requested.delta:g} was asked "
+        "for" + ("; delta 0 asks for none" if left.delta == 0 else "")
+    )
+
+
 @dataclass(frozen=True)
 class Sum:
     """What amounts add up to, without rounding: order and number of entries cannot move it.

@@ -117,7 +117,8 @@ class Ledger:
         with stores.creating(ledger.store) as connection:
             if dataset in _datasets(connection):
                 raise LedgerError(
-                    f"data set {dataset!r} has a budget already, which cannot be changed: use Ledger.open"
+                    f"data set {dataset!r} has a budget already, which cannot be changed: `privlearn budget show` "
+                    "shows it, and Ledger.open opens it"
                 )
             connection.execute(insert(budgets).values(_budget_row(dataset, rule)))
             append(connection, dataset=dataset, kind="opened")

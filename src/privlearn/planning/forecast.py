@@ -59,7 +59,7 @@ def lines(plan: Forecast) -> list[Line]:
     mechanism = plan.mechanism
     problems = f", {plan.problems} problems" if plan.problems > 1 else ""
     return [
-        ("records", f"{plan.rows:,}", f"{plan.features:,} features{problems}"),
+        (plan.counted, f"{plan.rows:,}", f"{plan.features:,} features{problems}"),
         ("epsilon", f"{plan.guarantee.epsilon:g}", str(plan.guarantee)),
         ("mechanism", mechanism.name, f"{mechanism.noise} noise of scale {plan.noise_scale:.3g}"),
         ("regularization", f"{plan.regularization:.3g}", "Lambda, as fit will take it"),
@@ -116,7 +116,11 @@ def as_dict(plan: Forecast) -> dict[str, Any]:
 def _needed(plan: Forecast, verdict: str) -> str:
     rows, epsilon = plan.smallest_rows(verdict), plan.smallest_epsilon(verdict)
     at_epsilon = f"epsilon {plan.guarantee.epsilon:g}"
-    with_rows = "no number of records is enough" if rows is None else f"{_rounded_up(rows):,.0f} records"
+    with_rows = (
+        f"no number of {plan.counted} is enough"
+        if rows is None
+        else f"{_rounded_up(rows):,.0f} {plan.counted}"
+    )
     if epsilon is None:
         with_epsilon = "no epsilon up to 100 is enough"
     else:
@@ -124,7 +128,7 @@ def _needed(plan: Forecast, verdict: str) -> str:
         with_epsilon = f"epsilon {_rounded_up(epsilon):g}{weak}"
     return (
         f"Smallest that is {_IN_WORDS[verdict]}: {with_rows} at {at_epsilon}; "
-        f"{with_epsilon} with {plan.rows:,} records."
+        f"{with_epsilon} with {plan.rows:,} {plan.counted}."
     )
 
 
@@ -165,6 +169,8 @@ class Forecast(ABC):
         Of a typical table's encoded rows.
     problem : ReferenceProblem
         What stands for a typical table with this loss.
+    persons : bool, default=False
+        Whether ``rows`` counts persons, who may have several rows each, and not records.
     """
 
     rows: int
@@ -172,6 +178,12 @@ class Forecast(ABC):
     unit: float = dataclasses.field(repr=False)
     spectrum: Spectrum = dataclasses.field(repr=False)
     problem: ReferenceProblem = dataclasses.field(repr=False)
+    persons: bool = dataclasses.field(default=False, repr=False, kw_only=True)
+
+    @property
+    def counted(self) -> str:
+        """What ``rows`` is a number of."""
+        return "persons" if self.persons else "records"
 
     @property
     @abstractmethod

@@ -166,6 +166,7 @@ def plan(estimator: PrivateLinearModel, rows: int, columns: int | None = None) -
         Spectrum.of(work.rows.features),
         reference_problem(work.task.loss),
         work,
+        persons=estimator.schema is not None and estimator.schema.person is not None,
     )
     made.mechanism  # noqa: B018 - refuses now what no theorem covers
     return made

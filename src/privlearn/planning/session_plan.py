@@ -109,6 +109,7 @@ def plan_session(learner: KernelLearner, rows: int, guarantee: Guarantee, mechan
         stand_ins,
         kernel,
         mechanism,
+        persons=learner.schema is not None and learner.schema.person is not None,
     )
     made.mechanism  # noqa: B018 - refuses now what no theorem covers
     return made

@@ -24,6 +24,19 @@ from privlearn.release.signatures import SigningKey, check_record, signature_by
 
 MANIFEST, SIGNATURE = "manifest.json", "signature.json"
 
+_KINDS = {
+    "privlearn release": "a release (a model), as `privlearn train` writes it",
+    "privlearn counts": "an evaluation, a description or another file of noisy counts",
+}
+
+
+def _another_file(found: str, wanted: str) -> str:
+    """What to say of a file of another kind, or of another version."""
+    kind, own = (_KINDS.get(form.rpartition(" ")[0]) for form in (found, wanted))
+    if kind is None or kind == own:
+        return f"this is {found!r}; this privlearn reads {wanted!r}"
+    return f"this is {kind}: give {own}"
+
 
 class SignedArchive(ABC):
     """What all such files share. Subclasses are frozen dataclasses with a field ``signature``."""
@@ -91,7 +104,7 @@ class SignedArchive(ABC):
     def _check_digests(cls, members: dict[str, bytes]) -> None:
         manifest = json.loads(members[MANIFEST])
         if manifest["format"] != cls.format:
-            raise ReleaseError(f"this is {manifest['format']!r}; this privlearn reads {cls.format!r}")
+            raise ReleaseError(_another_file(str(manifest["format"]), cls.format))
         for name, digest in manifest["sha256"].items():
             if digest_of(members[name]) != digest:
                 raise VerificationError(f"{name} was changed after the {cls.what} was written")

@@ -24,18 +24,18 @@ def draw_plan(plan: Plan, kind: str) -> bytes:
         left, right = figure.subplots(1, 2, sharey=True)
         epsilons = _around(epsilon, LEAST_EPSILON, MOST_EPSILON)
         _draw_panel(left, epsilons, lambda at: plan.at(epsilon=at), epsilon)
-        left.set_xlabel(f"epsilon, with {rows:,} records")
+        left.set_xlabel(f"epsilon, with {rows:,} {plan.counted}")
         left.set_ylabel("size in a prediction")
         sizes = np.unique(np.round(_around(float(rows), 1.0, float(MOST_ROWS))))
         _draw_panel(right, sizes, lambda at: plan.at(rows=int(at)), float(rows))
-        right.set_xlabel(f"records, at epsilon {epsilon:g}")
+        right.set_xlabel(f"{plan.counted}, at epsilon {epsilon:g}")
         for axes in (left, right):
             _plain_numbers(axes, matplotlib.ticker)
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
         figure.suptitle(
             f"{plan.verdict}: noise {plan.noise:.2g} against margins of {plan.margin:.2g} "
-            f"with {rows:,} records at {_promise(plan)}",
+            f"with {rows:,} {plan.counted} at {_promise(plan)}",
             fontsize=10,
         )
         return image_of(figure, kind)

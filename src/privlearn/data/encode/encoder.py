@@ -17,7 +17,9 @@ from privlearn.data.encode.plain_cells import single_row
 from privlearn.data.encode.resolution import Resolution
 from privlearn.data.encode.resolved_rows import ResolvedRows
 from privlearn.data.schema.columns import Target
+from privlearn.data.schema.labels import SPELLINGS_OF_A_CLASS
 from privlearn.data.schema.schema import SchemaLike, as_schema
+from privlearn.data.sources.gaps import read_block
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.data.sources.row_source import EncodedRows, Matrix, joined
 from privlearn.data.sources.table import as_array, as_source, as_table
@@ -125,7 +127,8 @@ class SchemaEncoder:
         -------
         array of shape (n, dimension), or CSR array if the schema has text columns or there is a resolution
         """
-        row = single_row(data, list(self.schema.columns))
+        coded = any(map(self.schema.file.codes_of, self.schema.columns))  # codes for gaps are no plain cells
+        row = None if coded else single_row(data, list(self.schema.columns))
         if row is not None:
             return self.expand({group.name: group.cell(row[group.name]) for group in self._groups})
         rows = self.encoded(data)
@@ -157,7 +160,7 @@ class SchemaEncoder:
 
     def cells(self, block: Any) -> dict[str, Any]:
         """Touch the data: each column's cells, checked, in the few numbers that its features follow from."""
-        table = as_table(block, list(self.schema.columns))
+        table = read_block(block, list(self.schema.columns), self.schema.file)
         return {group.name: group.cells(table.column(group.name)) for group in self._groups}
 
     def expand(self, cells: Mapping[str, Any]) -> Matrix:
@@ -195,8 +198,8 @@ class SchemaEncoder:
             raise DataError(f"{label} has missing labels: fill them in, or drop those rows ({ON_DROPPING})")
         if target.unknown == "refuse" and np.any(places == UNKNOWN):
             raise DataError(
-                f"{label} has labels that the schema does not list: correct the rows or the list, or set "
-                "unknown: zero for it in the schema"
+                f"{label} has labels that the schema does not list: correct the rows or the list, "
+                f"{SPELLINGS_OF_A_CLASS}, or set unknown: zero for it in the schema"
             )
         return np.where(places < 0, places, np.array(target.places)[places]) if target.merge else places
 

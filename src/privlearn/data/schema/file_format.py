@@ -32,7 +32,8 @@ class FileFormat(PublicModel):
     encoding : str, default="utf-8"
         Of the text: ``latin-1``, ``cp1252``, ``utf-16``, or another that Python knows.
     missing : tuple of str or number, default=()
-        Codes for a missing cell in any column, beside the empty cell, ``NA`` and its like.
+        Codes for a missing cell in any column, beside the empty cell, ``NA`` and its like;
+        of tables in memory, too.
     missing_in : dict of str to tuple, default={}
         Codes of single columns: ``{age: [-9]}``.
     names : tuple of str, default=()

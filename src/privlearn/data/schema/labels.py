@@ -8,6 +8,8 @@ from typing import Any
 
 from privlearn.data.schema.public import Value, distinct_values
 
+SPELLINGS_OF_A_CLASS = 'write other spellings of a class under merge, as in merge: {"yes": ["Yes", "YES"]}'
+
 
 def by_class(part: Any, classes: Sequence[Value]) -> dict[Value, Any]:
     """A mapping whose keys are classes; JSON keeps keys as text, so 1 may be written "1"."""

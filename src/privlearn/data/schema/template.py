@@ -13,13 +13,9 @@ from privlearn.data.schema.file_format import PLAIN, FileFormat
 from privlearn.data.sources.addresses import TablePath, table_path
 from privlearn.data.sources.csv_files import csv_header, opened_csv, types_to_guess
 from privlearn.data.sources.detection import detect_format
-from privlearn.data.sources.files import (
-    is_parquet,
-    less_like_a_person,
-    looks_like_identifier,
-    parquet_schema,
-)
+from privlearn.data.sources.files import is_parquet, parquet_schema
 from privlearn.data.sources.folders import check_alike, files_of, partition
+from privlearn.data.sources.identifiers import less_like_a_person, looks_like_identifier
 from privlearn.data.sources.program_files import is_program_file, read_program_file
 from privlearn.data.sources.table import as_table, safely
 from privlearn.errors import InvalidParameter

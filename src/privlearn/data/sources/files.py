@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,26 +11,17 @@ from privlearn.data.schema.schema import Schema, SchemaLike, as_schema
 from privlearn.data.sources.addresses import StoredPath, TablePath, table_path
 from privlearn.data.sources.csv_files import CsvRows, csv_header, read_csv_as_it_is, write_csv
 from privlearn.data.sources.folders import check_alike, files_of, partition
+from privlearn.data.sources.gaps import read_block
+from privlearn.data.sources.identifiers import unclear_persons
 from privlearn.data.sources.program_files import ENDINGS, is_program_file, read_program_file
 from privlearn.data.sources.row_source import BLOCK, JoinedRows, Places, RowSource, TableRows, joined, taken
 from privlearn.data.sources.steady import SteadyRows
 from privlearn.data.sources.table import as_source, as_table, column_names, safely
 from privlearn.data.sources.wanted import arrow_type, known_columns, wanted_columns
 from privlearn.errors import DataError, SchemaError, did_you_mean
-from privlearn.heavy import pa, parquet, pc
+from privlearn.heavy import pa, parquet
 
-_ALONE = "patient|person|subject|participant|respondent|customer|ssn|nhs|mrn|account|passport|iban"
-_NUMBERED = (
-    rf"({_ALONE}|client|member|user|employee|student|individual)s? ?(id|key|code|no|nr|nbr|num|number)"
-)
-_IDENTIFIER = re.compile(rf"(.+ )?(id|uuid|guid|{_NUMBERED}|({_ALONE})s?)")
 MOST_SHOWN = 8
-_BETWEEN_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
-
-
-def looks_like_identifier(name: str) -> bool:
-    """Whether a column is named like a number that people have: ``id``, ``patient_nbr``, ``customerId``, ``SSN``."""
-    return _IDENTIFIER.fullmatch(" ".join(_BETWEEN_WORDS.split(name)).lower().strip()) is not None
 
 
 def refuse_unclear_persons(schema: Schema, names: Iterable[str]) -> None:
@@ -39,12 +29,7 @@ def refuse_unclear_persons(schema: Schema, names: Iterable[str]) -> None:
 
     Only the columns' names are looked at, which are public, and no cell.
     """
-    if schema.person is not None or schema.one_row_per_person or schema.rows_per_person > 1:
-        return
-    known = {*schema.columns, schema.target.name if schema.target else None}
-    found = sorted(
-        (name for name in names if name not in known and looks_like_identifier(name)), key=less_like_a_person
-    )
+    found = unclear_persons(schema, names)
     if found:
         shown = ", ".join(map(repr, found[:MOST_SHOWN]))
         raise SchemaError(
@@ -60,11 +45,6 @@ def open_table(data: Any, schema: Schema, columns: Sequence[str]) -> RowSource[p
     rows = as_source(data) if isinstance(data, Iterator) else data
     refuse_unclear_persons(schema, column_names(rows))
     return as_source(rows, columns)
-
-
-def less_like_a_person(name: str) -> bool:
-    """Sorts ``patient_nbr`` before ``encounter_id``."""
-    return re.search(_ALONE, name.lower()) is None
 
 
 NO_PARQUET = "{} is not a Parquet file that can be read: it may be cut off or damaged"
@@ -173,30 +153,10 @@ class ParquetRows(RowSource["pa.Table"]):
             yield as_table(file.schema_arrow.empty_table(), self._columns)
         batches = file.iter_batches(batch_size=BLOCK, columns=self._columns)
         while (batch := safely(lambda: next(batches, None), self._problem)) is not None:
-            yield without_codes(as_table(batch, self._columns), self._form)
+            yield read_block(batch, self._columns, self._form)
 
     def take(self, places: Places) -> TableRows:
         return taken(self.blocks(), places)
-
-
-def without_codes(table: pa.Table, form: FileFormat) -> pa.Table:
-    """A table whose columns of numbers and text lack what the format calls a gap."""
-    for place, name in enumerate(table.column_names):
-        column, codes = table.column(place), form.codes_of(name)
-        if codes and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-            gaps = pc.is_in(
-                column.cast(pa.float64(), safe=False), pa.array(_numbers_among(codes), pa.float64())
-            )
-        elif codes and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-            gaps = pc.is_in(column, pa.array(codes, column.type))
-        else:
-            continue
-        table = table.set_column(place, name, pc.if_else(gaps, pa.scalar(None, column.type), column))
-    return table
-
-
-def _numbers_among(codes: tuple[str, ...]) -> list[float]:
-    return [float(code) for code in codes if re.fullmatch(r"[-+]?[0-9]+([.][0-9]+)?", code)]
 
 
 class PartitionRows(RowSource["pa.Table"]):

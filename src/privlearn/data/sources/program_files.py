@@ -46,7 +46,7 @@ def read_program_file(path: TablePath, form: FileFormat = PLAIN) -> pa.Table:
     names, columns = _workbook(path, form) if path.suffix.lower() in WORKBOOKS else _statistics(path)
     as_table(pa.table([[]] * len(names), names=names), names)  # refuses repeated names
     cells = zip(names, columns, strict=True)
-    return as_table({name: _without_gaps(column, form.codes_of(name)) for name, column in cells})
+    return as_table({name: _dated(_without_gaps(column, form.codes_of(name))) for name, column in cells})
 
 
 def _workbook(path: Path, form: FileFormat) -> tuple[list[str], list[list[Any]]]:
@@ -83,15 +83,34 @@ def _library(name: str, path: Path) -> Any:
         ) from None
 
 
+def _dated(cells: list[Any]) -> Any:
+    """Cells that are days, or days and times, as Arrow keeps these; such files have no time zones."""
+    kinds = {*map(type, cells)} - {type(None)}
+    if kinds == {datetime.date}:
+        return pa.array(cells, pa.date32())
+    if kinds and kinds <= {datetime.date, datetime.datetime}:
+        midnight = datetime.time()
+        times = (
+            datetime.datetime.combine(cell, midnight) if type(cell) is datetime.date else cell
+            for cell in cells
+        )
+        return pa.array(times, pa.timestamp("us"))
+    return cells
+
+
 def _without_gaps(cells: list[Any], codes: tuple[str, ...]) -> list[Any]:
     return [None if _is_gap(cell, codes) else cell for cell in cells]
 
 
 def _is_gap(cell: Any, codes: tuple[str, ...]) -> bool:
-    """Whether a cell is empty, not a number, or one of the codes; a workbook keeps -9 as -9.0."""
+    """Whether a cell is empty, not a number, or one of the codes."""
     if cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell)):
         return True
     if isinstance(cell, datetime.date) or not codes:
         return False
-    spelled = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-    return spelled in codes
+    return spelled(cell) in codes
+
+
+def spelled(cell: Any) -> str:
+    """A cell as text; a workbook keeps 5 as 5.0."""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)

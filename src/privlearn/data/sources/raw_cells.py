@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -15,10 +16,11 @@ from privlearn.data.sources.addresses import StoredPath, TablePath, table_path
 from privlearn.data.sources.csv_files import IRREGULAR, PIECE, cells_as_text, opened_csv, write_csv
 from privlearn.data.sources.files import NO_PARQUET, is_parquet, names_in, opened_parquet, read_cells
 from privlearn.data.sources.folders import check_alike, files_of, partition
-from privlearn.data.sources.program_files import is_program_file
+from privlearn.data.sources.program_files import is_program_file, spelled
 from privlearn.data.sources.row_source import BLOCK, JoinedRows, Places, RowSource, TableRows, taken
 from privlearn.data.sources.steady import SteadyRows
-from privlearn.data.sources.table import as_table, safely
+from privlearn.data.sources.table import UNREADABLE, as_table, is_mixed, kinds_of, safely
+from privlearn.errors import DataError
 
 
 def open_cells(path: str | TablePath, form: FileFormat = PLAIN) -> RowSource[pa.Table]:
@@ -88,7 +90,7 @@ def _size(path: TablePath) -> int:
 
 def write_rows(rows: RowSource[pa.Table], path: str | Path, form: FileFormat = PLAIN) -> None:
     """Write a .csv file as its format says, or a .parquet file; a block at a time."""
-    path, blocks = Path(path), _alike(rows.blocks())
+    path, blocks = Path(path), _alike(map(_writable, rows.blocks()))
     try:
         if is_parquet(path):
             _write_parquet(blocks, path)
@@ -97,6 +99,33 @@ def write_rows(rows: RowSource[pa.Table], path: str | Path, form: FileFormat = P
     except BaseException:
         path.unlink(missing_ok=True)  # half of the rows would pass for all of them
         raise
+
+
+def _writable(block: pa.Table) -> pa.Table:
+    """No file keeps a workbook's column of numbers and text: it is written as text."""
+    for place, name in enumerate(block.column_names):
+        column = block.column(place)
+        if is_mixed(column.type):
+            if any((kinds_of(chunk) == UNREADABLE).any() for chunk in column.chunks):
+                raise DataError(
+                    f"column {name!r} has cells that cannot be written: make them numbers, dates or text"
+                )
+            block = block.set_column(place, name, as_text(column))
+    return block
+
+
+def text_of(block: pa.Table) -> pa.Table:
+    """Files may differ in how they write the same numbers, which is no problem."""
+    return pa.table({name: as_text(block.column(name)) for name in block.column_names})
+
+
+def as_text(column: Any) -> Any:
+    """Cells of any type as text; what cannot be cast is spelled out one by one."""
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException:
+        cells = (None if cell is None else spelled(cell) for cell in column.to_pylist())
+        return pa.chunked_array([pa.array(cells, pa.string())])
 
 
 def _write_parquet(blocks: Iterator[pa.Table], path: Path) -> None:

@@ -21,9 +21,9 @@ from privlearn.data.sources.files import (
     opened_parquet,
     parquet_schema,
     rows_of_parquet,
-    without_codes,
 )
 from privlearn.data.sources.folders import files_of, partition
+from privlearn.data.sources.gaps import read_block
 from privlearn.data.sources.row_source import BLOCK, Places, RowSource, TableRows, taken
 from privlearn.data.sources.table import as_table, safely
 from privlearn.data.sources.wanted import wanted_columns
@@ -90,7 +90,7 @@ class SomeParquetRows(RowSource[pa.Table]):
         while (batch := safely(lambda: next(batches, None), self._problem)) is not None:
             first, last = max(self._start - place, 0), min(self._stop - place, batch.num_rows)
             if first < last:
-                yield without_codes(as_table(batch.slice(first, last - first), self._columns), self._form)
+                yield read_block(batch.slice(first, last - first), self._columns, self._form)
             place += batch.num_rows
 
     def take(self, places: Places) -> TableRows:

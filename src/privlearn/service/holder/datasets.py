@@ -14,12 +14,13 @@ from privlearn.data.encode.encoder import SchemaEncoder, weights_of_persons
 from privlearn.data.schema.purchases import bought_beside, with_purchases
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import open_records
+from privlearn.data.sources.gaps import without_codes
 from privlearn.data.sources.row_source import RowSource, TableRows, joined, read_each
 from privlearn.data.sources.table import as_table
 from privlearn.errors import BudgetExceeded, DataError, InvalidParameter, SchemaError
 from privlearn.estimators.cluster.rows import Cluster, ClusterRows
 from privlearn.guarantee import Guarantee, weakness
-from privlearn.ledger.composition import exact
+from privlearn.ledger.composition import exact, only_delta_lacks
 from privlearn.ledger.ledger import Ledger
 from privlearn.planning.stand_in import synthetic_table
 from privlearn.release.meaning import Meaning, meaning_of
@@ -43,6 +44,7 @@ def check_room(
         if exact(wanted.epsilon) > exact(left.epsilon) or exact(wanted.delta) > exact(left.delta):
             raise BudgetExceeded(
                 f"{name} has no room for {wanted}: {left} is left. Ask for no more than that. Nothing was spent"
+                f"{only_delta_lacks(wanted, left)}"
             )
 
 
@@ -170,6 +172,7 @@ class OfferedDataSet:
         def read(block: pa.Table) -> int:
             if target is None or target.name not in block.column_names:
                 raise DataError("the rows have no target column: add it to the table and to the schema")
+            block = without_codes(block, self.schema.file)
             encoder.cells(block)
             read_answers = encoder.encode_labels if target.classes else encoder.encode_targets
             read_answers(block.column(target.name))
