@@ -15,6 +15,7 @@ from privlearn.errors import InvalidParameter, ReleaseError, VerificationError
 from privlearn.export import export_release
 from privlearn.mechanisms.summed.summed_counts import SummedCounts
 from privlearn.multiparty.run.joint_moments import moments_together
+from privlearn.release.archive import digest_of, json_bytes
 from privlearn.release.artifact import Release
 from privlearn.release.certificate import MomentsCertificate, read_certificate
 from privlearn.release.moments_file import Moments
@@ -70,6 +71,11 @@ def other_coefficients(release: Release) -> Release:
     return replace(release, model=replace(release.model, coefficients=coefficients))
 
 
+def other_digits(release: Release) -> Release:
+    coefficients = release.model.coefficients * (1.0 + 1e-13)
+    return replace(release, model=replace(release.model, coefficients=coefficients))
+
+
 def without_the_sum(release: Release) -> Release:
     return replace(release, moments=None)
 
@@ -101,6 +107,7 @@ def more_noise(release: Release) -> Release:
     "forge",
     [
         other_coefficients,
+        other_digits,
         without_the_sum,
         another_sum,
         another_regularization,
@@ -112,6 +119,23 @@ def test_what_does_not_follow_is_refused(hours: Release, forge: Callable[[Releas
     assert Release.from_bytes(hours.to_bytes()).digest == hours.digest
     with pytest.raises(VerificationError, match="does not follow from the noisy sum"):
         Release.from_bytes(forge(hours).to_bytes())
+
+
+def test_a_regularization_that_hardly_determines_coefficients_is_refused(moments: Moments) -> None:
+    """Else whatever lies in the directions that noise left empty would pass."""
+    with pytest.raises(InvalidParameter, match="give at least"):
+        moments.model("hours", 1e-12)
+
+
+def test_a_sum_of_another_schema_is_refused(moments: Moments) -> None:
+    schema = moments.about["schema"] | {"name": "others"}
+    about = {**moments.about, "schema": schema}
+    subject = {**moments.certificate.subject, "about_sha256": digest_of(json_bytes(about))}
+    forged = replace(
+        moments, about=about, certificate=replace(moments.certificate, subject=subject), run=None
+    )
+    with pytest.raises(VerificationError, match="another schema"):
+        Moments.from_bytes(forged.to_bytes())
 
 
 def test_a_sum_of_counts_is_no_sum_of_moments(moments: Moments) -> None:

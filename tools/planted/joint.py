@@ -50,8 +50,8 @@ MUTANTS = [
     Mutant("a fingerprint of 64 bits", "multiparty/run/fingerprint.py", "WORDS = 8\n", "WORDS = 4\n", CHECKED),
     Mutant("other constants signed", "multiparty/run/witness.py", "if release.certificate.mechanism != self._plan.mechanism:", "if False:", REGRESSED),
     Mutant("other public facts signed", "multiparty/run/witness.py", "if isinstance(release, CountsFile) and not self._says_what_was_counted(release, run):", "if False:", REGRESSED),
-    Mutant("moments of another schema than the plan's", "release/moments_file.py", 'if (schema, agreed["targets"]) != (self.about["schema"], self.about["targets"]):', "if False:", REGRESSED),
+    Mutant("moments of another schema than the plan's", "release/moments_file.py", 'if (planned, agreed["targets"]) != (self.about["schema"], self.about["targets"]):', "if False:", REGRESSED),
     Mutant("a regression that does not follow from its sum", "release/artifact.py", "        and moments.leads_to(model, certificate)\n", "", DERIVED),
     Mutant("a regression with another certificate than its sum's", "release/moments_file.py", "if certificate.to_dict() != self.certified(model, target, regularization).to_dict():", "if False:", DERIVED),
-    Mutant("a regression's coefficients not solved for", "release/moments_file.py", "_SOLVED = 1e-9", "_SOLVED = 1e9", DERIVED),
+    Mutant("a regression's coefficients not solved for", "release/moments_file.py", "_STEPS = 2", "_STEPS = 2**30", DERIVED),
 ]

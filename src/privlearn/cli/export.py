@@ -41,7 +41,7 @@ def export(
       privlearn export income.privlearn --to sql --table people --keep id --out income.sql
       privlearn export income.privlearn --to html-calculator --out income.html
     """
-    from privlearn.export import export_release
+    from privlearn.export import TARGETS, export_release
     from privlearn.release.artifact import Release
     from privlearn.release.files import write_atomically
 
@@ -53,8 +53,8 @@ def export(
     if out is not None:
         write_atomically(out, content)
         typer.echo(f"Wrote {out}: {len(content):,} bytes.")
-    elif to == "onnx":
-        raise InvalidParameter("an ONNX file is not text: name a file, --out model.onnx")
+    elif not TARGETS[to].is_text:
+        raise InvalidParameter(f"{to} is no text: name a file, --out model{TARGETS[to].suffix}")
     else:
         sys.stdout.buffer.write(content)
         sys.stdout.flush()

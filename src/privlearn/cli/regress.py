@@ -50,6 +50,8 @@ def regress(
     if out is not None and len(chosen) > 1:
         raise InvalidParameter("--out names one file: say for which --target it is")
     files = {name: out or moments.with_suffix(f".{_in_path(name)}.privlearn") for name in chosen}
+    if len(set(files.values())) < len(files):
+        raise InvalidParameter("two targets would have one file name: write each with --target and --out")
     for file in files.values():
         check_writable(file, force)
     for name, file in files.items():

@@ -57,10 +57,11 @@ def descend(
     start: Array,
     tolerance: float,
     progress: Progress | None = None,
+    most: int = MAX_ITERATIONS,
 ) -> Solution:
-    """Minimise; raise `SolverError` if ``tolerance`` cannot be certified."""
+    """Minimise; raise `SolverError` if ``tolerance`` cannot be certified in so many steps."""
     point = objective.at(start)
-    for iteration in range(MAX_ITERATIONS):
+    for iteration in range(most):
         certified = objective.certified_norm(point)
         if progress is not None:
             progress(iteration, certified)

@@ -10,7 +10,7 @@ import numpy as np
 from privlearn.arrays import Array
 from privlearn.data.sources.row_source import in_memory
 from privlearn.erm.certifiable import GAP_TOLERANCE
-from privlearn.erm.descent import Directions, descend, not_certified
+from privlearn.erm.descent import MAX_ITERATIONS, Directions, descend, not_certified
 from privlearn.erm.hinge import minimise_hinge
 from privlearn.erm.newton import (
     ConjugateGradients,
@@ -28,6 +28,7 @@ FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjug
 SPARSE_LIMIT = 256  # the same for sparse rows, which such a matrix makes no use of
 STRIDE = 8  # the warm start reads one row in so many,
 MOST_ROWS = 1 << 16  # and no more than about so many
+WARM_ITERATIONS = 30  # what takes longer saves no time
 FEWEST_ROWS, ROWS_PER_COLUMN = 500, 10  # with fewer rows a warm start would say too little
 
 
@@ -62,16 +63,18 @@ def minimise(
     return whole
 
 
-def _descend(problem: Problem, tolerance: float, progress: Progress | None = None) -> Solution:
+def _descend(
+    problem: Problem, tolerance: float, progress: Progress | None = None, most: int = MAX_ITERATIONS
+) -> Solution:
     """From the minimiser over some of the rows, which also give the directions where there are many columns."""
     part = _sample(problem)
     start = np.zeros(problem.features.shape[1])
     if part is not None:
         try:
-            start = _descend(part, _precision(part)).coefficients
+            start = _descend(part, _precision(part), most=WARM_ITERATIONS).coefficients
         except SolverError:  # nobody promised this tolerance: it only saves time
             part = None
-    return descend_from(start, Objective(problem), tolerance, progress, part)
+    return descend_from(start, Objective(problem), tolerance, progress, part, most)
 
 
 def descend_from(
@@ -80,6 +83,7 @@ def descend_from(
     tolerance: float,
     progress: Progress | None,
     part: Problem | None = None,
+    most: int = MAX_ITERATIONS,
 ) -> Solution:
     """Newton's method by the directions that suit so many columns; ``part`` is the problem of some of the rows."""
     directions: Directions
@@ -89,7 +93,7 @@ def descend_from(
         directions = ConjugateGradients(objective)
     else:
         directions = SampledHessian(Objective(part), start, lambda: ConjugateGradients(objective))
-    return descend(objective, directions, start, tolerance, progress)
+    return descend(objective, directions, start, tolerance, progress, most)
 
 
 def warm_rows(rows: int, dimension: int) -> tuple[int, int]:

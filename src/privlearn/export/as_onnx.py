@@ -38,6 +38,7 @@ _UNKNOWN, _MISSING = -1, -2
 class OnnxTarget(ExportTarget):
     name = "onnx"
     suffix = ".onnx"
+    is_text = False
 
     def write(self, card: Scorecard) -> bytes:
         onnx = _require_onnx()

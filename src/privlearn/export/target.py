@@ -22,10 +22,13 @@ class ExportTarget(ABC):
         As in ``privlearn export --to NAME``.
     suffix : str
         Of a file's name.
+    is_text : bool, default=True
+        Whether a terminal can show it.
     """
 
     name: ClassVar[str]
     suffix: ClassVar[str]
+    is_text: ClassVar[bool] = True
 
     @abstractmethod
     def write(self, card: Scorecard) -> bytes:

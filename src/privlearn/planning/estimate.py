@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from privlearn.arrays import Array, is_sparse
+from privlearn.data.sources.row_source import in_memory
 from privlearn.erm.losses import Logistic, Loss, LossFacts
 from privlearn.mechanisms.noise import coordinate_deviation
 
@@ -121,6 +122,7 @@ class Spectrum:
     @classmethod
     def of(cls, features: Any) -> Spectrum:
         """From whichever is smaller, the moments of the columns or the inner products of the rows."""
+        features = in_memory(features)
         if features.shape[1] > features.shape[0]:
             return cls.of_products(_dense(features @ features.T))
         rows = _dense(features)

@@ -266,7 +266,7 @@ class MomentsCertificate(Certificate):
 
     def _described(self) -> dict[str, str]:
         regression = self.mechanism
-        shared = f"all regressions from the noisy sum {regression.sum_sha256[:12]}, once"
+        shared = f"all regressions from the noisy sum {regression.sum_sha256}, once"
         return {"regression of": regression.target, "paid together with": shared} | super()._described()
 
 

@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,8 +21,12 @@ from privlearn.release.counts_file import CountsFile
 from privlearn.release.encoders import describe_encoding
 from privlearn.release.model import RegressionModel
 
-_SOLVED = 1e-9
-"""How far coefficients may be from solving their equations, relative to these: what libraries round differently."""
+_GRID_BITS = 30
+"""Coefficients are multiples of a power of two, this much below the largest: finer digits could hide other data."""
+_STEPS = 2
+"""By so many steps coefficients may differ from those found again: libraries round differently."""
+_STEEPEST = 1e6
+"""Ratio of the equations' eigenvalues up to which rounding leaves coefficients right to a step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +41,17 @@ class Moments(CountsFile):
             raise ReleaseError("this file holds no second moments")
         if self.run is not None:
             agreed = json.loads(self.run.plan)
-            schema = Schema.from_dict(agreed["schema"]).to_dict()
-            if (schema, agreed["targets"]) != (self.about["schema"], self.about["targets"]):
+            planned = Schema.from_dict(agreed["schema"]).to_dict()
+            if (planned, agreed["targets"]) != (self.about["schema"], self.about["targets"]):
                 raise VerificationError("the file names another schema or targets than the plan of its run")
+
+    @classmethod
+    def _parse(cls, members: dict[str, bytes], signature: dict[str, str] | None, **settings: Any) -> Self:
+        found = super()._parse(members, signature, **settings)
+        schema, told = Schema.from_dict(found.about["schema"]), found.certificate.subject
+        if (schema.digest, schema.person is not None) != (told["schema_sha256"], told["persons"]):
+            raise VerificationError("the certificate speaks of another schema")
+        return found
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -61,14 +73,17 @@ class Moments(CountsFile):
         target : str
             One of `targets`.
         regularization : float, optional
-            Lambda; any, by default `regularization`. What noise makes of a moment that cannot be negative counts as 0.
+            Lambda, by default `regularization`; refused where the equations would hardly determine the coefficients.
+            What noise makes of a moment that cannot be negative counts as 0.
         """
         crossed, lengths = self._equations(target, regularization)
         vectors = self._spectrum[1]
         schema = schema_for(Schema.from_dict(self.about["schema"]), self.targets, target)
         assert schema.target is not None
         assert schema.target.bounds is not None
-        coefficients = (vectors @ (vectors.T @ crossed / lengths))[np.newaxis]
+        solved = vectors @ (vectors.T @ crossed / lengths)
+        step = _grid_step(solved)
+        coefficients = (np.rint(solved / step) * step)[np.newaxis]
         return RegressionModel(SchemaEncoder(schema), coefficients, schema.target.bounds)
 
     def certified(self, model: RegressionModel, target: str, regularization: float) -> MomentsCertificate:
@@ -80,17 +95,20 @@ class Moments(CountsFile):
         return MomentsCertificate(regression, made.randomness, made.secure, subject, made.versions)
 
     def leads_to(self, model: RegressionModel, certificate: MomentsCertificate) -> bool:
-        """Whether this sum has such a certificate, and the coefficients solve the equations that it speaks of."""
+        """Whether this sum has such a certificate, and leads to these coefficients: up to a step or two of their grid,
+        which leave room for three bits in each."""
         target, regularization = certificate.mechanism.target, certificate.mechanism.regularization
         if certificate.to_dict() != self.certified(model, target, regularization).to_dict():
             return False
-        if model.to_dict() != self.model(target, regularization).to_dict():
+        again = self.model(target, regularization)
+        if model.to_dict() != again.to_dict():
             return False
-        crossed, lengths = self._equations(target, regularization)
-        vectors, found = self._spectrum[1], model.coefficients[0]
-        missing = vectors @ (lengths * (vectors.T @ found)) - crossed
-        scale = lengths.max() * np.linalg.norm(found) + np.linalg.norm(crossed)
-        return bool(np.linalg.norm(missing) <= _SOLVED * scale)
+        step = _grid_step(again.coefficients)
+        halves = (
+            2.0 * model.coefficients / step
+        )  # the largest may lie on the other side of a power of two there
+        near = np.abs(model.coefficients - again.coefficients) <= _STEPS * step
+        return bool(np.all(near) and np.all(halves == np.rint(halves)))
 
     def _equations(self, target: str, regularization: float | None) -> tuple[Array, Array]:
         """The moments with a target, and the eigenvalues of what its coefficients are multiplied with."""
@@ -99,7 +117,13 @@ class Moments(CountsFile):
         chosen = self.regularization if regularization is None else regularization
         check_positive(regularization=chosen)
         crossed = np.reshape(self.tables[1], (len(self.targets), -1))[self.targets.index(target)]
-        return crossed, np.maximum(self._spectrum[0], 0.0) + self.about["in_sum"]["records"] * chosen
+        lengths = np.maximum(self._spectrum[0], 0.0) + self.about["in_sum"]["records"] * chosen
+        if lengths.max() > _STEEPEST * lengths.min():
+            least = lengths.max() / (_STEEPEST * self.about["in_sum"]["records"])
+            raise InvalidParameter(
+                f"regularization is too small for this sum: give at least {1.01 * least:.3g}"
+            )
+        return crossed, lengths
 
     @cached_property
     def _spectrum(self) -> tuple[Array, Array]:
@@ -111,6 +135,11 @@ class Moments(CountsFile):
         mechanism = self.certificate.mechanism
         assert isinstance(mechanism, SummedMoments)
         return mechanism
+
+
+def _grid_step(coefficients: Array) -> float:
+    largest = float(np.max(np.abs(coefficients), initial=0.0))
+    return math.ldexp(1.0, math.frexp(largest or 1.0)[1] - _GRID_BITS)
 
 
 def schema_for(schema: Schema, targets: tuple[str, ...], target: str) -> Schema:

@@ -145,8 +145,12 @@ class Facts:
         """Whose data the promise is about."""
         if self.schema is not None and self.schema.person is not None:
             return "a person, with all of their rows, which are averaged"
-        rows = self.certificate.task.rows_per_person
-        return "a person, who has one row" if rows == 1 else f"a person, with up to {rows} rows"
+        task = self.certificate.task
+        holders = (
+            "" if task.parties_per_person == 1 else f" with each of up to {task.parties_per_person} holders"
+        )
+        rows = "who has one row" if task.rows_per_person == 1 else f"with up to {task.rows_per_person} rows"
+        return f"a person, {rows}{holders}"
 
     @property
     def other(self) -> str:

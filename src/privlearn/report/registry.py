@@ -109,6 +109,7 @@ def _beforehand(facts: Facts) -> str:
 
 def _post_processing(facts: Facts) -> str:
     if facts.release.evaluation is None:
-        return "none"
+        refined = facts.release.refinement
+        return "none" if refined is None else f"{refined.told}, at no cost"
     cost = facts.release.evaluation.certificate.guarantee
     return f"a threshold or calibration from noisy counts of its scores, which cost {cost} beside it"

@@ -146,7 +146,7 @@ class MomentsRegression:
     def shared(self) -> str:
         """What whoever adds up costs has to know."""
         return (
-            f"All regressions from the noisy sum {self.sum_sha256[:12]} (of {', '.join(self.targets)}, with any "
+            f"All regressions from the noisy sum {self.sum_sha256} (of {', '.join(self.targets)}, with any "
             "regularization) cost this once, together: count the claim of one of them, not the sum of their claims."
         )
 
