@@ -55,7 +55,8 @@ def enlist(
     missing += sorted(getattr(kind, "__abstractmethods__", ()))
     if missing:
         raise InvalidParameter(
-            f"the {what} {name!r} does not state its {', '.join(missing)}: add what is missing to its class, no fact has a default"
+            f"the {what} {name!r} does not state its {', '.join(missing)}: add what is missing to its class, "
+            "no fact has a default"
         )
     refuse_unfit(kind)
     other = known.get(name)

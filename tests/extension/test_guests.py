@@ -268,9 +268,9 @@ def test_a_loss_whose_facts_are_wrong_with_other_parameters_is_not_made() -> Non
     try:
         for make in (loss_from_name, lambda *facts: loss_from_dict({"name": facts[0], "width": facts[1]})):
             assert make("narrow", 0.5) == Narrow(0.5)
-            with pytest.raises(InvalidParameter, match="smoothness = 0.5 fails"):
+            with pytest.raises(InvalidParameter, match=r"smoothness = 0\.5 fails"):
                 make("narrow", 0.05)
-        with pytest.raises(InvalidParameter, match="smoothness = 0.5 fails"):
+        with pytest.raises(InvalidParameter, match=r"smoothness = 0\.5 fails"):
             choose_loss(Narrow(0.05), lambda kind: True, "logistic")
     finally:
         del LOSSES["narrow"]
