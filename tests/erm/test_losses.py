@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
 from typing import Any
 
 import mpmath
@@ -17,7 +16,7 @@ from privlearn.errors import InvalidParameter
 
 LOSSES = losses_of("margin") | losses_of("residual")
 
-WIDE = [name for name, kind in LOSSES.items() if "width" in {field.name for field in fields(kind)}]
+WIDE = [name for name in LOSSES if hasattr(loss_from_name(name), "width")]
 ALL = [loss_from_name(name) for name in LOSSES] + [
     loss_from_name(n, w) for n in WIDE for w in (0.01, 0.1, 2.0)
 ]
