@@ -86,7 +86,7 @@ MUTANTS = [
     Mutant("persons: silence about persons changes the digest", "data/schema/schema.py", 'for setting in ("bought", "one_row_per_person", "file"):', 'for setting in ("bought", "file"):', PERSONS),
     Mutant("losses: facts of an added one are not measured", "erm/losses.py", "    measured(loss)\n", "", ("extension/test_guests.py", *FACTS)),
     Mutant("losses: facts are not measured at other parameters", "erm/losses.py", "measured(kind(width=width))", "kind(width=width)", ("extension/test_guests.py",)),
-    Mutant("losses: a sign that is not known", "erm/measured_facts.py", "sign * slopes >= -slack", "sign * slopes >= -slopes**2", FACTS),
+    Mutant("losses: a sign that is not known", "erm/measured_facts.py", "    if loss.monotone:\n", "    if False:\n", FACTS),
     Mutant("kernels: an added one need not state its bound", "features/kernels.py", '("name", "bound")', '("name",)', ("extension/test_guests.py",)),
     Mutant("kernels: an added one may be abstract", "extensions.py", "    missing += sorted(getattr(kind, \"__abstractmethods__\", ()))\n", "", ("extension/test_guests.py",)),
     Mutant("solver returns what it has", "erm/descent.py", "if certified <= tolerance:", "if certified <= max(tolerance, 1e-4):", DEFECTS),
