@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from privlearn.errors import InvalidParameter, shown
@@ -41,13 +41,24 @@ def listed(known: Mapping[str, Listed], name: object, what: str) -> Listed:
     return known[name]
 
 
-def enlist(known: dict[str, Any], name: str, kind: type, what: str, facts: Iterable[str] = ()) -> None:
-    """Make a class known by its name; one that is imported again takes its own place."""
-    missing = [fact for fact in facts if not hasattr(kind, fact)]
+def enlist(
+    known: dict[str, Any],
+    name: str,
+    kind: type,
+    what: str,
+    facts: Iterable[str] = (),
+    refuse_unfit: Callable[[Any], None] = lambda kind: None,
+) -> None:
+    """Make a class known by its name, if it states every fact; one that is imported again takes its own place."""
+    fields = getattr(kind, "__dataclass_fields__", {})
+    missing = [fact for fact in facts if not hasattr(kind, fact) and fact not in fields]
+    missing += sorted(getattr(kind, "__abstractmethods__", ()))
     if missing:
         raise InvalidParameter(
-            f"the {what} {name!r} does not state its {', '.join(missing)}: no fact has a default"
+            f"the {what} {name!r} does not state its {', '.join(missing)}: add what is missing to its class, "
+            "no fact has a default"
         )
+    refuse_unfit(kind)
     other = known.get(name)
     if other is not None and (other.__module__, other.__qualname__) != (kind.__module__, kind.__qualname__):
         raise InvalidParameter(f"there is a {what} {name!r} already: take another name")

@@ -14,7 +14,6 @@ from scipy import sparse
 
 from privlearn.arrays import Array
 from privlearn.erm import (
-    ClippedSquare,
     Hinge,
     Huber,
     HuberHinge,
@@ -23,9 +22,10 @@ from privlearn.erm import (
     Loss,
     Multinomial,
     Problem,
-    SmoothedHinge,
     default_gap,
     least_kernel_gap,
+    loss_from_name,
+    losses_of,
     minimise,
     minimise_kernel,
     minimise_multinomial,
@@ -43,9 +43,9 @@ from privlearn.erm.certifiable import (
 from privlearn.erm.objective import Objective
 from privlearn.erm.problem import Rows, pairwise_sum, row_products
 
-LOSSES: list[Any] = [
-    Logistic(), HuberHinge(), SmoothedHinge(), Hinge(), Huber(0.01), ClippedSquare(),
-]  # fmt: skip
+MARGINS: list[Any] = [loss_from_name(name) for name in losses_of("margin")]
+NARROW = {"huber": 0.01}  # harder than its default
+LOSSES: list[Any] = MARGINS + [loss_from_name(name, NARROW.get(name)) for name in losses_of("residual")]
 STRENGTHS = [10.0**exponent for exponent in range(-12, 2)]
 KINDS = (
     "random", "separable", "twins", "equal", "nearly equal", "zero", "one class", "one long", "tiny", "scales",
@@ -176,7 +176,7 @@ def test_any_table_is_solved(
     minimise(Problem(rows, signs, loss, 10.0**exponent, len(rows), weights), tolerance=tolerance, gap=gap)
 
 
-@pytest.mark.parametrize("loss", LOSSES[:4], ids=str)
+@pytest.mark.parametrize("loss", MARGINS, ids=str)
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_every_kernel_machine_is_solved_or_none(loss: Loss, kernel: str) -> None:
     error = 1e-14

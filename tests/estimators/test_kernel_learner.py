@@ -24,6 +24,7 @@ from privlearn.estimators.kernel_learner import KernelLearner
 from privlearn.estimators.svc import PrivateSVC
 from privlearn.features import Kernel, kernel_from_name
 from privlearn.features.kernel import KERNEL_ROUNDING
+from privlearn.features.kernels import named_kernels
 from privlearn.guarantee import Guarantee
 from privlearn.ledger import Ledger
 from privlearn.mechanisms.session.task import kernel_rounding
@@ -454,7 +455,7 @@ def test_private_rows_do_not_travel() -> None:
     assert repr(fitted) == repr(learner())
 
 
-@pytest.mark.parametrize("name", ["linear", "polynomial", "rbf", "laplacian", "cauchy"])
+@pytest.mark.parametrize("name", named_kernels())
 @pytest.mark.parametrize("gamma", [0.1, 2.0, 20.0])
 def test_kernel_values_are_as_precise_as_stated(name: str, gamma: float) -> None:
     """Against the formulas in extended precision."""
@@ -466,13 +467,15 @@ def test_kernel_values_are_as_precise_as_stated(name: str, gamma: float) -> None
     kernel: Kernel = kernel_from_name(name, gamma=gamma)
     wide = points.astype(np.longdouble)
     product, difference = wide @ wide.T, wide[:, None] - wide[None]
-    exact = {
+    formulas = {
         "linear": product,
         "polynomial": (np.longdouble(gamma) * product + 1) ** 3,
         "rbf": np.exp(-np.longdouble(gamma) * np.sum(difference**2, axis=2)),
         "laplacian": np.exp(-np.longdouble(gamma) * np.sum(np.abs(difference), axis=2)),
         "cauchy": 1 / np.prod(1 + (np.longdouble(gamma) * difference) ** 2, axis=2),
-    }[name]
+    }
+    assert name in formulas, f"write the formula of the kernel {name} out in extended precision"
+    exact = formulas[name]
     error = float(np.max(np.abs(kernel(points, points) - exact))) / kernel.bound
     assert error <= kernel_rounding(kernel, 30) <= KERNEL_ROUNDING
     assert math.isfinite(error)

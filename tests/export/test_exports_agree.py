@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from privlearn import Release
-from privlearn.export import export_release, standalone
+from privlearn.export import TARGETS, export_release, standalone
 from tests.support import export_runners
 from tests.support.export_cases import (
     array_models,
@@ -164,6 +164,18 @@ def test_plain_arrays(case: str) -> None:
     database.register("frame", pd.DataFrame(columns))
     found = database.execute(export_release(release, "sql", table="frame").decode()).fetchall()
     assert_same(release, X, ([], [row[5:] for row in found]))
+
+
+def test_every_target_is_compared_with_the_release() -> None:
+    calculator = Path(__file__).parents[1] / "browser" / "test_browser_calculator.py"
+    compared: dict[str, Any] = {
+        "python": test_python_file,
+        "onnx": test_onnx,
+        "sql": test_postgresql,
+        "json": test_plain_arrays,
+        "html-calculator": calculator.read_text().index("run_calculator(release"),
+    }
+    assert set(compared) == set(TARGETS), "write a test that a new target predicts what the release predicts"
 
 
 def test_command_line_of_the_python_file(table: pd.DataFrame, tmp_path: Path, capsys: Any) -> None:

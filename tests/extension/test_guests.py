@@ -24,9 +24,23 @@ from privlearn import (
 )
 from privlearn.audit import audit_mechanism
 from privlearn.data.datasets import census_schema, simulated_census
-from privlearn.erm.losses import LOSSES, HuberHinge, Sees, loss_from_dict, register_loss
+from privlearn.erm.losses import (
+    LOSSES,
+    HuberHinge,
+    Sees,
+    choose_loss,
+    loss_from_dict,
+    loss_from_name,
+    register_loss,
+)
 from privlearn.errors import InvalidParameter
-from privlearn.features.kernels import KERNELS, ProductKernel, kernel_from_name, register_kernel
+from privlearn.features.kernels import (
+    KERNELS,
+    ProductKernel,
+    ShiftInvariantKernel,
+    kernel_from_name,
+    register_kernel,
+)
 from privlearn.mechanisms import MECHANISMS, OutputPerturbation, register_mechanism
 from privlearn.relation import RELATIONS, Relation, register_relation
 from tests.support.cli_support import Run
@@ -227,6 +241,55 @@ def test_what_a_guest_must_say() -> None:
         assert loss_from_dict(SlopedHinge(depth=3.0).to_dict()) == SlopedHinge(depth=3.0)
     finally:
         del LOSSES[SlopedHinge.name]
+
+
+LIES: dict[str, dict[str, Any]] = {
+    "lipschitz = 0.5 fails at the argument -1e": {
+        "derivative": lambda self, z: 10.0 * HuberHinge.derivative(self, z)
+    },
+    "smoothness = 0.05": {"smoothness": 0.05},
+    "must see a margin or a residual": {"sees": "classes"},
+}
+
+
+@pytest.mark.parametrize("said", LIES)
+def test_a_loss_whose_facts_are_wrong_is_not_registered(said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said):
+        register_loss(type("Lying", (GentleHinge,), {"name": "lying", **LIES[said]}))
+    assert "lying" not in LOSSES
+
+
+def test_a_loss_whose_facts_are_wrong_with_other_parameters_is_not_made() -> None:
+    class Narrow(GentleHinge):
+        name = "narrow"
+        smoothness = 0.5  # that of width 0.5
+
+    register_loss(Narrow)
+    try:
+        for make in (loss_from_name, lambda *facts: loss_from_dict({"name": facts[0], "width": facts[1]})):
+            assert make("narrow", 0.5) == Narrow(0.5)
+            with pytest.raises(InvalidParameter, match=r"smoothness = 0\.5 fails"):
+                make("narrow", 0.05)
+        with pytest.raises(InvalidParameter, match=r"smoothness = 0\.5 fails"):
+            choose_loss(Narrow(0.05), lambda kind: True, "logistic")
+    finally:
+        del LOSSES["narrow"]
+
+
+KERNEL_FACTS: dict[str, dict[str, Any]] = {
+    "does not state its bound: add what is missing": {"name": "mute", "rounding": ExponentialKernel.rounding,
+                                                      "_of_products": ExponentialKernel._of_products},
+    "'Mute' does not state its name, bound, _of_products, rounding": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", KERNEL_FACTS)
+def test_a_kernel_without_its_facts_is_not_registered(said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said):
+        register_kernel(type("Mute", (ProductKernel,), KERNEL_FACTS[said]))
+    with pytest.raises(InvalidParameter, match="does not state its _gram, frequencies:"):
+        register_kernel(type("Mute", (ShiftInvariantKernel,), {"name": "mute"}))
+    assert "mute" not in KERNELS
 
 
 def test_the_shell_takes_an_extension(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

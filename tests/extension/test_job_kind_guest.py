@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import httpx
@@ -91,8 +92,9 @@ class Count(JobKind[CountFields, LaplaceCount]):
         return LaplaceCount(pure, schema.rows_per_person)
 
     def run(self, asked: Asked[CountFields], plan: LaplaceCount, rows: pa.Table, job_id: str) -> Result:
-        counted = float(pc.sum(pc.equal(rows[asked.fields.column], asked.fields.value)).as_py())
-        noisy = add_laplace(np.array([counted]), plan.noise_scale, SecureRandomness())[0]
+        # A sum over no cell would be None, and a job that fails tells a table without cells from its neighbour.
+        counted = pc.sum(pc.equal(rows[asked.fields.column], asked.fields.value), min_count=0).as_py()
+        noisy = add_laplace(np.array([float(counted)]), plan.noise_scale, SecureRandomness())[0]
         certificate = {"claim": plan.guarantee.to_dict(), "noise_scale": plan.noise_scale}
         return Result(certificate, json.dumps({"count": noisy}).encode(), "application/json")
 
@@ -433,6 +435,14 @@ def test_a_kind_that_the_holder_took_away_fails_unpaid(submitted: tuple[str, Cat
     assert "no such kind" in run_next(store, catalog)
     assert queue.find(store, job).failure.endswith("nothing was spent")
     assert balance(store) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("cells", [[], [None], [None, None]], ids=str)
+def test_it_answers_whatever_the_rows_hold(cells: list[None]) -> None:
+    rows = pa.table({"outcome": pa.array(cells, pa.string())})
+    asked: Any = SimpleNamespace(fields=CountFields(**ILL))
+    found = Count().run(asked, LaplaceCount(Guarantee(1.0), 1), rows, "job")
+    assert math.isfinite(json.loads(found.content or b"")["count"])
 
 
 def test_registering() -> None:

@@ -12,6 +12,7 @@ from scipy import stats
 
 from privlearn.errors import InvalidParameter
 from privlearn.features import FourierFeatures, Kernel, kernel_from_name
+from privlearn.features.kernels import ShiftInvariantKernel, named_kernels
 from tests.support.feature_cases import COLUMNS, SHIFT_INVARIANT, ball
 
 over_kernels = pytest.mark.parametrize("kernel", SHIFT_INVARIANT, ids=str)
@@ -20,6 +21,16 @@ LAWS = {
     "laplacian": lambda gamma: stats.cauchy(scale=gamma),
     "cauchy": lambda gamma: stats.laplace(scale=gamma),
 }
+
+
+@pytest.mark.parametrize("name", named_kernels(ShiftInvariantKernel))
+def test_frequencies_fit_the_formula_of_every_listed_kernel(name: str) -> None:
+    """At places spread evenly over the law: the mean of cos(w t) is the kernel of two points t apart."""
+    kernel: Any = kernel_from_name(name)
+    frequencies = kernel.frequencies((np.arange(20_000) + 0.5) / 20_000)
+    apart = np.linspace(0.0, 2.0, 9)[:, np.newaxis]
+    means = np.cos(apart * frequencies).mean(axis=1)
+    assert_allclose(means, kernel(apart, np.zeros((1, 1)))[:, 0], atol=1e-3)
 
 
 @over_kernels

@@ -15,6 +15,7 @@ from sklearn.metrics import pairwise
 
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.features import KERNELS, Kernel, kernel_from_dict, kernel_from_name
+from privlearn.features.kernels import ShiftInvariantKernel, named_kernels
 from tests.support.feature_cases import SHIFT_INVARIANT, VECTOR_KERNELS, WORDS, ball, spectrum
 
 over_kernels = pytest.mark.parametrize("kernel", VECTOR_KERNELS, ids=str)
@@ -23,6 +24,8 @@ CANARY = 7364518209.0
 
 def test_the_list_is_tested_whole() -> None:
     assert {kernel.name for kernel in VECTOR_KERNELS} | {"precomputed"} == set(KERNELS)
+    assert {kernel.name for kernel in SHIFT_INVARIANT} == set(named_kernels(ShiftInvariantKernel))
+    assert {kernel.name for kernel, _ in DEFINITIONS} == set(named_kernels()), "write its formula out below"
 
 
 @over_kernels
@@ -49,23 +52,22 @@ def test_rounding_never_lifts_a_value_above_one(kernel: Kernel) -> None:
     assert kernel(points, points + 1e-12).max() <= 1.0
 
 
-@pytest.mark.parametrize(
-    ("kernel", "reference"),
-    [
-        (kernel_from_name("linear"), pairwise.linear_kernel),
-        (
-            kernel_from_name("polynomial", gamma=0.4, degree=4, coef0=0.2),
-            lambda X, Z: pairwise.polynomial_kernel(X, Z, gamma=0.4, degree=4, coef0=0.2),
-        ),
-        (kernel_from_name("rbf", gamma=1.7), lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=1.7)),
-        (kernel_from_name("laplacian", gamma=1.7), lambda X, Z: pairwise.laplacian_kernel(X, Z, gamma=1.7)),
-        (
-            kernel_from_name("cauchy", gamma=1.7),
-            lambda X, Z: np.prod(1 / (1 + 1.7**2 * (X[:, None] - Z[None]) ** 2), axis=2),
-        ),
-    ],
-    ids=lambda value: getattr(value, "name", ""),
-)
+DEFINITIONS: list[tuple[Kernel, Callable[..., Any]]] = [
+    (kernel_from_name("linear"), pairwise.linear_kernel),
+    (
+        kernel_from_name("polynomial", gamma=0.4, degree=4, coef0=0.2),
+        lambda X, Z: pairwise.polynomial_kernel(X, Z, gamma=0.4, degree=4, coef0=0.2),
+    ),
+    (kernel_from_name("rbf", gamma=1.7), lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=1.7)),
+    (kernel_from_name("laplacian", gamma=1.7), lambda X, Z: pairwise.laplacian_kernel(X, Z, gamma=1.7)),
+    (
+        kernel_from_name("cauchy", gamma=1.7),
+        lambda X, Z: np.prod(1 / (1 + 1.7**2 * (X[:, None] - Z[None]) ** 2), axis=2),
+    ),
+]
+
+
+@pytest.mark.parametrize(("kernel", "reference"), DEFINITIONS, ids=lambda value: getattr(value, "name", ""))
 def test_values_are_those_of_the_definition(kernel: Kernel, reference: Callable[..., Any]) -> None:
     X, Z = 3 * ball(30, 1), ball(20, 2)  # outside the ball too
     assert_allclose(kernel(X, Z), reference(X, Z), rtol=1e-11)

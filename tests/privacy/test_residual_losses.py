@@ -14,12 +14,13 @@ from scipy.optimize import brentq
 from privlearn import PrivateRegressor
 from privlearn.audit.laws import Grid, objective_laws
 from privlearn.audit.neighbours import worst_pairs
-from privlearn.erm import ClippedSquare, Huber
+from privlearn.erm import Huber, loss_from_name, losses_of
 from privlearn.relation import RELATIONS
 from tests.support.combinations import Plan
 
 EPSILON, DELTA, ALARM = 1.3, 1e-4, 1e-6
-LOSSES = [Huber(0.2), Huber(0.02), ClippedSquare(0.5)]
+LOSSES = [*map(loss_from_name, losses_of("residual")), Huber(0.02)]
+STEEPEST_AND_CURVATURE = {"huber": (1.0, 5.0), "clipped_square": (0.5, 1.0)}
 every_relation = pytest.mark.parametrize("neighbours", RELATIONS)
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=str)
 
@@ -52,7 +53,7 @@ def test_scale_is_that_of_the_theorem(neighbours: str, loss: Any) -> None:
 
 
 @every_relation
-@pytest.mark.parametrize("loss", ["huber", "clipped_square"])
+@pytest.mark.parametrize("loss", losses_of("residual"))
 def test_released_coefficients_have_that_noise(neighbours: str, loss: str) -> None:
     """With features of zeros the minimiser is -b / (N Lambda), so the release is noise alone."""
     d, n, strength = 400, 50, 200.0
@@ -69,7 +70,7 @@ def test_released_coefficients_have_that_noise(neighbours: str, loss: str) -> No
         regularization=strength,
         random_state=11,
     ).fit(np.zeros((n, d)), np.linspace(-1.0, 1.0, n))
-    steepest, curvature = (1.0, 5.0) if loss == "huber" else (0.5, 1.0)
+    steepest, curvature = STEEPEST_AND_CURVATURE[loss]
     slack = math.log1p(curvature / (n * strength))
     # With a tenth of its ratio for the solver's tolerance beside it.
     ratio = free_ratio(EPSILON - slack, DELTA) / math.hypot(1.0, 0.1)

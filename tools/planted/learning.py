@@ -25,6 +25,7 @@ BASE = "estimators/base.py"
 WORK = "estimators/fitting.py"
 
 ALONE = ("data/test_row_local.py",)
+FACTS = ("erm/test_measured_facts.py",)
 EQUAL = ("features/test_equal_blocks.py",)
 STORED = ("data/test_addresses.py", "data/test_stored_tables.py")
 RESOLUTION = ("data/test_resolution.py", "estimators/test_column_bounds.py")
@@ -83,6 +84,11 @@ MUTANTS = [
     Mutant("persons: estimators do not ask what a person is", "estimators/inputs.py", "open_table(X, schema, [*wanted, *persons, *schema.columns])", "as_source(X, [*wanted, *persons, *schema.columns])", PERSONS),
     Mutant("persons: files do not ask what a person is", "data/sources/files.py", "        refuse_unclear_persons(schema, [*names_in(file, schema.file), *partition(file, root)])\n", "        pass\n", PERSONS),
     Mutant("persons: silence about persons changes the digest", "data/schema/schema.py", 'for setting in ("bought", "one_row_per_person", "file"):', 'for setting in ("bought", "file"):', PERSONS),
+    Mutant("losses: facts of an added one are not measured", "erm/losses.py", "    measured(loss)\n", "", ("extension/test_guests.py", *FACTS)),
+    Mutant("losses: facts are not measured at other parameters", "erm/losses.py", "measured(kind(width=width))", "kind(width=width)", ("extension/test_guests.py",)),
+    Mutant("losses: a sign that is not known", "erm/measured_facts.py", "    if loss.monotone:\n", "    if False:\n", FACTS),
+    Mutant("kernels: an added one need not state its bound", "features/kernels.py", '("name", "bound")', '("name",)', ("extension/test_guests.py",)),
+    Mutant("kernels: an added one may be abstract", "extensions.py", "    missing += sorted(getattr(kind, \"__abstractmethods__\", ()))\n", "", ("extension/test_guests.py",)),
     Mutant("solver returns what it has", "erm/descent.py", "if certified <= tolerance:", "if certified <= max(tolerance, 1e-4):", DEFECTS),
     Mutant("solver: a long text makes it fail", "erm/problem.py", "if np.max(lengths, initial=0) <= PIECE:", "if True:", REACHED),
     Mutant("solver: margins err more than stated", "erm/certifiable.py", "return dimension if dimension <= PIECE else PIECE + -(-dimension // PIECE)", "return 1", ("erm/test_solve.py", *REACHED)),

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
 import numpy as np
 
 from privlearn.arrays import Array
+from privlearn.erm.measured_facts import refuse_contradicted
 from privlearn.errors import InvalidParameter, did_you_mean, shown
 from privlearn.extensions import enlist, listed
 from privlearn.heavy import special
@@ -76,13 +77,11 @@ class Loss(LossFacts, Protocol):
 
 
 class _UnitSlope:
-    """What the margin losses of this file share."""
+    """What most losses of this file share; what a loss sees, and whether its sign is known, each states itself."""
 
     name: ClassVar[str]
-    sees: ClassVar[Sees] = "margin"
     link: ClassVar[str] = "none"
     lipschitz: ClassVar[float] = 1.0
-    monotone: ClassVar[bool] = True
     derivative_rounding: ClassVar[float] = DERIVATIVE_ROUNDING
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,7 +93,9 @@ class Logistic(_UnitSlope):
     """``log(1 + exp(-z))``."""
 
     name: ClassVar[str] = "logistic"
+    sees: ClassVar[Sees] = "margin"
     link: ClassVar[str] = "logistic"
+    monotone: ClassVar[bool] = True
 
     @property
     def smoothness(self) -> float:
@@ -136,6 +137,8 @@ class HuberHinge(_RoundedHinge):
     """CMS11 eq. 41: ``(1 + width - z)^2 / (4 width)`` near the corner, the hinge elsewhere."""
 
     name: ClassVar[str] = "huber_hinge"
+    sees: ClassVar[Sees] = "margin"
+    monotone: ClassVar[bool] = True
 
     @property
     def smoothness(self) -> float:
@@ -156,6 +159,8 @@ class SmoothedHinge(_RoundedHinge):
     """CMS11 eq. 38-40: twice continuously differentiable, a quartic near the corner."""
 
     name: ClassVar[str] = "smoothed_hinge"
+    sees: ClassVar[Sees] = "margin"
+    monotone: ClassVar[bool] = True
 
     @property
     def smoothness(self) -> float:
@@ -179,6 +184,8 @@ class Hinge(_UnitSlope):
     """``max(0, 1 - z)``; at the corner the derivative is the right-hand one."""
 
     name: ClassVar[str] = "hinge"
+    sees: ClassVar[Sees] = "margin"
+    monotone: ClassVar[bool] = True
 
     @property
     def smoothness(self) -> float:
@@ -265,15 +272,41 @@ LOSSES: dict[str, type[LossFacts]] = {}
 Kind = TypeVar("Kind", bound=type[LossFacts])
 
 
+FACTS = ("name", "sees", "link", "lipschitz", "smoothness", "monotone", "derivative_rounding", "to_dict")
+OWN = (Logistic, HuberHinge, SmoothedHinge, Hinge, Huber, ClippedSquare, Multinomial)
+
+for _kind in OWN:
+    enlist(LOSSES, _kind.name, _kind, "loss", FACTS)
+
+
 def register_loss(kind: Kind) -> Kind:
-    """Make a loss known by its name, everywhere at once; what is registered must be as steep as it says."""
-    facts = ("sees", "link", "lipschitz", "smoothness", "monotone", "derivative_rounding", "to_dict")
-    enlist(LOSSES, kind.name, kind, "loss", facts)
+    """Make a loss known by its name, everywhere at once, if it is as steep as it says with its default parameters."""
+    facts = (*FACTS, "value", "derivative", "curvature")
+    enlist(LOSSES, getattr(kind, "name", kind.__name__), kind, "loss", facts, _refuse_unfit)
     return kind
 
 
-for _kind in (Logistic, HuberHinge, SmoothedHinge, Hinge, Huber, ClippedSquare, Multinomial):
-    register_loss(_kind)
+def _refuse_unfit(kind: Any) -> None:
+    if kind.sees not in ("margin", "residual"):
+        raise InvalidParameter(
+            f"the loss {kind.name!r} must see a margin or a residual: of all classes at once only the multinomial loss "
+            "is computed"
+        )
+    try:
+        loss = kind()
+    except TypeError:
+        raise InvalidParameter(f"the loss {kind.name!r} needs a default for each of its parameters") from None
+    measured(loss)
+
+
+def measured(loss: Any) -> Any:
+    """The loss, unless its facts are wrong with these parameters; of this file's own losses the tests make sure.
+
+    (At every start that would take scipy, which a privlearn that only predicts does not have.)
+    """
+    if type(loss) not in OWN:
+        refuse_contradicted(loss)
+    return loss
 
 
 def losses_of(sees: Sees) -> dict[str, type[Loss]]:
@@ -287,10 +320,10 @@ def loss_from_name(name: str, width: float | None = None) -> Any:
         raise InvalidParameter(f"loss must be one of {', '.join(LOSSES)}, not {shown(name)}")
     kind: Any = LOSSES[name]
     if width is None:
-        return kind()
+        return measured(kind())
     if "width" not in {field.name for field in fields(kind)}:
         raise InvalidParameter(f"the {name} loss has no width: leave it out, or take huber_hinge")
-    return kind(width=width)
+    return measured(kind(width=width))
 
 
 def choose_loss(asked: Any, takes: Callable[[type[LossFacts]], bool], default: str) -> Any:
@@ -306,12 +339,12 @@ def choose_loss(asked: Any, takes: Callable[[type[LossFacts]], bool], default: s
         raise InvalidParameter(
             f"loss must be one of {', '.join(names)} (or such a Loss), not {shown(asked)}{did_you_mean(asked, names)}"
         )
-    return kind() if isinstance(asked, str) else asked
+    return measured(kind() if isinstance(asked, str) else asked)
 
 
 def loss_from_dict(record: Mapping[str, Any]) -> LossFacts:
     """Inverse of ``to_dict``."""
     kind: Any = listed(LOSSES, record["name"], "loss")
     known = {field.name for field in fields(kind)}
-    found: LossFacts = kind(**{name: value for name, value in record.items() if name in known})
+    found: LossFacts = measured(kind(**{name: value for name, value in record.items() if name in known}))
     return found

@@ -103,7 +103,7 @@ Kind = TypeVar("Kind", bound=type[Kernel])
 
 def register_kernel(kind: Kind) -> Kind:
     """Make a kernel known by its name, everywhere at once."""
-    enlist(KERNELS, kind.name, kind, "kernel")
+    enlist(KERNELS, getattr(kind, "name", kind.__name__), kind, "kernel", ("name", "bound"))
     return kind
 
 
