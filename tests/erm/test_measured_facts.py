@@ -85,7 +85,6 @@ def test_the_multinomial_loss_is_as_it_states() -> None:
         (Huber, {"derivative": lambda self, z: z / self.width}, "lipschitz = 1 fails at the argument -1e"),
         (Logistic, {"curvature": lambda self, z: 2.0 * Logistic.curvature(self, z)}, "smoothness = 0.25"),
     ],
-    ids=str,
 )
 def test_a_wrong_fact_is_found(kind: Any, wrong: dict[str, Any], claim: str) -> None:
     lying = type("Lying", (kind,), {"name": "lying", **wrong})
