@@ -25,6 +25,7 @@ import signal
 import tempfile
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -121,7 +122,7 @@ class Trial:
             self.problems.append(otherwise)
 
 
-class Person(threading.Thread):
+class Person(threading.Thread, ABC):
     """Does one thing after another, with whichever server answers."""
 
     def __init__(self, trial: Trial, key: str, seed: int, until: threading.Event) -> None:
@@ -130,8 +131,9 @@ class Person(threading.Thread):
         self._clients = [Client(server.url, key, patience=2.0) for server in trial.servers]
         self._next = cycle(self._clients)
 
+    @abstractmethod
     def act(self) -> None:
-        raise NotImplementedError
+        """One thing, of which nothing is forgotten if a server dies meanwhile."""
 
     def run(self) -> None:
         while not self._until.is_set():

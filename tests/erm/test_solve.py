@@ -202,12 +202,16 @@ def test_flat_directions_do_not_make_the_descent_zigzag(limit: int, monkeypatch:
     assert minimise(problem).gradient_norm <= 1e-10
 
 
-def test_warm_start_changes_the_way_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("limit", "value"), [("FEWEST_ROWS", 10**9), ("WARM_ITERATIONS", 1)])
+def test_warm_start_changes_the_way_not_the_end(
+    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one, or with one that takes too long, the descent begins at zero."""
     features, signs = simulate(8000, 5)
     problem = Problem(features, signs, Logistic(), 1e-3, 8000, row_weights=np.linspace(0, 2, 8000))
     from_warm: list[float] = []
     warm = minimise(problem, progress=lambda _, norm: from_warm.append(norm))
-    monkeypatch.setattr(solve_module, "FEWEST_ROWS", 10**9)
+    monkeypatch.setattr(solve_module, limit, value)
     from_zero: list[float] = []
     cold = minimise(problem, progress=lambda _, norm: from_zero.append(norm))
     assert from_warm[0] < 0.2 * from_zero[0]

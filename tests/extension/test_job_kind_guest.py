@@ -318,6 +318,7 @@ def test_on_its_page(served: Served) -> None:
         browser.post("/sign-in", data={"key": key_of(served.alice)})
         page = browser.get(f"/jobs/{done['id']}").text
         assert "A noisy count on clinic" in page
+        assert all(f"<td>{asked}</td>" in page for asked in ILL.values())
         assert "About <b>" in page
         assert f'href="/jobs/{done["id"]}/result"' in page
         assert "a noisy count" in browser.get("/desk").text

@@ -22,7 +22,11 @@ def regress(
     ] = None,
     regularization: Annotated[
         float | None,
-        typer.Option(**NOT_NEGATIVE, help="Lambda; any.", show_default="as large as the noise"),
+        typer.Option(
+            **NOT_NEGATIVE,
+            help="Lambda; any that determines the coefficients.",
+            show_default="as large as the noise",
+        ),
     ] = None,
     out: Annotated[
         Path | None,

@@ -67,7 +67,7 @@ class LossFacts(Protocol):
 
 
 class Loss(LossFacts, Protocol):
-    """A convex function of the signed margin."""
+    """A convex function of the signed margin, or of the residual."""
 
     def value(self, z: Array) -> Array: ...
 

@@ -149,8 +149,8 @@ def unpack(raw: bytes) -> dict[str, bytes]:
             if not stored or sum(entry.file_size for entry in entries) > len(raw):
                 raise VerificationError("not a privlearn release: its members must be stored as they are")
             return {entry.filename: archive.read(entry) for entry in entries}
-    # NotImplementedError is zipfile's word for a compression or version it does not know
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, ValueError, OSError) as error:
+    # RuntimeError is what zipfile raises at a compression or version that it does not know
+    except (zipfile.BadZipFile, EOFError, RuntimeError, ValueError, OSError) as error:
         raise VerificationError(f"not a privlearn release, or damaged ({type(error).__name__})") from None
 
 

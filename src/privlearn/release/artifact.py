@@ -109,7 +109,7 @@ class Release(SignedArchive):
         target : str
             One of ``moments.targets``.
         regularization : float, optional
-            Lambda; any, by default ``moments.regularization``.
+            Lambda, as `Moments.model` takes it; by default ``moments.regularization``.
         """
         chosen = moments.regularization if regularization is None else float(regularization)
         model = moments.model(target, chosen)

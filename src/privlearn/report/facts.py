@@ -143,13 +143,13 @@ class Facts:
     @property
     def unit(self) -> str:
         """Whose data the promise is about."""
-        if self.schema is not None and self.schema.person is not None:
-            return "a person, with all of their rows, which are averaged"
         task = self.certificate.task
         holders = (
             "" if task.parties_per_person == 1 else f" with each of up to {task.parties_per_person} holders"
         )
         rows = "who has one row" if task.rows_per_person == 1 else f"with up to {task.rows_per_person} rows"
+        if self.schema is not None and self.schema.person is not None:
+            rows = "with all of their rows, which are averaged"
         return f"a person, {rows}{holders}"
 
     @property

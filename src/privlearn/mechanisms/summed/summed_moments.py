@@ -112,7 +112,7 @@ class MomentsRegression:
     target : str
         The one that is.
     regularization : float
-        Lambda; any, chosen by anybody.
+        Lambda, chosen by anybody.
     persons : bool
         Whether each person's rows were averaged into one record.
     """
