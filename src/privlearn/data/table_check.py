@@ -42,25 +42,8 @@ _OTHERWISE = (
     ": correct them; if a word stands for a gap, write file: {missing: [WORD]}; how to write other dates and numbers "
     "is in docs/how-to/prepare-my-table.md"
 )
-_CODES = (
-    *(
-        "?",
-        ".",
-        "-",
-        "*",
-        "-9",
-        "-99",
-        "999",
-        "unknown",
-        "missing",
-        "n.a.",
-        "N.A.",
-        "k.A.",
-        "k. A.",
-        "keine Angabe",
-    ),
-    *("unbekannt", "n.b.", "n.d.", "N.D.", "inconnu", "desconocido"),
-)
+_WORDS_FOR_GAPS = "unknown missing n.a. N.A. k.A. unbekannt n.b. n.d. N.D. inconnu desconocido"
+_CODES = (*"? . - * -9 -99 999".split(), *_WORDS_FOR_GAPS.split(), "k. A.", "keine Angabe")
 
 
 @dataclass(frozen=True)
