@@ -43,7 +43,7 @@ _OTHERWISE = (
     "is in docs/how-to/prepare-my-table.md"
 )
 _WORDS_FOR_GAPS = "unknown missing n.a. N.A. k.A. unbekannt n.b. n.d. N.D. inconnu desconocido"
-_CODES = (*"? . - * -9 -99 999".split(), *_WORDS_FOR_GAPS.split(), "k. A.", "keine Angabe")
+_CODES = ("?", ".", "-", "*", "-9", "-99", "999", *_WORDS_FOR_GAPS.split(), "k. A.", "keine Angabe")
 
 
 @dataclass(frozen=True)
