@@ -73,11 +73,11 @@ class Objective:
     def sums(self, coefficients: Array) -> tuple[Any, float, Array]:
         """Margins, and what the rows alone add to value and gradient."""
         margins = self.rows.numbers()  # for directions and step lengths, which may be inexact
-        values = []
+        values, spread = [], self.rows.spread(coefficients)
 
         def work(rows: slice, block: Any) -> tuple[float, Array]:
             signs, scales = self.signs[rows], self.scales[rows]
-            inside = signs * row_products(block, coefficients) - self.offsets[rows]
+            inside = signs * row_products(block, spread) - self.offsets[rows]
             margins[rows] = inside
             value = float(scales @ self.loss.value(inside))
             return value, block.T @ (signs * scales * self.loss.derivative(inside))
@@ -87,7 +87,7 @@ class Objective:
                 values.append(value)
                 yield gradient
 
-        gradient = pairwise_sum(gradients(), self.rows.dimension)
+        gradient = self.rows.gathered(pairwise_sum(gradients(), self.rows.width))
         return margins, sum(values), gradient
 
     def ridge(self, coefficients: Array) -> float:
@@ -125,10 +125,10 @@ class Objective:
 
     def product(self, curvatures: Any, vector: Array) -> Array:
         """What the rows alone add to a product with the Hessian."""
-        product = np.zeros(self.rows.dimension)
-        for part in self.rows.mapped(lambda rows, block: block.T @ (curvatures[rows] * (block @ vector))):
+        product, spread = np.zeros(self.rows.width), self.rows.spread(vector)
+        for part in self.rows.mapped(lambda rows, block: block.T @ (curvatures[rows] * (block @ spread))):
             product += part
-        return product
+        return self.rows.gathered(product)
 
     def gram(self, curvatures: Any, kind: type[np.floating[Any]]) -> Array:
         """What the rows alone add to the Hessian."""

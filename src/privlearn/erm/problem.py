@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from privlearn.arrays import Array
 from privlearn.data.encode.row_numbers import row_numbers
-from privlearn.data.sources.row_source import EncodedRows, row_blocks, rows_at_a_time
-from privlearn.erm.certifiable import DENSE_BLOCK, MOST_LEVELS, PIECE, SPARSE_BLOCK
+from privlearn.data.encode.tabled_rows import TabledRows
+from privlearn.data.sources.row_source import EncodedRows, Tables, row_blocks, rows_at_a_time
+from privlearn.erm.certifiable import DENSE_BLOCK, MOST_LEVELS, PIECE, SPARSE_BLOCK, product_chain
 from privlearn.erm.losses import Loss
 from privlearn.errors import InvalidParameter, check_positive
 from privlearn.heavy import sparse
@@ -154,6 +155,8 @@ class Rows:
         self._size = min(SPARSE_BLOCK, rows_at_a_time(self.dimension)) if self.is_sparse else DENSE_BLOCK
         self.chain = (SPARSE_BLOCK if self.is_sparse else DENSE_BLOCK) + MOST_LEVELS
         self._features = features
+        self._tables = _tables_of(features)
+        self.width: int = self.dimension if self._tables is None else self._tables.width
         self._blocks = (
             None if in_blocks or not self.is_sparse else list(self._pieces(slice(0, self.count), features))
         )
@@ -173,7 +176,7 @@ class Rows:
         """What ``work`` makes of each block, in order; of rows that are expanded in each pass, on several cores."""
         if isinstance(self._features, EncodedRows):
             for made in self._features.mapped(
-                lambda rows, block: self._made(work, self._pieces(rows, block))
+                lambda rows, block: self._made(work, self._pieces(rows, block)), self._tables
             ):
                 yield from made
         else:
@@ -193,10 +196,24 @@ class Rows:
 
     def _pieces(self, rows: slice, block: Any) -> Iterator[tuple[slice, Any]]:
         """A block in parts that are small enough for the chain, as float64."""
+        if isinstance(block, TabledRows):  # so they are, and more
+            yield rows, block
+            return
         for start in range(rows.start, rows.stop, self._size):
             part = slice(start, min(start + self._size, rows.stop))
             inside = slice(part.start - rows.start, part.stop - rows.start)
             yield part, _csr_view(block, inside) if self.is_sparse else np.asarray(block[inside], np.float64)
+
+    def spread(self, vectors: Array) -> Array:
+        """Of coefficients: what the blocks of `mapped` are multiplied with."""
+        return vectors if self._tables is None else self._tables.spread(vectors)
+
+    def gathered(self, sums: Array) -> Array:
+        """Of sums over those blocks, `width` numbers: the sums over rows."""
+        return sums if self._tables is None else self._tables.gathered(sums)
+
+    def gathered_squares(self, sums: Array) -> Array:
+        return sums if self._tables is None else self._tables.gathered_squares(sums)
 
     def numbers(self) -> Any:
         """Room for one number per row in single precision, on disk if the rows come in blocks and are many."""
@@ -240,6 +257,12 @@ class Rows:
             )
 
 
+def _tables_of(features: Features) -> Tables | None:
+    """How products are made without vectors, if that rounds no more often than the certificate reckons with."""
+    tables = features.tables if isinstance(features, EncodedRows) else None
+    return tables if tables is not None and tables.depth <= product_chain(features.shape[1]) else None
+
+
 def every(features: Features, stride: int) -> Any:
     """The matrix of every so many-th row."""
     if isinstance(features, EncodedRows):
@@ -249,6 +272,8 @@ def every(features: Features, stride: int) -> Any:
 
 def row_products(block: Any, vectors: Array) -> Array:
     """``block @ vectors``, long rows in pieces of `PIECE` terms: fewer roundings in a chain."""
+    if isinstance(block, TabledRows):
+        return block @ vectors
     if _is_sparse(block):
         return _sparse_products(block, vectors)
     product: Array = block[:, :PIECE] @ vectors[:PIECE]
@@ -301,6 +326,8 @@ def _dense_parts(block: Any, roots: Any) -> Iterator[Any]:
 
 def row_squares(block: Any) -> Array:
     """Squared Euclidean norm of each row."""
+    if isinstance(block, TabledRows):
+        return block.row_squares
     if _is_sparse(block):
         squares: Array = _squared(block) @ np.ones(block.shape[1])
         return squares
@@ -310,6 +337,8 @@ def row_squares(block: Any) -> Array:
 
 def column_squares(block: Any, weights: NDArray[Any]) -> Array:
     """``sum_i weights_i x_ij^2`` for every column j."""
+    if isinstance(block, TabledRows):
+        return block.sums(weights, 2)
     squares: Array = (_squared(block) if _is_sparse(block) else block**2).T @ weights
     return squares
 

@@ -134,7 +134,7 @@ class ReadColumns:
         resolution = resolve(schema, persons)
         if resolution is not None:
             encoder = SchemaEncoder(schema, fit_intercept=encoder.fit_intercept, resolution=resolution)
-        features: Any = EncodedRows(self.cells, encoder.expand, encoder.dimension, encoder.is_sparse)
+        features: Any = encoder.expanded(self.cells)
         if len(features) * encoder.row_bytes <= IN_MEMORY:
             features = features.in_memory()
         return TrainingRows(features, encoder, goal, persons, weights, schema.rows_per_person)

@@ -13,6 +13,7 @@ from privlearn.arrays import Array, rescale_dense, rescale_sparse
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_cells import MISSING, UNKNOWN, codes, numbers, owners
 from privlearn.data.encode.column_features import DenseGroup, Group, group_of
+from privlearn.data.encode.packed_cells import PackedCells
 from privlearn.data.encode.plain_cells import single_row
 from privlearn.data.encode.resolution import Resolution
 from privlearn.data.encode.resolved_rows import ResolvedRows
@@ -147,6 +148,11 @@ class SchemaEncoder:
         return EncodedRows(
             source, lambda block: self.expand(self.cells(block)), self.dimension, self.is_sparse
         )
+
+    def expanded(self, cells: PackedCells) -> EncodedRows:
+        """The vectors of rows whose cells have been read."""
+        tables = None if self._resolved is None else self._resolved.tables
+        return EncodedRows(cells, self.expand, self.dimension, self.is_sparse, tables)
 
     @property
     def is_sparse(self) -> bool:

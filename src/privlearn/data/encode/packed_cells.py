@@ -6,6 +6,7 @@ expanding them costs less than reading the table again.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,7 @@ from privlearn.heavy import pa, sparse
 BLOCK = 1 << 14  # rows
 KEPT_IN_MEMORY = 1 << 26  # bytes of packed cells; more go to a file
 MOST_DISTINCT = 1 << 12  # values of a block that are worth a list of their own
+ALIGNED = 8  # bytes
 
 Cells = Mapping[str, Any]
 """A block: an array of one number per row, or a CSR array, for each column."""
@@ -59,7 +61,7 @@ class PackedCells(RowSource[Cells]):
 
     def __init__(self) -> None:
         self._folder = spill_folder()
-        self._blocks: list[_Block] = []
+        self._blocks: list[PackedBlock] = []
         self._kept = 0
         self._file: IO[bytes] | None = None
 
@@ -68,8 +70,7 @@ class PackedCells(RowSource[Cells]):
         rows = number_of_rows(cells)
         for start in range(0, max(rows, 1), BLOCK):
             part = {name: column[start : start + BLOCK] for name, column in cells.items()}
-            arrays = {name: _packed(column) for name, column in part.items()}
-            block = _Block(number_of_rows(part), arrays)
+            block = PackedBlock(number_of_rows(part), {name: _packed(column) for name, column in part.items()})
             self._kept += block.size
             if self._kept > KEPT_IN_MEMORY:
                 block = self._written(block)
@@ -97,15 +98,14 @@ class PackedCells(RowSource[Cells]):
         taken.add({name: _stacked([part[name] for part in parts])[back] for name in parts[0]})
         return taken
 
-    def _written(self, block: _Block) -> _Block:
+    def _written(self, block: PackedBlock) -> PackedBlock:
         try:
             if self._file is None:
                 self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
                 weakref.finalize(self, self._file.close)
-            self._file.seek(0, 2)
-            place = self._file.tell()
+            place = self._file.seek(0, 2)
             for array in block.arrays():
-                np.lib.format.write_array(self._file, array, allow_pickle=False)
+                self._file.write(array.tobytes().ljust(_room(array), b"\0"))
             self._file.flush()
         except OSError as error:
             message = error.strerror
@@ -119,44 +119,85 @@ class PackedCells(RowSource[Cells]):
             "Python `with privlearn.data.spill_to(folder)`"
         )
 
-    def _read(self, block: _Block) -> Cells:
-        if block.place is not None and self._file is not None:
-            self._file.seek(block.place)
-            block = block.filled(self._file)
-        return {name: _unpacked(column) for name, column in block.columns.items()}
+    def _read(self, block: PackedBlock) -> PackedBlock:
+        if block.place is None or self._file is None:
+            return block
+        return block.filled(os.pread(self._file.fileno(), block.size, block.place))
 
 
 Packed = tuple[str, list[NDArray[Any]]]
 """How a column is kept, and its arrays."""
 
 
-class _Block:
-    """Some rows' columns; without their arrays once these are in the file."""
+class PackedBlock(Mapping[str, Any]):
+    """Some rows' cells by column, each unpacked when it is asked for."""
 
     def __init__(self, rows: int, columns: dict[str, Packed], place: int | None = None) -> None:
         self.rows, self.columns, self.place = rows, columns, place
 
+    def __getitem__(self, name: str) -> Any:
+        return _unpacked(self.columns[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
     @property
     def size(self) -> int:
-        return sum(array.nbytes for array in self.arrays())
+        """Bytes in a file."""
+        return sum(map(_room, self.arrays()))
 
     def arrays(self) -> Iterator[NDArray[Any]]:
         for _, arrays in self.columns.values():
             yield from arrays
 
-    def at(self, place: int) -> _Block:
+    def at(self, place: int) -> PackedBlock:
+        """The same once it is in a file: of each array only what it was like."""
         gone = {
-            name: (kind, [np.empty(0) for _ in arrays])  # a slice would keep its array
+            name: (kind, [np.broadcast_to(np.zeros(1, array.dtype), array.shape) for array in arrays])
             for name, (kind, arrays) in self.columns.items()
         }
-        return _Block(self.rows, gone, place)
+        return PackedBlock(self.rows, gone, place)
 
-    def filled(self, file: IO[bytes]) -> _Block:
+    def filled(self, written: bytes) -> PackedBlock:
+        """The same with its arrays again."""
+        start = 0
+
+        def array_like(one: NDArray[Any]) -> NDArray[Any]:
+            nonlocal start
+            found = np.frombuffer(written, one.dtype, one.size, start)
+            start += _room(one)
+            return found
+
         columns = {
-            name: (kind, [np.lib.format.read_array(file, allow_pickle=False) for _ in arrays])
-            for name, (kind, arrays) in self.columns.items()
+            name: (kind, [array_like(one) for one in arrays]) for name, (kind, arrays) in self.columns.items()
         }
-        return _Block(self.rows, columns)
+        return PackedBlock(self.rows, columns)
+
+
+Listed = tuple[NDArray[Any], "NDArray[np.intp] | None"]
+"""The different numbers of a column, and the place among them of each row's; None if every row has its own."""
+
+
+def listed(cells: Cells, name: str) -> Listed:
+    """A column of one number per row, as it is kept: where few numbers differ, what follows from each is found once."""
+    kind, arrays = cells.columns[name] if isinstance(cells, PackedBlock) else ("plain", [cells[name]])
+    if kind == "listed":
+        return arrays[0], arrays[1].astype(np.intp)
+    (numbers,) = arrays
+    if numbers.dtype.kind != "i" or not len(numbers):
+        return numbers, None
+    first, last = int(numbers.min()), int(numbers.max())
+    if last - first >= len(numbers):
+        return numbers, None
+    return np.arange(first, last + 1), np.subtract(numbers, first, dtype=np.intp)
+
+
+def _room(array: NDArray[Any]) -> int:
+    """Bytes of a file, so many that the next array begins where numbers may."""
+    return -(-array.nbytes // ALIGNED) * ALIGNED
 
 
 def _packed(column: Any) -> Packed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,14 @@ from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_features import TextGroup
 from privlearn.data.encode.positions import Ordered
 from privlearn.data.encode.resolution import Resolution
-from privlearn.data.encode.slots import Cells, CoarsePiece, Cut, Level, Piece, coarse_pieces
+from privlearn.data.encode.joint_tables import ColumnLayout, JointTables, Layout
+from privlearn.data.encode.slots import Cells, CoarsePiece, Cut, Level, Piece, cells_of, coarse_pieces
 from privlearn.data.schema.columns import CategoryColumn, TextColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.heavy import sparse
 
+MOST_TABLED = 1 << 18  # features; each block of rows costs a pass over all of them
 FILLED = 4096  # rows at a time
 PAD = 24  # so that slots are not a power of two apart, which caches cannot keep together
 
@@ -57,13 +60,13 @@ class ResolvedRows:
         bins, pairs = self._bins(resolution), self._pairs(resolution, schema)
         fine = resolution.bin_share if bins else 0.0, resolution.pair_share if pairs else 0.0
         self.shares = (*fine, 1.0 - sum(fine))
-        weights = [
-            math.sqrt(share / max(len(part), 1)) for share, part in zip(fine, (bins, pairs), strict=True)
-        ]
+        weights = math.sqrt(fine[0] / max(len(bins), 1)), math.sqrt(fine[1] / max(len(pairs), 1))
+        self._fine_weights = weights
         self._coarse: list[CoarsePiece] = coarse
         self._fine = [*bins, *pairs]
         widths = [piece.width for piece in (*coarse, *bins, *pairs)]
         starts = np.cumsum([0, *widths], dtype=np.int32)
+        self._starts: list[int] = starts[:-1].tolist()
         counts = [piece.count for piece in coarse] + [1] * len(self._fine)
         self._slot_starts = np.repeat(starts[:-1], counts)[:, np.newaxis]
         first = sum(piece.count for piece in coarse)
@@ -108,6 +111,18 @@ class ResolvedRows:
     @property
     def _pieces(self) -> list[Piece | TextGroup]:
         return [*self._coarse, *self._fine, *self._texts]
+
+    @cached_property
+    def tables(self) -> JointTables | None:
+        """How products with the rows are looked up; None if there are words, or too many features for tables."""
+        if self._texts or self.dimension > MOST_TABLED:
+            return None
+        pieces = list(zip(self._starts, [*self._coarse, *self._fine], strict=True))
+        return JointTables(
+            Layout.of(
+                self._columns, pieces, self._fine_weights, self.shares[-1], self.dimension, self._fit_intercept
+            )
+        )
 
     def expand(self, cells: Mapping[str, Any]) -> sparse.csr_array:
         """CSR rows of norm at most 1; each has as many entries as there are slots, and one per different word."""
@@ -217,9 +232,3 @@ class _Room:
         self.values = np.empty((coarse, FILLED + PAD))
         self.levels = np.zeros((levels + 1, FILLED), dtype=np.int32)
         self.added = np.empty((2, fine, FILLED), dtype=np.int32)
-
-
-def cells_of(column: NDArray[Any]) -> Cells:
-    """What a column's cells say, and which of them say anything."""
-    present = column >= 0  # NaN is not, and neither is the place of what is not listed
-    return Cells(column if present.all() else np.where(present, column, 0), present)

@@ -44,6 +44,12 @@ class Cells:
         return self._bins[size]
 
 
+def cells_of(column: NDArray[Any]) -> Cells:
+    """What a column's cells say, and which of them say anything."""
+    present = column >= 0  # NaN is not, and neither is the place of what is not listed
+    return Cells(column if present.all() else np.where(present, column, 0), present)
+
+
 Slots = list[tuple[Places, NDArray[Any]]]
 """A place and a value for each row, once per slot; a truth value stands for 1 or 0."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,6 +191,31 @@ class ArrayRows(RowSource[Any]):
         return ArrayRows(self.matrix[places])
 
 
+class Tables(Protocol):
+    """Other coordinates for vectors, in which a block's products are quickly made.
+
+    Attributes
+    ----------
+    width : int
+        Number of coordinates.
+    depth : int
+        Most roundings that a term of a row's product passes through.
+    """
+
+    width: int
+    depth: int
+
+    def block(self, cells: Any) -> Any:
+        """Rows ``x`` for ``x @ spread(coefficients)`` and ``gathered(x.T @ weights)``."""
+        ...
+
+    def spread(self, vectors: Any) -> Any: ...
+
+    def gathered(self, sums: Any) -> Any: ...
+
+    def gathered_squares(self, sums: Any) -> Any: ...
+
+
 class EncodedRows(RowSource[Matrix]):
     """Another source's rows as an encoder makes vectors of them: block by block, when they are asked for.
 
@@ -203,15 +228,23 @@ class EncodedRows(RowSource[Matrix]):
         Of a vector.
     is_sparse : bool
         Whether blocks are CSR.
+    tables : Tables, optional
+        How products with a block are made without its vectors.
     """
 
     def __init__(
-        self, source: RowSource[Any], encode: Callable[[Any], Matrix], dimension: int, is_sparse: bool
+        self,
+        source: RowSource[Any],
+        encode: Callable[[Any], Matrix],
+        dimension: int,
+        is_sparse: bool,
+        tables: Tables | None = None,
     ) -> None:
         self._source = source
         self._encode = encode
         self._dimension = dimension
         self.is_sparse = is_sparse
+        self.tables = tables
 
     def __len__(self) -> int:
         return len(self._source)
@@ -223,9 +256,10 @@ class EncodedRows(RowSource[Matrix]):
     def blocks(self) -> Iterator[Matrix]:
         return watched(map(self._encode, self._source.blocks()), len(self))
 
-    def mapped(self, work: Callable[[slice, Matrix], Result]) -> Iterator[Result]:
+    def mapped(self, work: Callable[[slice, Any], Result], tables: Tables | None = None) -> Iterator[Result]:
         """What ``work`` makes of each part and its place among all rows, in order; blocks on several cores."""
-        size = rows_at_a_time(self._dimension)
+        size = BLOCK if tables is not None else rows_at_a_time(self._dimension)
+        encode = self._encode if tables is None else tables.block
 
         def placed() -> Iterator[tuple[int, Any]]:
             start = 0
@@ -238,14 +272,16 @@ class EncodedRows(RowSource[Matrix]):
             found = []
             for part in _parts(block, size):
                 rows = slice(start, start + number_of_rows(part))
-                found.append(work(rows, self._encode(part)))
+                found.append(work(rows, encode(part)))
                 start = rows.stop
             return found
 
         return chain.from_iterable(in_order(made, placed()))
 
     def take(self, places: Places) -> EncodedRows:
-        return EncodedRows(self._source.take(places), self._encode, self._dimension, self.is_sparse)
+        return EncodedRows(
+            self._source.take(places), self._encode, self._dimension, self.is_sparse, self.tables
+        )
 
     def lifted(self, lift: Callable[[Matrix], Matrix], dimension: int) -> EncodedRows:
         """The rows as a further map makes dense vectors of them."""

@@ -110,8 +110,7 @@ class Setting:
     dimension: int = 0
 
     def features(self, cells: PackedCells) -> EncodedRows:
-        encoder = self.encoder
-        rows = EncodedRows(cells, encoder.expand, encoder.dimension, encoder.is_sparse)
+        rows = self.encoder.expanded(cells)
         return rows if self.lift is None else rows.lifted(self.lift, self.dimension)
 
     def answered(self, goal: Goal) -> Goal:
