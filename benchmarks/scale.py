@@ -39,7 +39,8 @@ PIECE = 500_000
 TEST, TEST_ROWS, TEST_SEED = "test.parquet", 50_000, 10**6
 PROMISE: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-9, "random_state": 0}
 MARITAL = ("single", "married", "divorced", "widowed")
-SOLVERS = ("lbfgs", "newton-cg", "sag")
+SOLVERS = {"newton-cg": 10.0, "lbfgs": 10.0, "sag": 1e6}
+"""And the loosest tolerance that each is given, in gradient norms of ours: the first two measure gradients, too."""
 
 
 def schema() -> Schema:
@@ -93,14 +94,19 @@ def write(path: Path, rows: int, made: Callable[[int, int], pa.Table] = people) 
 
 
 def measured(work: Callable[[], Any]) -> dict[str, float]:
-    """In this process: what the work takes; of memory, what the process had before is not taken off."""
-    start, begun = time.process_time(), time.perf_counter()
+    """In this process: what the work takes; of memory, what the process has in all, and had before."""
+    before, start, begun = _largest_size(), time.process_time(), time.perf_counter()
     work()
     return {
         "processor": time.process_time() - start,
         "seconds": time.perf_counter() - begun,
-        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
+        "megabytes": _largest_size(),
+        "before": before,
     }
+
+
+def _largest_size() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def fit_file(path: Path) -> dict[str, float]:
@@ -132,12 +138,13 @@ def fit_scikit_learn(path: Path) -> dict[str, float]:
     from sklearn.linear_model import LogisticRegression
 
     from privlearn.data import open_records
+    from privlearn.data.sources.row_source import in_memory
 
     warnings.simplefilter("ignore", ConvergenceWarning)
     learner = PrivateLogisticRegression(schema=schema(), **PROMISE)
     work = learner.prepare(open_records(path, schema()), None, private=True)
     task = work.plan(learner.promise()).task
-    features = work.rows.features if hasattr(work.rows.features, "indptr") else work.rows.features.in_memory()
+    features = in_memory(work.rows.features)
     labels = work.rows.goal.answers
     signs, count = 2.0 * labels - 1.0, len(labels)
 
@@ -146,8 +153,8 @@ def fit_scikit_learn(path: Path) -> dict[str, float]:
         return float(np.linalg.norm(features.T @ slopes / count + task.regularization * point))
 
     found = []
-    for solver in SOLVERS:
-        for tolerance in 10.0 ** -np.arange(4, 12):
+    for solver, loosest in SOLVERS.items():
+        for tolerance in loosest * task.tolerance * 10.0 ** -np.arange(8):
             model = LogisticRegression(
                 C=1.0 / (count * task.regularization),
                 solver=solver,
@@ -158,8 +165,7 @@ def fit_scikit_learn(path: Path) -> dict[str, float]:
             took = measured(lambda model=model: model.fit(features, labels))  # type: ignore[misc]
             if gradient_norm(model.coef_[0]) <= task.tolerance:
                 found.append(took)
-                break
-            if found and took["processor"] > min(one["processor"] for one in found):
+            if found and took["processor"] >= min(one["processor"] for one in found):
                 break
     return min(found, key=lambda one: one["processor"])
 
@@ -198,8 +204,14 @@ def compare(rows: int, path: Path, scikit_learn: bool, before: str | None) -> No
     for name, took in others.items():
         print(
             f"In memory against {name}: {ours['processor'] / took['processor']:.2f} of the processor time, "
-            f"{ours['megabytes'] / took['megabytes']:.2f} of the memory."
+            f"{ours['seconds'] / took['seconds']:.2f} of the time on the clock, "
+            f"{ours['megabytes'] / took['megabytes']:.2f} of the memory, "
+            f"{_added(ours) / _added(took):.2f} of what the fit adds to it."
         )
+
+
+def _added(took: dict[str, float]) -> float:
+    return took["megabytes"] - took["before"]
 
 
 def run_commands(rows: int, folder: Path) -> None:

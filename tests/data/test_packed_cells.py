@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -89,11 +90,12 @@ def test_some_rows_of_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_full_disk_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any, **__: Any) -> None:
-        raise OSError(28, "No space left on device")
+    class Full(io.BytesIO):
+        def write(self, _: Any) -> int:
+            raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 10)
-    monkeypatch.setattr("numpy.lib.format.write_array", full)
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: Full())
     with pytest.raises(DataError, match="No space left on device") as caught:
         packed(np.random.default_rng(0).random(100))
     assert caught.value.__context__ is None

@@ -142,22 +142,23 @@ class Softmax:
 
     def sums(self, coefficients: Array) -> tuple[NDArray[Any], float, Array]:
         """Margins, and what the rows alone add to value and gradient."""
-        matrix = coefficients.reshape(self._shape)
+        spread = self.rows.spread(coefficients.reshape(self._shape).T)
         margins = np.empty((self.rows.count, self._shape[0]))
         values = []
 
         def work(rows: slice, block: Any) -> tuple[float, Array]:
-            margins[rows] = row_products(block, matrix.T)
+            margins[rows] = row_products(block, spread)
             losses, residuals = _losses(margins[rows], self.labels[rows])
             value = float(self.scales[rows] @ losses)
-            return value, (block.T @ (self.scales[rows, np.newaxis] * residuals)).T
+            return value, block.T @ (self.scales[rows, np.newaxis] * residuals)
 
         def gradients() -> Iterator[Array]:
             for value, gradient in self.rows.mapped(work):
                 values.append(value)
                 yield gradient
 
-        return margins, sum(values), pairwise_sum(gradients(), self._shape).ravel()
+        gradient = self.rows.gathered(pairwise_sum(gradients(), (self.rows.width, self._shape[0])))
+        return margins, sum(values), gradient.T.ravel()
 
     def slope(self, one: Point, other: Point, length: float) -> tuple[float, float]:
         """First and second derivative of the data's part of the value, so far on the line from one point to another."""
@@ -181,19 +182,19 @@ class Softmax:
 
     def product(self, curvatures: Any, vector: Array) -> Array:
         """What the rows alone add to a product with the Hessian."""
-        matrix = vector.reshape(self._shape)
-        product = np.zeros(self._shape)
+        spread = self.rows.spread(vector.reshape(self._shape).T)
+        product = np.zeros((self.rows.width, self._shape[0]))
 
         def work(rows: slice, block: Any) -> Array:
             probabilities = curvatures[rows]
-            moved = probabilities * (block @ matrix.T)
+            moved = probabilities * (block @ spread)
             moved -= probabilities * np.sum(moved, axis=1, keepdims=True)
-            turned: Array = (block.T @ (self.scales[rows, np.newaxis] * moved)).T
+            turned: Array = block.T @ (self.scales[rows, np.newaxis] * moved)
             return turned
 
         for part in self.rows.mapped(work):
             product += part
-        return product.ravel()
+        return self.rows.gathered(product).T.ravel()
 
     def preconditioner(self, curvatures: Any) -> Callable[[Array], Array]:
         """Where columns are few, the inverse of ``mean of (diag(p) - p p') (x) mean of x x' + Lambda I``.
@@ -232,11 +233,15 @@ class Softmax:
 
     def diagonal(self, curvatures: Any) -> Array:
         """What the rows alone add to the Hessian's diagonal."""
-        diagonal = np.zeros(self._shape)
-        for rows, block in self.rows:
-            spread = self.scales[rows, np.newaxis] * curvatures[rows] * (1.0 - curvatures[rows])
-            diagonal += column_squares(block, spread).T
-        return diagonal.ravel()
+        diagonal = np.zeros((self.rows.width, self._shape[0]))
+
+        def work(rows: slice, block: Any) -> Array:
+            weights = self.scales[rows, np.newaxis] * curvatures[rows] * (1.0 - curvatures[rows])
+            return column_squares(block, weights)
+
+        for part in self.rows.mapped(work):
+            diagonal += part
+        return self.rows.gathered_squares(diagonal).T.ravel()
 
     def certified_norm(self, point: Point) -> float:
         """Upper bound on the norm of the exact gradient at exactly ``point.coefficients``."""

@@ -136,11 +136,13 @@ class Objective:
 
     def diagonal(self, curvatures: Any) -> tuple[Array, int]:
         """What the rows alone add to the Hessian's diagonal, and how many entries they have."""
-        diagonal, entries = np.zeros(self.rows.dimension), 0
-        for rows, block in self.rows:
-            diagonal += column_squares(block, curvatures[rows])
-            entries += block.size
-        return diagonal, entries
+        diagonal, entries = np.zeros(self.rows.width), 0
+        for squares, size in self.rows.mapped(
+            lambda rows, block: (column_squares(block, curvatures[rows]), block.size)
+        ):
+            diagonal += squares
+            entries += size
+        return self.rows.gathered_squares(diagonal), entries
 
     def some_gram(self, curvatures: Any, columns: NDArray[np.intp], stride: int) -> Array:
         """What every so many-th row adds to the Hessian in some columns."""

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from privlearn.arrays import Array
 from privlearn.data.encode.row_numbers import row_numbers
 from privlearn.data.encode.tabled_rows import TabledRows
-from privlearn.data.sources.row_source import EncodedRows, Tables, row_blocks, rows_at_a_time
+from privlearn.data.sources.row_source import (
+    EncodedRows,
+    Tables,
+    in_memory,
+    row_blocks,
+    rows_at_a_time,
+)
 from privlearn.erm.certifiable import DENSE_BLOCK, MOST_LEVELS, PIECE, SPARSE_BLOCK, product_chain
 from privlearn.erm.losses import Loss
 from privlearn.errors import InvalidParameter, check_positive
@@ -260,14 +266,21 @@ class Rows:
 def _tables_of(features: Features) -> Tables | None:
     """How products are made without vectors, if that rounds no more often than the certificate reckons with."""
     tables = features.tables if isinstance(features, EncodedRows) else None
-    return tables if tables is not None and tables.depth <= product_chain(features.shape[1]) else None
+    if tables is None or tables.product_depth > product_chain(features.shape[1]):
+        return None
+    return tables if tables.sum_depth <= SPARSE_BLOCK else None
+
+
+def sampled(features: Features, stride: int) -> Features:
+    """Every so many-th row, for many passes."""
+    if not isinstance(features, EncodedRows):
+        return features[::stride]
+    return features.take(np.arange(0, features.shape[0], stride)).at_hand()
 
 
 def every(features: Features, stride: int) -> Any:
     """The matrix of every so many-th row."""
-    if isinstance(features, EncodedRows):
-        return features.take(np.arange(0, features.shape[0], stride)).in_memory()
-    return features[::stride]
+    return in_memory(sampled(features, stride))
 
 
 def row_products(block: Any, vectors: Array) -> Array:
@@ -327,7 +340,7 @@ def _dense_parts(block: Any, roots: Any) -> Iterator[Any]:
 def row_squares(block: Any) -> Array:
     """Squared Euclidean norm of each row."""
     if isinstance(block, TabledRows):
-        return block.row_squares
+        return block.row_squares()
     if _is_sparse(block):
         squares: Array = _squared(block) @ np.ones(block.shape[1])
         return squares

@@ -20,14 +20,14 @@ from privlearn.erm.newton import (
     used_columns,
 )
 from privlearn.erm.objective import Objective
-from privlearn.erm.problem import Problem, Progress, Solution, every
+from privlearn.erm.problem import Problem, Progress, Solution, sampled
 from privlearn.erm.sampled import SampledHessian
 from privlearn.errors import SolverError, check_positive
 
 FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjugate gradients
 SPARSE_LIMIT = 256  # the same for sparse rows, which such a matrix makes no use of
-STRIDE = 8  # the warm start reads one row in so many,
-MOST_ROWS = 1 << 16  # and no more than about so many
+ENOUGH_ROWS = 1 << 16  # the warm start reads about so many rows,
+LEAST_STRIDE, MOST_STRIDE = 8, 32  # but one in so many: the less noise, the more the sample must tell
 WARM_ITERATIONS = 30  # what takes longer saves no time
 FEWEST_ROWS, ROWS_PER_COLUMN = 500, 10  # with fewer rows a warm start would say too little
 
@@ -98,7 +98,7 @@ def descend_from(
 
 def warm_rows(rows: int, dimension: int) -> tuple[int, int]:
     """One row in how many a warm start reads, and how many that are; none if they are too few."""
-    stride = max(STRIDE, rows // MOST_ROWS)
+    stride = min(max(LEAST_STRIDE, rows // ENOUGH_ROWS), MOST_STRIDE)
     kept = -(-rows // stride)
     return stride, kept if kept >= max(FEWEST_ROWS, ROWS_PER_COLUMN * min(dimension, FACTORISED_LIMIT)) else 0
 
@@ -111,7 +111,7 @@ def _sample(problem: Problem) -> Problem | None:
         return None
     return replace(
         problem,
-        features=every(problem.features, stride),
+        features=sampled(problem.features, stride),
         signs=problem.signs[::stride],
         row_weights=None if problem.row_weights is None else problem.row_weights[::stride],
         offsets=None if problem.offsets is None else problem.offsets[::stride],
@@ -121,4 +121,4 @@ def _sample(problem: Problem) -> Problem | None:
 
 def _precision(part: Problem) -> float:
     """As precise as a sample deserves."""
-    return 0.1 * part.norm_bound / math.sqrt(part.features.shape[0])
+    return 0.4 * part.norm_bound / math.sqrt(part.features.shape[0])

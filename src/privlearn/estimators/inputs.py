@@ -24,7 +24,7 @@ from privlearn.data.schema.public import EXACT
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.files import open_table
 from privlearn.data.sources.gaps import read_block
-from privlearn.data.sources.row_source import EncodedRows, joined, read_each
+from privlearn.data.sources.row_source import joined, read_each
 from privlearn.data.sources.table import as_array, as_table, safely
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 from privlearn.estimators.goal import ClassGoal, Goal, NumberGoal, TrainingRows
@@ -136,7 +136,7 @@ class ReadColumns:
             encoder = SchemaEncoder(schema, fit_intercept=encoder.fit_intercept, resolution=resolution)
         features: Any = encoder.expanded(self.cells)
         if len(features) * encoder.row_bytes <= IN_MEMORY:
-            features = features.in_memory()
+            features = features.at_hand()
         return TrainingRows(features, encoder, goal, persons, weights, schema.rows_per_person)
 
 

@@ -9,38 +9,32 @@ pairs follow from that when all rows are in.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privlearn.arrays import Array
-from privlearn.data.encode.slots import CoarsePiece, Cut, Piece
+from privlearn.data.encode.slots import CoarsePiece, Cut, Level
 from privlearn.heavy import sparse
 
-MOST_CELLS = 1 << 13  # of a table with more than two columns: all tables together stay in a core's cache
-
-Pair = tuple[str, ...]
-Places = NDArray[np.int64]
-Entries = tuple[Places, Places, Array]
-"""Coordinates, features, and what a coefficient of the latter counts in the former."""
+MOST_CELLS = 1 << 13  # of a table for several pairs: all tables together stay in a core's cache
 
 
 @dataclass(frozen=True)
 class ColumnLayout:
-    """Public: the features of one column alone.
+    """Public: where the features of one column begin.
 
     Parameters
     ----------
     name : str
     coarse : list of (int, piece)
-        Where its features begin, and the piece.
     bins : (int, cut), optional
     grid : int
-        Bins of the column in pairs; 0 if it is in none.
+        Its bins in pairs; 0 if it is in none.
     """
 
     name: str
@@ -51,14 +45,15 @@ class ColumnLayout:
 
 @dataclass(frozen=True)
 class Layout:
-    """Public: the features of resolved rows without words, in their order: coarse pieces, bins, pairs, the intercept.
+    """Public: the features of resolved rows without words: those of columns alone, of pairs, the intercept.
 
     Parameters
     ----------
     columns : list of ColumnLayout
     pairs : list of (int, cut)
+        Where their features begin.
     bin_weight, pair_weight : float
-        Of each fine feature, before a row is divided by its norm.
+        What such features are before a row is divided by its norm.
     coarse_share : float
         Part of the squared norm that coarse pieces and intercept share.
     dimension : int
@@ -74,95 +69,98 @@ class Layout:
     dimension: int
     fit_intercept: bool
 
-    @classmethod
-    def of(
-        cls,
-        names: Iterable[str],
-        pieces: Sequence[tuple[int, Piece]],
-        weights: tuple[float, float],
-        coarse_share: float,
-        dimension: int,
-        fit_intercept: bool,
-    ) -> Layout:
-        """Of pieces in their order, each with the place where its features begin; weights are of bins and of pairs."""
-        cuts = [(start, piece) for start, piece in pieces if isinstance(piece, Cut)]
-        bins = {cut.columns: (start, cut) for start, cut in cuts if len(cut.columns) == 1}
-        pairs = [(start, cut) for start, cut in cuts if len(cut.columns) == 2]
-        grid = {name: size for _, cut in pairs for name, size in cut.levels}
-        coarse = [(start, piece) for start, piece in pieces if isinstance(piece, CoarsePiece)]
-        columns = [
-            ColumnLayout(
-                name,
-                [(start, piece) for start, piece in coarse if piece.columns == (name,)],
-                bins.get((name,)),
-                grid.get(name, 0),
-            )
-            for name in names
-        ]
-        return cls(columns, pairs, *weights, coarse_share, dimension, fit_intercept)
+    @property
+    def slots(self) -> int:
+        """Number of entries of a row's vector."""
+        coarse = sum(piece.count for column in self.columns for _, piece in column.coarse)
+        bins = sum(column.bins is not None for column in self.columns)
+        return coarse + bins + len(self.pairs) + self.fit_intercept
 
     @property
-    def before_pairs(self) -> int:
-        """Number of features that are coordinates, too."""
+    def alone(self) -> int:
+        """Number of features of columns alone."""
         return self.pairs[0][0] if self.pairs else self.dimension - self.fit_intercept
 
 
 class JointTables:
-    """The coordinates: coarse pieces and bins as they are, tables instead of pairs, the intercept.
+    """The coordinates: the features of columns alone, the cells of tables, the intercept.
 
     Attributes
     ----------
     layout : Layout
-    tables : list of slice
-        The coordinates of each.
-    strides : array of shape (tables, columns)
-        How far a column's next bin is in a table, whole numbers. The last bin says that the column says nothing.
+    strides : array of shape (columns + 1, tables)
+        Whole numbers: how far a column's next bin is in a table; and where the table begins among all cells. A column
+        has one bin more than in pairs, the last: it says nothing.
+    cells : slice
+        The coordinates of all tables' cells.
+    squares : array of shape (width,)
+        For each coordinate, the squared weights of the features that it tells.
     width : int
         Number of coordinates.
-    depth : int
-        Most roundings that a term of a row's product passes through, those in the row's entries included.
+    most_rows, product_depth, sum_depth : int
+        See `row_source.Tables`; roundings in a row's entries are included.
     """
+
+    most_rows = 1 << 15
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        names = [column.name for column in layout.columns]
-        sizes = {column.name: column.grid + 1 for column in layout.columns}
-        covers = covering([cut.columns for _, cut in layout.pairs], sizes)
-        self.strides = np.zeros((len(covers), len(names)), dtype=np.float32)
-        self.tables: list[slice] = []
-        entries, stop = list(self._own_entries()), layout.before_pairs
-        for (columns, pairs), strides in zip(covers.items(), self.strides, strict=True):
-            shape = [sizes[name] for name in columns]
-            table = slice(stop, stop + math.prod(shape))
-            bins = dict(zip(columns, np.indices(shape).reshape(len(shape), -1), strict=True))
-            entries += (self._pair_entries(table, bins, *pair) for pair in layout.pairs if pair[1].columns in pairs)
-            for place, name in enumerate(columns):
-                strides[names.index(name)] = math.prod(shape[place + 1 :])
-            self.tables.append(table)
-            stop = table.stop
+        rows = {(column.name, column.grid): number for number, column in enumerate(layout.columns)}
+        tables = covering([cut for _, cut in layout.pairs])
+        self.strides = np.zeros((len(layout.columns) + 1, len(tables)), dtype=np.float32)
+        entries, stop = [_as_they_are(0, 0, layout.alone)], layout.alone
+        for number, (table, cuts) in enumerate(tables.items()):
+            shape = [size + 1 for _, size in table]
+            self.strides[-1, number] = stop - layout.alone
+            for place, level in enumerate(table):
+                self.strides[rows[level], number] = math.prod(shape[place + 1 :])
+            bins = dict(zip(table, np.indices(shape).reshape(len(shape), -1), strict=True))
+            for start, cut in layout.pairs:
+                if cut in cuts:
+                    told, features = _features(cut, bins)
+                    entries.append((stop + told, start + features))
+            stop += math.prod(shape)
         if layout.fit_intercept:
-            entries.append(_as_they_are(stop, layout.dimension - 1, 1, 1.0))
-        self.width = stop + layout.fit_intercept
-        coordinates, features, weights = (np.concatenate(part) for part in zip(*entries, strict=True))
-        self._spread = sparse.csr_array((weights, (coordinates, features)), shape=(self.width, layout.dimension))
+            entries.append(_as_they_are(stop, layout.dimension - 1, 1))
+        self.cells, self.width = slice(layout.alone, stop), stop + layout.fit_intercept
+        coordinates, features = (np.concatenate(part) for part in zip(*entries, strict=True))
+        weights = self._weights(features)
+        self._spread = sparse.csr_array(
+            (weights, (coordinates, features)), shape=(self.width, layout.dimension)
+        )
         self._gather = sparse.csr_array(self._spread.T)
-        slots = sum(piece.count for column in layout.columns for _, piece in column.coarse)
-        self.depth = 2 * slots + len(names) + len(covers) + len(layout.pairs) + 16
+        self.squares: Array = np.asarray(self._spread.power(2) @ np.ones(layout.dimension))
+        self.product_depth = 2 * layout.slots + len(tables) + 24
+        self.sum_depth = self.most_rows + MOST_CELLS + 2 * layout.slots + 24
+
+    @property
+    def most_squares(self) -> float:
+        """Of the fine features of a row in which every column says something."""
+        bins = sum(column.bins is not None for column in self.layout.columns)
+        return bins * self.layout.bin_weight**2 + len(self.layout.pairs) * self.layout.pair_weight**2
+
+    def _weights(self, features: Places) -> Array:
+        weights = np.ones(self.layout.dimension)
+        for column in self.layout.columns:
+            if column.bins is not None:
+                start, cut = column.bins
+                weights[start : start + cut.width] = self.layout.bin_weight
+        weights[self.layout.alone : self.layout.dimension - self.layout.fit_intercept] = (
+            self.layout.pair_weight
+        )
+        return weights[features]
 
     def spread(self, vectors: Array) -> Array:
         """What rows in these coordinates are multiplied with, in place of coefficients."""
-        spread: Array = self._spread @ vectors
-        return spread
+        return np.asarray(self._spread @ vectors)
 
     def gathered(self, sums: Array) -> Array:
         """The features' sums over rows, from those in these coordinates."""
-        gathered: Array = self._gather @ sums
-        return gathered
+        return np.asarray(self._gather @ sums)
 
     def gathered_squares(self, sums: Array) -> Array:
         """The same where both are of squares: a feature is in one table, and a row in one of the table's cells."""
-        gathered: Array = self._gather.power(2) @ sums
-        return gathered
+        return np.asarray(self._gather.power(2) @ sums)
 
     def block(self, cells: Mapping[str, Any]) -> Any:
         """Some rows in these coordinates."""
@@ -170,53 +168,41 @@ class JointTables:
 
         return TabledRows(self, cells)
 
-    @cached_property
-    def fine_squares(self) -> Array:
-        """For each cell of a bin or table, the squares of the features that it tells, before a row is divided."""
-        squares: Array = self._spread.power(2) @ np.ones(self.layout.dimension)
-        return squares
 
-    def _own_entries(self) -> Iterator[Entries]:
-        for column in self.layout.columns:
-            for start, piece in column.coarse:
-                yield _as_they_are(start, start, piece.width, 1.0)
-            if column.bins is not None:
-                start, cut = column.bins
-                yield _as_they_are(start, start, cut.width, self.layout.bin_weight)
-
-    def _pair_entries(self, table: slice, bins: Mapping[str, Places], start: int, cut: Cut) -> Entries:
-        """Which of the pair's features each cell of the table belongs to, where both columns say something."""
-        (one, ones), (other, others) = cut.levels
-        told = (bins[one] < ones) & (bins[other] < others)
-        features = start + bins[one] * others + bins[other]
-        cells = np.arange(table.start, table.stop)
-        return cells[told], features[told], np.full(np.count_nonzero(told), self.layout.pair_weight)
+Table = tuple[Level, ...]
+Places = NDArray[np.int64]
 
 
-def _as_they_are(coordinate: int, feature: int, count: int, weight: float) -> Entries:
-    places = np.arange(count)
-    return coordinate + places, feature + places, np.full(count, weight)
+def _as_they_are(coordinate: int, feature: int, count: int) -> tuple[Places, Places]:
+    return np.arange(coordinate, coordinate + count), np.arange(feature, feature + count)
 
 
-def covering(pairs: Sequence[Pair], sizes: Mapping[str, int]) -> dict[Pair, list[Pair]]:
-    """Few tables, by their columns, with at most `MOST_CELLS` or two columns each; and the pairs that each tells."""
-    left, covers = list(pairs), {}
+def _features(cut: Cut, bins: Mapping[Level, Places]) -> tuple[Places, Places]:
+    """The cells in which both columns say something, and which of the pair's features each tells."""
+    told = np.logical_and.reduce([bins[level] < level[1] for level in cut.levels])
+    places = tuple(bins[level][told] for level in cut.levels)
+    return np.flatnonzero(told), np.ravel_multi_index(places, [size for _, size in cut.levels])
+
+
+def covering(pairs: Sequence[Cut]) -> dict[Table, list[Cut]]:
+    """Few tables, each with at most `MOST_CELLS` or for a single pair; and the pairs that each tells."""
+    left, tables = list(pairs), {}
     while left:
-        columns = left[0]
-        while (more := _most_useful(columns, left, sizes)) is not None:
-            columns = (*columns, more)
-        covers[columns] = [pair for pair in left if set(pair) <= set(columns)]
-        left = [pair for pair in left if not set(pair) <= set(columns)]
-    return covers
+        table: Table = tuple(left[0].levels)
+        while (more := _most_useful(table, left)) is not None:
+            table = (*table, more)
+        tables[table] = [cut for cut in left if set(cut.levels) <= set(table)]
+        left = [cut for cut in left if cut not in tables[table]]
+    return tables
 
 
-def _most_useful(columns: Pair, left: Sequence[Pair], sizes: Mapping[str, int]) -> str | None:
-    """The column with which the table would tell the most pairs more, if there is one."""
-    room = MOST_CELLS // math.prod(sizes[name] for name in columns)
-    gains = {
-        name: sum(name in pair and set(pair) <= {*columns, name} for pair in left)
-        for name, size in sizes.items()
-        if name not in columns and size <= room
-    }
-    best = max(gains, key=lambda name: gains[name], default=None)
-    return best if best is not None and gains[best] else None
+def _most_useful(table: Table, pairs: Sequence[Cut]) -> Level | None:
+    """The level with which the table would tell the most pairs more, if there is one."""
+    room = MOST_CELLS // math.prod(size + 1 for _, size in table)
+    gains = Counter(
+        level
+        for cut in pairs
+        for level in cut.levels
+        if level not in table and level[1] < room and set(cut.levels) <= {*table, level}
+    )
+    return max(gains, key=lambda level: gains[level], default=None)

@@ -23,9 +23,9 @@ from privlearn.data.sources.row_source import Places, RowSource
 from privlearn.errors import DataError, InvalidParameter
 from privlearn.heavy import pa, sparse
 
-BLOCK = 1 << 14  # rows
+BLOCK = 1 << 15  # rows
 KEPT_IN_MEMORY = 1 << 26  # bytes of packed cells; more go to a file
-MOST_DISTINCT = 1 << 12  # values of a block that are worth a list of their own
+MOST_DISTINCT = BLOCK // 4  # values of a block that are worth a list of their own
 ALIGNED = 8  # bytes
 
 Cells = Mapping[str, Any]
@@ -70,7 +70,9 @@ class PackedCells(RowSource[Cells]):
         rows = number_of_rows(cells)
         for start in range(0, max(rows, 1), BLOCK):
             part = {name: column[start : start + BLOCK] for name, column in cells.items()}
-            block = PackedBlock(number_of_rows(part), {name: _packed(column) for name, column in part.items()})
+            block = PackedBlock(
+                number_of_rows(part), {name: _packed(column) for name, column in part.items()}
+            )
             self._kept += block.size
             if self._kept > KEPT_IN_MEMORY:
                 block = self._written(block)
@@ -177,22 +179,17 @@ class PackedBlock(Mapping[str, Any]):
         return PackedBlock(self.rows, columns)
 
 
-Listed = tuple[NDArray[Any], "NDArray[np.intp] | None"]
-"""The different numbers of a column, and the place among them of each row's; None if every row has its own."""
-
-
-def listed(cells: Cells, name: str) -> Listed:
-    """A column of one number per row, as it is kept: where few numbers differ, what follows from each is found once."""
+def listed(cells: Cells, name: str) -> tuple[NDArray[Any], NDArray[np.intp] | None]:
+    """The different numbers of a column, and the place among them of each row's; None where every row has its own."""
     kind, arrays = cells.columns[name] if isinstance(cells, PackedBlock) else ("plain", [cells[name]])
     if kind == "listed":
         return arrays[0], arrays[1].astype(np.intp)
     (numbers,) = arrays
-    if numbers.dtype.kind != "i" or not len(numbers):
-        return numbers, None
-    first, last = int(numbers.min()), int(numbers.max())
-    if last - first >= len(numbers):
-        return numbers, None
-    return np.arange(first, last + 1), np.subtract(numbers, first, dtype=np.intp)
+    if numbers.dtype.kind == "i" and len(numbers):
+        first, last = int(numbers.min()), int(numbers.max())
+        if last - first < len(numbers):
+            return np.arange(first, last + 1), np.subtract(numbers, first, dtype=np.intp)
+    return numbers, None
 
 
 def _room(array: NDArray[Any]) -> int:

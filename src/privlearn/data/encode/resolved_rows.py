@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from privlearn.arrays import Array, margin, rescale_sparse, row_squares
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_features import TextGroup
+from privlearn.data.encode.joint_tables import ColumnLayout, JointTables, Layout
 from privlearn.data.encode.positions import Ordered
 from privlearn.data.encode.resolution import Resolution
-from privlearn.data.encode.joint_tables import ColumnLayout, JointTables, Layout
 from privlearn.data.encode.slots import Cells, CoarsePiece, Cut, Level, Piece, cells_of, coarse_pieces
 from privlearn.data.schema.columns import CategoryColumn, TextColumn
 from privlearn.data.schema.schema import Schema
@@ -117,11 +117,26 @@ class ResolvedRows:
         """How products with the rows are looked up; None if there are words, or too many features for tables."""
         if self._texts or self.dimension > MOST_TABLED:
             return None
-        pieces = list(zip(self._starts, [*self._coarse, *self._fine], strict=True))
-        return JointTables(
-            Layout.of(
-                self._columns, pieces, self._fine_weights, self.shares[-1], self.dimension, self._fit_intercept
+        placed = list(zip(self._starts, [*self._coarse, *self._fine], strict=True))
+        cuts = [(start, piece) for start, piece in placed if isinstance(piece, Cut)]
+        pairs = [(start, cut) for start, cut in cuts if len(cut.levels) == 2]
+        grid = {name: size for _, cut in pairs for name, size in cut.levels}
+        columns = [
+            ColumnLayout(
+                name,
+                [
+                    (start, piece)
+                    for start, piece in placed
+                    if isinstance(piece, CoarsePiece) and piece.columns == (name,)
+                ],
+                next(((start, cut) for start, cut in cuts if cut.columns == (name,)), None),
+                grid.get(name, 0),
             )
+            for name in self._columns
+        ]
+        weights = self._fine_weights
+        return JointTables(
+            Layout(columns, pairs, *weights, self.shares[-1], self.dimension, self._fit_intercept)
         )
 
     def expand(self, cells: Mapping[str, Any]) -> sparse.csr_array:

@@ -14,12 +14,12 @@ Result = TypeVar("Result")
 MOST_THREADS = 4  # each has a block in memory
 
 
-def in_order(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:
-    """``map(work, blocks)``, with threads: numpy and scipy let go of the interpreter while they compute.
+def in_order(work: Callable[[Block], Result], blocks: Iterable[Block], many: bool = True) -> Iterator[Result]:
+    """``map(work, blocks)``, with threads if blocks are many: numpy and scipy let go of the interpreter in between.
 
     Blocks are read by the caller's thread. Results do not depend on the number of threads, nor do sums of them.
     """
-    threads = min(MOST_THREADS, _cores())
+    threads = min(MOST_THREADS, _cores()) if many else 1
     if threads == 1:
         yield from map(work, blocks)
         return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
@@ -24,6 +25,7 @@ Matrix: TypeAlias = "NDArray[np.float64] | sparse.csr_array"
 Places = NDArray[np.int64]
 
 BLOCK = 1 << 16  # rows; a few hundred features of them fit into any memory
+FEW = 1 << 17  # rows, for which threads cost more than they save
 FEWEST_AT_A_TIME = 1 << 12  # sparse rows; measured best of 2048 to 16384 on the census of benchmarks/scale.py
 
 
@@ -198,12 +200,16 @@ class Tables(Protocol):
     ----------
     width : int
         Number of coordinates.
-    depth : int
-        Most roundings that a term of a row's product passes through.
+    most_rows : int
+        Of a block.
+    product_depth, sum_depth : int
+        Most roundings that a term of a row's product, and of a sum over a block's rows, passes through.
     """
 
     width: int
-    depth: int
+    most_rows: int
+    product_depth: int
+    sum_depth: int
 
     def block(self, cells: Any) -> Any:
         """Rows ``x`` for ``x @ spread(coefficients)`` and ``gathered(x.T @ weights)``."""
@@ -258,7 +264,7 @@ class EncodedRows(RowSource[Matrix]):
 
     def mapped(self, work: Callable[[slice, Any], Result], tables: Tables | None = None) -> Iterator[Result]:
         """What ``work`` makes of each part and its place among all rows, in order; blocks on several cores."""
-        size = BLOCK if tables is not None else rows_at_a_time(self._dimension)
+        size = rows_at_a_time(self._dimension) if tables is None else tables.most_rows
         encode = self._encode if tables is None else tables.block
 
         def placed() -> Iterator[tuple[int, Any]]:
@@ -276,7 +282,7 @@ class EncodedRows(RowSource[Matrix]):
                 start = rows.stop
             return found
 
-        return chain.from_iterable(in_order(made, placed()))
+        return chain.from_iterable(in_order(made, placed(), many=len(self) > FEW))
 
     def take(self, places: Places) -> EncodedRows:
         return EncodedRows(
@@ -287,6 +293,12 @@ class EncodedRows(RowSource[Matrix]):
         """The rows as a further map makes dense vectors of them."""
         encode = self._encode
         return EncodedRows(self._source, lambda block: lift(encode(block)), dimension, False)
+
+    def at_hand(self) -> EncodedRows | Matrix:
+        """The rows for many passes: what tables make of their blocks, kept in memory; or all vectors."""
+        if self.tables is None or len(self) < self.tables.width // 8:  # a pass costs as much as so many rows
+            return self.in_memory()
+        return KeptRows(self._source, self._encode, self._dimension, self.is_sparse, self.tables)
 
     def in_memory(self) -> Matrix:
         """All vectors at once, for what goes through them many times."""
@@ -305,6 +317,23 @@ class EncodedRows(RowSource[Matrix]):
         if start != len(whole) or next(blocks, None) is not None:
             raise DataError("the source's blocks have another number of rows than it says")
         return whole
+
+
+class KeptRows(EncodedRows):
+    """Encoded rows few enough to keep what tables make of their blocks, in a fifth of the vectors' room."""
+
+    def mapped(self, work: Callable[[slice, Any], Result], tables: Tables | None = None) -> Iterator[Result]:
+        if tables is None:
+            return super().mapped(work)
+        return in_order(lambda placed: work(*placed), self._in_tables, many=len(self) > FEW)
+
+    def take(self, places: Places) -> EncodedRows:
+        taken = super().take(places)
+        return KeptRows(taken._source, taken._encode, taken._dimension, taken.is_sparse, taken.tables)
+
+    @cached_property
+    def _in_tables(self) -> list[tuple[slice, Any]]:
+        return list(super().mapped(lambda rows, block: (rows, block), self.tables))
 
 
 def stacked(blocks: Iterable[Any], dimension: int) -> sparse.csr_array:

@@ -27,7 +27,7 @@ from privlearn.data.sources.row_source import EncodedRows, Matrix, RowSource
 from privlearn.erm.losses import Loss
 from privlearn.erm.multinomial import Softmax
 from privlearn.erm.objective import Objective
-from privlearn.erm.problem import Problem, Rows, every
+from privlearn.erm.problem import Problem, Rows, sampled
 from privlearn.erm.summed import Answer, RowsAt, sums_in_order
 from privlearn.errors import ClusterError, PrivlearnError
 from privlearn.estimators.cluster.workers import WorkerFacts, check_address
@@ -196,7 +196,7 @@ class Partition:
     def _objective(self, share: Share) -> Objective | Softmax:
         """The regularization is the caller's, and so is the linear term: this one is never used."""
         rows, goal, some = self.rows, self.rows.goal, slice(None, None, share.stride)
-        features = rows.features if share.stride == 1 else every(rows.features, share.stride)
+        features = rows.features if share.stride == 1 else sampled(rows.features, share.stride)
         weights = None if rows.weights is None else rows.weights[some]
         if share.loss.sees == "classes":
             return _softmax(features, cast(ClassGoal, goal), some, weights, share)
