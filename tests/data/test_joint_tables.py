@@ -16,6 +16,7 @@ from privlearn.data import Resolution, Schema, SchemaEncoder
 from privlearn.data.encode.joint_tables import MOST_CELLS, JointTables, covering
 from privlearn.data.encode.packed_cells import PackedCells
 from privlearn.data.encode.slots import Cut
+from privlearn.data.encode.tabled_rows import LookUps
 from privlearn.data.sources.row_source import EncodedRows, KeptRows
 from privlearn.erm.certifiable import SPARSE_BLOCK, gamma
 from privlearn.erm.losses import HuberHinge, Logistic
@@ -72,8 +73,8 @@ def expanded(rows: int, made: SchemaEncoder | None = None, **how: Any) -> Encode
     return made.expanded(cells)
 
 
-def tables_of(rows: EncodedRows) -> JointTables:
-    assert isinstance(rows.tables, JointTables)
+def tables_of(rows: EncodedRows) -> LookUps:
+    assert isinstance(rows.tables, LookUps)
     return rows.tables
 
 
@@ -161,12 +162,18 @@ def test_places_in_tables_are_exact_whole_numbers() -> None:
     longest = {name: {"type": "category", "values": [f"{place}" for place in range(9000)]} for name in "ab"}
     columns = {"age": COLUMNS["age"], "hour": COLUMNS["hour"], **longest}
     made = encoder(Resolution(grid=8, pair_share=0.4), columns=columns, pairs=[["age", "a"], ["hour", "b"]])
-    tables = tables_of(expanded(1, encoder()))
     assert made._resolved is not None
-    assert made._resolved.tables is not None
-    for one in (tables, made._resolved.tables):
+    for one in (tables_of(expanded(1)), made._resolved.tables()):
+        assert one is not None
         assert one.width < 2**24
         assert np.array_equal(one.strides, one.strides.astype(np.int64))
+
+
+def test_whoever_reads_under_the_same_schema_shares_the_tables() -> None:
+    first, again = expanded(5), expanded(7)
+    assert first.tables is again.tables
+    assert expanded(5, encoder(FINE, fit_intercept=False)).tables is not first.tables
+    assert expanded(5, encoder(RESOLUTIONS["pairs"])).tables is not first.tables
 
 
 def test_too_many_features_or_words_are_not_looked_up() -> None:
@@ -174,7 +181,7 @@ def test_too_many_features_or_words_are_not_looked_up() -> None:
     columns = {"age": COLUMNS["age"], "note": {"type": "text", "missing": "zero"}}
     words = SchemaEncoder(Schema.from_dict({"name": "clinic", "columns": columns}), resolution=FINE)
     assert words._resolved is not None
-    assert words._resolved.tables is None
+    assert words._resolved.tables() is None
 
 
 def problem(rows: Any, loss: Any, count: int) -> Problem:
@@ -283,7 +290,7 @@ def test_a_small_table_has_a_cell_more_for_gaps() -> None:
     }
     made = encoder(Resolution(grid=2, pair_share=0.5), columns=columns, pairs=[["sex", "grade"]])
     assert made._resolved is not None
-    tables = made._resolved.tables
+    tables = made._resolved.tables()
     assert tables is not None
     assert tables.cells == slice(5, 17)
     assert np.count_nonzero(tables.squares[tables.cells]) == 6

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from privlearn.data.encode.packed_cells import PackedCells
 from privlearn.data.encode.plain_cells import single_row
 from privlearn.data.encode.resolution import Resolution
 from privlearn.data.encode.resolved_rows import ResolvedRows
+from privlearn.data.encode.tabled_rows import LookUps
 from privlearn.data.schema.columns import Target
 from privlearn.data.schema.labels import SPELLINGS_OF_A_CLASS
 from privlearn.data.schema.schema import SchemaLike, as_schema
@@ -28,6 +30,8 @@ from privlearn.errors import ON_DROPPING, DataError, SchemaError
 from privlearn.heavy import sparse
 
 Bounds = tuple[float, float]
+
+_in_use: WeakValueDictionary[Any, LookUps] = WeakValueDictionary()
 
 
 def to_unit(values: Array, bounds: Bounds) -> Array:
@@ -151,8 +155,17 @@ class SchemaEncoder:
 
     def expanded(self, cells: PackedCells) -> EncodedRows:
         """The vectors of rows whose cells have been read."""
-        tables = None if self._resolved is None else self._resolved.tables
-        return EncodedRows(cells, self.expand, self.dimension, self.is_sparse, tables)
+        return EncodedRows(cells, self.expand, self.dimension, self.is_sparse, self._tables())
+
+    def _tables(self) -> LookUps | None:
+        """Partitions that a worker has, and folds of a search, share them."""
+        if self._resolved is None:
+            return None
+        key = self.schema.digest, self.resolution, self.fit_intercept
+        tables = _in_use.get(key)
+        if tables is None and (tables := self._resolved.tables()) is not None:
+            _in_use[key] = tables
+        return tables
 
     @property
     def is_sparse(self) -> bool:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,10 @@ from privlearn.data.encode.slots import CoarsePiece, Cut, Level
 from privlearn.heavy import sparse
 
 MOST_CELLS = 1 << 13  # of a table for several pairs: all tables together stay in a core's cache
+
+Table = tuple[Level, ...]
+"""Columns, and how many bins each has in pairs."""
+Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -89,8 +92,7 @@ class JointTables:
     ----------
     layout : Layout
     strides : array of shape (columns + 1, tables)
-        Whole numbers: how far a column's next bin is in a table; and where the table begins among all cells. A column
-        has one bin more than in pairs, the last: it says nothing.
+        Whole numbers: how far a column's next bin is in a table; and where the table begins among all cells.
     cells : slice
         The coordinates of all tables' cells.
     squares : array of shape (width,)
@@ -105,29 +107,28 @@ class JointTables:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        rows = {(column.name, column.grid): number for number, column in enumerate(layout.columns)}
         tables = covering([cut for _, cut in layout.pairs])
-        self.strides = np.zeros((len(layout.columns) + 1, len(tables)), dtype=np.float32)
-        entries, stop = [_as_they_are(0, 0, layout.alone)], layout.alone
-        for number, (table, cuts) in enumerate(tables.items()):
-            shape = [size + 1 for _, size in table]
-            self.strides[-1, number] = stop - layout.alone
-            for place, level in enumerate(table):
-                self.strides[rows[level], number] = math.prod(shape[place + 1 :])
-            bins = dict(zip(table, np.indices(shape).reshape(len(shape), -1), strict=True))
-            for start, cut in layout.pairs:
-                if cut in cuts:
-                    told, features = _features(cut, bins)
-                    entries.append((stop + told, start + features))
-            stop += math.prod(shape)
-        if layout.fit_intercept:
-            entries.append(_as_they_are(stop, layout.dimension - 1, 1))
-        self.cells, self.width = slice(layout.alone, stop), stop + layout.fit_intercept
-        coordinates, features = (np.concatenate(part) for part in zip(*entries, strict=True))
-        weights = self._weights(features)
-        self._spread = sparse.csr_array(
-            (weights, (coordinates, features)), shape=(self.width, layout.dimension)
+        starts = np.cumsum([layout.alone, *map(_size, tables)])
+        self.cells = slice(layout.alone, int(starts[-1]))
+        self.width = self.cells.stop + layout.fit_intercept
+        self.strides = np.array(
+            [
+                *([_stride(table, column) for table in tables] for column in layout.columns),
+                starts[:-1] - starts[0],
+            ],
+            dtype=np.float32,
         )
+        entries = [_as_they_are(0, 0, layout.alone)]
+        for start, table in zip(starts, tables, strict=False):
+            entries += (
+                (start + cells, features) for cells, features in _told(table, tables[table], layout.pairs)
+            )
+        if layout.fit_intercept:
+            entries.append(_as_they_are(self.width - 1, layout.dimension - 1, 1))
+        coordinates, features = (np.concatenate(part) for part in zip(*entries, strict=True))
+        weights = self._weights()[features]
+        shape = (self.width, layout.dimension)
+        self._spread = sparse.csr_array((weights, (coordinates, features)), shape=shape)
         self._gather = sparse.csr_array(self._spread.T)
         self.squares: Array = np.asarray(self._spread.power(2) @ np.ones(layout.dimension))
         self.product_depth = 2 * layout.slots + len(tables) + 24
@@ -139,16 +140,16 @@ class JointTables:
         bins = sum(column.bins is not None for column in self.layout.columns)
         return bins * self.layout.bin_weight**2 + len(self.layout.pairs) * self.layout.pair_weight**2
 
-    def _weights(self, features: Places) -> Array:
+    def _weights(self) -> Array:
+        """What each feature is, before a row is divided by its norm, where it is a bin or a pair."""
         weights = np.ones(self.layout.dimension)
         for column in self.layout.columns:
             if column.bins is not None:
                 start, cut = column.bins
                 weights[start : start + cut.width] = self.layout.bin_weight
-        weights[self.layout.alone : self.layout.dimension - self.layout.fit_intercept] = (
-            self.layout.pair_weight
-        )
-        return weights[features]
+        for start, cut in self.layout.pairs:
+            weights[start : start + cut.width] = self.layout.pair_weight
+        return weights
 
     def spread(self, vectors: Array) -> Array:
         """What rows in these coordinates are multiplied with, in place of coefficients."""
@@ -162,26 +163,36 @@ class JointTables:
         """The same where both are of squares: a feature is in one table, and a row in one of the table's cells."""
         return np.asarray(self._gather.power(2) @ sums)
 
-    def block(self, cells: Mapping[str, Any]) -> Any:
-        """Some rows in these coordinates."""
-        from privlearn.data.encode.tabled_rows import TabledRows
-
-        return TabledRows(self, cells)
-
-
-Table = tuple[Level, ...]
-Places = NDArray[np.int64]
-
 
 def _as_they_are(coordinate: int, feature: int, count: int) -> tuple[Places, Places]:
     return np.arange(coordinate, coordinate + count), np.arange(feature, feature + count)
 
 
-def _features(cut: Cut, bins: Mapping[Level, Places]) -> tuple[Places, Places]:
-    """The cells in which both columns say something, and which of the pair's features each tells."""
-    told = np.logical_and.reduce([bins[level] < level[1] for level in cut.levels])
-    places = tuple(bins[level][told] for level in cut.levels)
-    return np.flatnonzero(told), np.ravel_multi_index(places, [size for _, size in cut.levels])
+def _told(
+    table: Table, cuts: Sequence[Cut], pairs: Sequence[tuple[int, Cut]]
+) -> Iterator[tuple[Places, Places]]:
+    """For each pair of a table, the cells in which both columns say something, and the feature that each tells."""
+    shape = [size + 1 for _, size in table]
+    bins = dict(zip(table, np.indices(shape).reshape(len(shape), -1), strict=True))
+    for start, cut in pairs:
+        if cut in cuts:
+            told = np.logical_and.reduce([bins[level] < level[1] for level in cut.levels])
+            places = tuple(bins[level][told] for level in cut.levels)
+            yield (
+                np.flatnonzero(told),
+                start + np.ravel_multi_index(places, [size for _, size in cut.levels]),
+            )
+
+
+def _size(table: Table) -> int:
+    """Number of cells: a column has one bin more than in pairs, which says that it says nothing."""
+    return math.prod(size + 1 for _, size in table)
+
+
+def _stride(table: Table, column: ColumnLayout) -> int:
+    """How far the column's next bin is in the table; 0 if it is not in it."""
+    level = column.name, column.grid
+    return _size(table[table.index(level) + 1 :]) if level in table else 0
 
 
 def covering(pairs: Sequence[Cut]) -> dict[Table, list[Cut]]:
@@ -198,7 +209,7 @@ def covering(pairs: Sequence[Cut]) -> dict[Table, list[Cut]]:
 
 def _most_useful(table: Table, pairs: Sequence[Cut]) -> Level | None:
     """The level with which the table would tell the most pairs more, if there is one."""
-    room = MOST_CELLS // math.prod(size + 1 for _, size in table)
+    room = MOST_CELLS // _size(table)
     gains = Counter(
         level
         for cut in pairs

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ from numpy.typing import NDArray
 from privlearn.arrays import Array, margin, rescale_sparse, row_squares
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_features import TextGroup
-from privlearn.data.encode.joint_tables import ColumnLayout, JointTables, Layout
+from privlearn.data.encode.joint_tables import ColumnLayout, Layout
 from privlearn.data.encode.positions import Ordered
 from privlearn.data.encode.resolution import Resolution
 from privlearn.data.encode.slots import Cells, CoarsePiece, Cut, Level, Piece, cells_of, coarse_pieces
+from privlearn.data.encode.tabled_rows import LookUps
 from privlearn.data.schema.columns import CategoryColumn, TextColumn
 from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.passes import number_of_rows
@@ -112,8 +112,7 @@ class ResolvedRows:
     def _pieces(self) -> list[Piece | TextGroup]:
         return [*self._coarse, *self._fine, *self._texts]
 
-    @cached_property
-    def tables(self) -> JointTables | None:
+    def tables(self) -> LookUps | None:
         """How products with the rows are looked up; None if there are words, or too many features for tables."""
         if self._texts or self.dimension > MOST_TABLED:
             return None
@@ -135,9 +134,7 @@ class ResolvedRows:
             for name in self._columns
         ]
         weights = self._fine_weights
-        return JointTables(
-            Layout(columns, pairs, *weights, self.shares[-1], self.dimension, self._fit_intercept)
-        )
+        return LookUps(Layout(columns, pairs, *weights, self.shares[-1], self.dimension, self._fit_intercept))
 
     def expand(self, cells: Mapping[str, Any]) -> sparse.csr_array:
         """CSR rows of norm at most 1; each has as many entries as there are slots, and one per different word."""

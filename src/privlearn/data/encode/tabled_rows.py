@@ -117,6 +117,13 @@ class TabledRows:
         return sums
 
 
+class LookUps(JointTables):
+    """`row_source.Tables` of resolved rows."""
+
+    def block(self, cells: Mapping[str, Any]) -> TabledRows:
+        return TabledRows(self, cells)
+
+
 class _Transposed:
     def __init__(self, rows: TabledRows) -> None:
         self._rows = rows

@@ -85,6 +85,8 @@ def watched(blocks: Iterator[Any], total: int | None = None) -> Iterator[Any]:
 
 
 def number_of_rows(block: Any) -> int:
-    """Of a table, a matrix, or a block of cells by column."""
+    """Of a table, a matrix, or a block of cells by column, which may know it without a look at a column."""
+    if hasattr(block, "rows"):
+        return int(block.rows)
     first = next(iter(block.values())) if isinstance(block, Mapping) else block
     return int(first.shape[0])
