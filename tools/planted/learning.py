@@ -29,6 +29,7 @@ FACTS = ("erm/test_measured_facts.py",)
 EQUAL = ("features/test_equal_blocks.py",)
 STORED = ("data/test_addresses.py", "data/test_stored_tables.py")
 RESOLUTION = ("data/test_resolution.py", "estimators/test_column_bounds.py")
+TABLES = ("data/test_joint_tables.py",)
 
 MUTANTS = [
     Mutant("storage: a key in an address", "data/sources/addresses.py", 'if "@" in host or _OPTIONS_IN_ADDRESS.search(rest):', "if False:", STORED),
@@ -46,7 +47,18 @@ MUTANTS = [
     Mutant("blocks: a last part is left out", "data/sources/row_source.py", "range(0, rows, size)", "range(0, rows - size + 1, size)", ("data/test_sources.py",)),
     Mutant("blocks: some rows come in another order", "data/encode/packed_cells.py", "for part in parts])[back]", "for part in parts])", ("data/test_packed_cells.py",)),
     Mutant("blocks: cells beyond memory are lost", "data/encode/packed_cells.py", "            block = self._written(block)\n", "            return\n", ("data/test_packed_cells.py",)),
-    Mutant("blocks: cells in the file stay in memory", "data/encode/packed_cells.py", "[np.empty(0) for _ in arrays]", "[array[:0] for array in arrays]", ("data/test_packed_cells.py",)),
+    Mutant("blocks: cells in the file stay in memory", "data/encode/packed_cells.py", "[np.broadcast_to(np.zeros(1, array.dtype), array.shape) for array in arrays]", "arrays", ("data/test_packed_cells.py",)),
+    Mutant("tables: a gap counts as the last bin", "data/encode/tabled_rows.py", "np.where(told.present, told.bins(layout.grid), layout.grid)", "told.bins(layout.grid)", TABLES),
+    Mutant("tables: a missing cell fills a bin", "data/encode/tabled_rows.py", "spread.take(self._bins) * self._present", "spread.take(self._bins)", TABLES),
+    Mutant("tables: a missing cell is counted in its bin", "data/encode/tabled_rows.py", "fine * self._present)", "fine)", TABLES),
+    Mutant("tables: gaps take their share of the norm", "data/encode/tabled_rows.py", "if not all(column.is_whole for column in self._columns):", "if False:", TABLES),
+    Mutant("tables: bins are not divided by the norm", "data/encode/tabled_rows.py", "self._factor * self._fine_product(spread)", "self._fine_product(spread)", TABLES),
+    Mutant("tables: the intercept is forgotten", "data/encode/tabled_rows.py", "            product += spread[-1]\n", "            pass\n", TABLES),
+    Mutant("tables: every table begins at the first cell", "data/encode/joint_tables.py", "starts[:-1] - starts[0]", "0 * starts[:-1]", TABLES),
+    Mutant("tables: a pair is told by two tables", "data/encode/joint_tables.py", "        left = [cut for cut in left if cut not in tables[table]]\n", "        left = left[1:]\n", TABLES),
+    Mutant("tables: more roundings than are certified", "erm/problem.py", "tables.product_depth > product_chain(features.shape[1])", "False", TABLES),
+    Mutant("tables: longer sums than are certified", "erm/problem.py", "tables if tables.sum_depth <= SPARSE_BLOCK else None", "tables", TABLES),
+    Mutant("tables: blocks of any length", "data/sources/row_source.py", "else tables.most_rows\n", "else BLOCK\n", TABLES),
     Mutant("blocks: margins in the file are another row's", "data/encode/row_numbers.py", "range(start, stop, stride)", "range(start, stop, stride - 1)", ("data/test_row_numbers.py",)),
     Mutant("fine rows: a missing cell fills a bin", "data/encode/resolved_rows.py", "            values[rows, slot] = 0.0\n", "            pass\n", RESOLUTION),
     Mutant("fine rows: an empty bin takes its share of the norm", "data/encode/resolved_rows.py", "(count - sum(lost)) * weight**2", "count * weight**2", RESOLUTION),
