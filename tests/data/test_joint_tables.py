@@ -22,7 +22,7 @@ from privlearn.erm.certifiable import SPARSE_BLOCK, gamma
 from privlearn.erm.losses import HuberHinge, Logistic
 from privlearn.erm.multinomial import Softmax, minimise_multinomial
 from privlearn.erm.objective import Objective
-from privlearn.erm.problem import Problem, Rows, column_squares, row_squares, sampled
+from privlearn.erm.problem import Problem, Rows, _tables_of, column_squares, row_squares, sampled
 from privlearn.erm.solve import minimise
 
 COLUMNS: dict[str, Any] = {
@@ -67,10 +67,12 @@ def encoder(resolution: Resolution = FINE, fit_intercept: bool = True, **setting
 
 
 def expanded(rows: int, made: SchemaEncoder | None = None, **how: Any) -> EncodedRows:
+    """Looked up however few the features are, which the encoder leaves to vectors."""
     made = encoder() if made is None else made
     cells = PackedCells()
     cells.add(made.cells(table(rows, **how)))
-    return made.expanded(cells)
+    assert made._resolved is not None
+    return EncodedRows(cells, made.expand, made.dimension, True, LookUps(made._resolved.layout()))
 
 
 def tables_of(rows: EncodedRows) -> LookUps:
@@ -169,19 +171,36 @@ def test_places_in_tables_are_exact_whole_numbers() -> None:
         assert np.array_equal(one.strides, one.strides.astype(np.int64))
 
 
+def tables_chosen(made: SchemaEncoder) -> Any:
+    return made.expanded(PackedCells()).tables
+
+
 def test_whoever_reads_under_the_same_schema_shares_the_tables() -> None:
-    first, again = expanded(5), expanded(7)
-    assert first.tables is again.tables
-    assert expanded(5, encoder(FINE, fit_intercept=False)).tables is not first.tables
-    assert expanded(5, encoder(RESOLUTIONS["pairs"])).tables is not first.tables
+    first, again = tables_chosen(encoder()), tables_chosen(encoder())
+    assert first is not None
+    assert first is again
+    assert tables_chosen(encoder(FINE, fit_intercept=False)) is not first
+    assert tables_chosen(encoder(Resolution(bins=64, bin_share=0.2, grid=9, pair_share=0.3))) is not first
 
 
-def test_too_many_features_or_words_are_not_looked_up() -> None:
-    assert expanded(5, encoder(Resolution(2**16, 0.3, 2**12, 0.3))).tables is None
+def test_few_features_or_too_many_or_words_are_not_looked_up() -> None:
+    assert tables_chosen(encoder(Resolution(2**16, 0.3, 2**12, 0.3))) is None
+    assert tables_chosen(encoder(RESOLUTIONS["neither"])) is None
     columns = {"age": COLUMNS["age"], "note": {"type": "text", "missing": "zero"}}
-    words = SchemaEncoder(Schema.from_dict({"name": "clinic", "columns": columns}), resolution=FINE)
-    assert words._resolved is not None
-    assert words._resolved.tables() is None
+    assert tables_chosen(encoder(columns=columns)) is None
+
+
+def test_what_the_encoder_chooses_is_what_the_solver_certifies() -> None:
+    """Else rows at hand would be expanded in every pass."""
+    for columns in (3, 30, 60, 90, 150):
+        named = {
+            f"{name} {place}": COLUMNS[name]
+            for place in range(columns)
+            for name in ("age", "ward", "straight")
+        }
+        made = encoder(Resolution(bins=64, bin_share=0.2), columns=named)
+        rows = EncodedRows(PackedCells(), made.expand, made.dimension, True, tables_chosen(made))
+        assert (_tables_of(rows) is None) == (rows.tables is None)
 
 
 def problem(rows: Any, loss: Any, count: int) -> Problem:
@@ -290,7 +309,6 @@ def test_a_small_table_has_a_cell_more_for_gaps() -> None:
     }
     made = encoder(Resolution(grid=2, pair_share=0.5), columns=columns, pairs=[["sex", "grade"]])
     assert made._resolved is not None
-    tables = made._resolved.tables()
-    assert tables is not None
+    tables = LookUps(made._resolved.layout())
     assert tables.cells == slice(5, 17)
     assert np.count_nonzero(tables.squares[tables.cells]) == 6

@@ -23,7 +23,9 @@ from privlearn.data.schema.schema import Schema
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.heavy import sparse
 
-MOST_TABLED = 1 << 18  # features; each block of rows costs a pass over all of them
+FEWEST_TABLED = 256  # features, up to which solvers make matrices of vectors
+MOST_TABLED = 1 << 18  # each block of rows costs a pass over all features
+MOST_DEPTH = 1024  # roundings in a row's product, or as many as features: solvers certify no more
 FILLED = 4096  # rows at a time
 PAD = 24  # so that slots are not a power of two apart, which caches cannot keep together
 
@@ -113,28 +115,28 @@ class ResolvedRows:
         return [*self._coarse, *self._fine, *self._texts]
 
     def tables(self) -> LookUps | None:
-        """How products with the rows are looked up; None if there are words, or too many features for tables."""
-        if self._texts or self.dimension > MOST_TABLED:
+        """How products with the rows are looked up; None where vectors serve better, or there are words."""
+        if self._texts or not FEWEST_TABLED < self.dimension <= MOST_TABLED:
             return None
+        tables = LookUps(self.layout())
+        return tables if tables.product_depth <= min(self.dimension, MOST_DEPTH) else None
+
+    def layout(self) -> Layout:
+        """Public: where features begin, words left out."""
         placed = list(zip(self._starts, [*self._coarse, *self._fine], strict=True))
         cuts = [(start, piece) for start, piece in placed if isinstance(piece, Cut)]
-        pairs = [(start, cut) for start, cut in cuts if len(cut.levels) == 2]
+        bins = {cut.columns: (start, cut) for start, cut in cuts if len(cut.columns) == 1}
+        pairs = [(start, cut) for start, cut in cuts if len(cut.columns) == 2]
         grid = {name: size for _, cut in pairs for name, size in cut.levels}
+        coarse: dict[str, list[tuple[int, CoarsePiece]]] = {name: [] for name in self._columns}
+        for start, piece in placed:
+            if isinstance(piece, CoarsePiece):
+                coarse[piece.columns[0]].append((start, piece))
         columns = [
-            ColumnLayout(
-                name,
-                [
-                    (start, piece)
-                    for start, piece in placed
-                    if isinstance(piece, CoarsePiece) and piece.columns == (name,)
-                ],
-                next(((start, cut) for start, cut in cuts if cut.columns == (name,)), None),
-                grid.get(name, 0),
-            )
-            for name in self._columns
+            ColumnLayout(name, coarse[name], bins.get((name,)), grid.get(name, 0)) for name in self._columns
         ]
         weights = self._fine_weights
-        return LookUps(Layout(columns, pairs, *weights, self.shares[-1], self.dimension, self._fit_intercept))
+        return Layout(columns, pairs, *weights, self.shares[-1], self.dimension, self._fit_intercept)
 
     def expand(self, cells: Mapping[str, Any]) -> sparse.csr_array:
         """CSR rows of norm at most 1; each has as many entries as there are slots, and one per different word."""
