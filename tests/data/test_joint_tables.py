@@ -18,6 +18,7 @@ from privlearn.data.encode.packed_cells import PackedCells
 from privlearn.data.encode.slots import Cut
 from privlearn.data.encode.tabled_rows import LookUps
 from privlearn.data.sources.row_source import EncodedRows, KeptRows
+from privlearn.erm import solve
 from privlearn.erm.certifiable import SPARSE_BLOCK, gamma
 from privlearn.erm.losses import HuberHinge, Logistic
 from privlearn.erm.multinomial import Softmax, minimise_multinomial
@@ -312,3 +313,18 @@ def test_a_small_table_has_a_cell_more_for_gaps() -> None:
     tables = LookUps(made._resolved.layout())
     assert tables.cells == slice(5, 17)
     assert np.count_nonzero(tables.squares[tables.cells]) == 6
+
+
+def test_a_sample_grows_with_the_rows_only_where_they_take_little_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(solve, "MOST_ROWS", 600)
+    monkeypatch.setattr(solve, "ROWS_PER_COLUMN", 0)
+    rows = expanded(20_000, encoder(columns={"age": COLUMNS["age"], "ward": COLUMNS["ward"]}))
+    of_vectors = EncodedRows(rows._source, rows._encode, rows.shape[1], True)
+    sizes = []
+    for features in (rows, of_vectors):
+        part = solve._sample(problem(features, Logistic(), 20_000))
+        assert part is not None
+        sizes.append(part.features.shape[0])
+    assert sizes == [625, 607]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from privlearn.arrays import Array
-from privlearn.data.sources.row_source import in_memory
+from privlearn.data.sources.row_source import EncodedRows, in_memory
 from privlearn.erm.certifiable import GAP_TOLERANCE
 from privlearn.erm.descent import MAX_ITERATIONS, Directions, descend, not_certified
 from privlearn.erm.hinge import minimise_hinge
@@ -26,8 +26,11 @@ from privlearn.errors import SolverError, check_positive
 
 FACTORISED_LIMIT = 4000  # columns; above, a d x d matrix costs more than conjugate gradients
 SPARSE_LIMIT = 256  # the same for sparse rows, which such a matrix makes no use of
-ENOUGH_ROWS = 1 << 16  # the warm start reads about so many rows,
-LEAST_STRIDE, MOST_STRIDE = 8, 32  # but one in so many: the less noise, the more the sample must tell
+STRIDE = 8  # the warm start reads one row in so many,
+MOST_ROWS = 1 << 16  # and no more than about so many,
+MOST_STRIDE = (
+    32  # but one in so many where rows take little room: the more rows, the more a sample has to tell
+)
 WARM_ITERATIONS = 30  # what takes longer saves no time
 FEWEST_ROWS, ROWS_PER_COLUMN = 500, 10  # with fewer rows a warm start would say too little
 
@@ -96,9 +99,9 @@ def descend_from(
     return descend(objective, directions, start, tolerance, progress, most)
 
 
-def warm_rows(rows: int, dimension: int) -> tuple[int, int]:
+def warm_rows(rows: int, dimension: int, most_stride: float = math.inf) -> tuple[int, int]:
     """One row in how many a warm start reads, and how many that are; none if they are too few."""
-    stride = min(max(LEAST_STRIDE, rows // ENOUGH_ROWS), MOST_STRIDE)
+    stride = int(min(max(STRIDE, rows // MOST_ROWS), most_stride))
     kept = -(-rows // stride)
     return stride, kept if kept >= max(FEWEST_ROWS, ROWS_PER_COLUMN * min(dimension, FACTORISED_LIMIT)) else 0
 
@@ -106,7 +109,8 @@ def warm_rows(rows: int, dimension: int) -> tuple[int, int]:
 def _sample(problem: Problem) -> Problem | None:
     """The problem of every so many-th row, in memory; None if that would say too little."""
     rows, dimension = problem.features.shape
-    stride, kept = warm_rows(rows, dimension)
+    is_small = isinstance(problem.features, EncodedRows) and problem.features.tables is not None
+    stride, kept = warm_rows(rows, dimension, MOST_STRIDE if is_small else math.inf)
     if not kept:
         return None
     return replace(
