@@ -145,6 +145,20 @@ def test_cells_that_are_not_packed() -> None:
     )
 
 
+@pytest.mark.parametrize("numbers", [3, 9])
+@pytest.mark.parametrize("last", [[], [5], [5, 90], [-1, 90]])
+def test_few_rows_of_a_list_behind_many_features(numbers: int, last: list[int]) -> None:
+    """Their numbers are packed in a byte each, which does not hold where their features are."""
+    columns = {f"number {place}": COLUMNS["age"] for place in range(numbers)} | {
+        "ward": {"type": "category", "values": [f"{place}" for place in range(100)], "unknown": "zero"}
+    }
+    made = encoder(columns=columns)
+    cells = {name: np.full(len(last), 0.5) for name in columns} | {"ward": np.array(last, dtype=np.int64)}
+    packed = PackedCells()
+    packed.add(cells)
+    check_products(made.expanded(packed))
+
+
 def test_every_pair_is_in_one_table_and_few_tables_tell_them_all() -> None:
     sizes = {**{f"number {place}": 16 for place in range(7)}, "long list": 5000, "short list": 3}
     cuts = [Cut({name: sizes[name] for name in pair}) for pair in combinations(sizes, 2)]

@@ -185,11 +185,13 @@ def listed(cells: Cells, name: str) -> tuple[NDArray[Any], NDArray[np.intp] | No
     if kind == "listed":
         return arrays[0], arrays[1].astype(np.intp)
     (numbers,) = arrays
-    if numbers.dtype.kind == "i" and len(numbers):
-        first, last = int(numbers.min()), int(numbers.max())
-        if last - first < len(numbers):
-            return np.arange(first, last + 1), np.subtract(numbers, first, dtype=np.intp)
-    return numbers, None
+    if numbers.dtype.kind != "i":
+        return numbers, None
+    numbers = numbers.astype(
+        np.intp
+    )  # places follow from them, which the smallest type that holds them may not hold
+    first, last = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    return (np.arange(first, last + 1), numbers - first) if last - first < len(numbers) else (numbers, None)
 
 
 def _room(array: NDArray[Any]) -> int:
