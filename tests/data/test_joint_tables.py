@@ -190,8 +190,11 @@ def test_whoever_reads_under_the_same_schema_shares_the_tables() -> None:
     assert expanded(5, encoder(RESOLUTIONS["pairs"])).tables is not first.tables
 
 
-def test_too_many_features_or_words_are_not_looked_up() -> None:
+def test_too_many_features_slots_or_words_are_not_looked_up() -> None:
     assert expanded(5, encoder(Resolution(2**16, 0.3, 2**12, 0.3))).tables is None
+    columns = {f"list {place}": COLUMNS["sex"] for place in range(40)}  # 780 pairs
+    many = encoder(columns=columns, pairs=[list(pair) for pair in combinations(columns, 2)])
+    assert many.expanded(PackedCells()).tables is None
     columns = {"age": COLUMNS["age"], "note": {"type": "text", "missing": "zero"}}
     words = SchemaEncoder(Schema.from_dict({"name": "clinic", "columns": columns}), resolution=FINE)
     assert words._resolved is not None
@@ -259,8 +262,10 @@ def test_what_would_round_more_often_than_is_certified_is_not_looked_up(
 ) -> None:
     rows = expanded(50)
     assert Rows(rows, 1.0).width != rows.shape[1]
+    assert isinstance(sampled(expanded(6000), 2), KeptRows)
     monkeypatch.setattr(tables_of(rows), "product_depth", 10**6)
     assert Rows(rows, 1.0).width == rows.shape[1]
+    assert not isinstance(sampled(expanded(6000), 2), EncodedRows)  # or each pass would make vectors again
     monkeypatch.undo()
     monkeypatch.setattr(tables_of(rows), "sum_depth", SPARSE_BLOCK + 1)
     assert Rows(rows, 1.0).width == rows.shape[1]

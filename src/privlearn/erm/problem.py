@@ -271,11 +271,16 @@ def _tables_of(features: Features) -> Tables | None:
     return tables if tables.sum_depth <= SPARSE_BLOCK else None
 
 
+def at_hand(features: EncodedRows) -> Features:
+    """The rows for many passes: kept as they are looked up; else all vectors, lest each pass make them again."""
+    return features.in_memory() if _tables_of(features) is None else features.at_hand()
+
+
 def sampled(features: Features, stride: int) -> Features:
     """Every so many-th row, for many passes."""
     if not isinstance(features, EncodedRows):
         return features[::stride]
-    return features.take(np.arange(0, features.shape[0], stride)).at_hand()
+    return at_hand(features.take(np.arange(0, features.shape[0], stride)))
 
 
 def every(features: Features, stride: int) -> Any:

@@ -26,6 +26,7 @@ from privlearn.data.sources.files import open_table
 from privlearn.data.sources.gaps import read_block
 from privlearn.data.sources.row_source import joined, read_each
 from privlearn.data.sources.table import as_array, as_table, safely
+from privlearn.erm.problem import at_hand
 from privlearn.errors import ON_DROPPING, DataError, InvalidParameter
 from privlearn.estimators.goal import ClassGoal, Goal, NumberGoal, TrainingRows
 from privlearn.estimators.learner import Learner
@@ -136,7 +137,7 @@ class ReadColumns:
             encoder = SchemaEncoder(schema, fit_intercept=encoder.fit_intercept, resolution=resolution)
         features: Any = encoder.expanded(self.cells)
         if len(features) * encoder.row_bytes <= IN_MEMORY:
-            features = features.at_hand()
+            features = at_hand(features)
         return TrainingRows(features, encoder, goal, persons, weights, schema.rows_per_person)
 
 

@@ -27,6 +27,7 @@ BLOCK = 1 << 15  # rows
 KEPT_IN_MEMORY = 1 << 26  # bytes of packed cells; more go to a file
 MOST_DISTINCT = BLOCK // 4  # values of a block that are worth a list of their own
 ALIGNED = 8  # bytes
+MOST_AT_ONCE = 1 << 30  # bytes; systems read no more than 2 GiB, and say so by giving less
 
 Cells = Mapping[str, Any]
 """A block: an array of one number per row, or a CSR array, for each column."""
@@ -124,7 +125,11 @@ class PackedCells(RowSource[Cells]):
     def _read(self, block: PackedBlock) -> PackedBlock:
         if block.place is None or self._file is None:
             return block
-        return block.filled(os.pread(self._file.fileno(), block.size, block.place))
+        file, end = self._file.fileno(), block.place + block.size
+        starts = range(block.place, end, MOST_AT_ONCE)
+        return block.filled(
+            b"".join(os.pread(file, min(MOST_AT_ONCE, end - start), start) for start in starts)
+        )
 
 
 Packed = tuple[str, list[NDArray[Any]]]

@@ -24,6 +24,7 @@ from privlearn.data.sources.passes import number_of_rows
 from privlearn.heavy import sparse
 
 MOST_TABLED = 1 << 18  # features; each block of rows costs a pass over all of them
+MOST_LOOKED_UP = 640  # slots; products with more would round more often than any certificate reckons with
 FILLED = 4096  # rows at a time
 PAD = 24  # so that slots are not a power of two apart, which caches cannot keep together
 
@@ -113,8 +114,8 @@ class ResolvedRows:
         return [*self._coarse, *self._fine, *self._texts]
 
     def tables(self) -> LookUps | None:
-        """How products with the rows are looked up; None if there are words, or too many features for tables."""
-        if self._texts or self.dimension > MOST_TABLED:
+        """How products with the rows are looked up; None if there are words, or too many features or slots."""
+        if self._texts or self.dimension > MOST_TABLED or self.slots > MOST_LOOKED_UP:
             return None
         placed = list(zip(self._starts, [*self._coarse, *self._fine], strict=True))
         cuts = [(start, piece) for start, piece in placed if isinstance(piece, Cut)]
