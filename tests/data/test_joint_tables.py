@@ -148,6 +148,20 @@ def test_cells_that_are_not_packed() -> None:
     )
 
 
+@pytest.mark.parametrize("numbers", [3, 9])
+@pytest.mark.parametrize("last", [[], [5], [5, 90], [-1, 90]])
+def test_few_rows_of_a_list_behind_many_features(numbers: int, last: list[int]) -> None:
+    """Their numbers are packed in a byte each, which does not hold where their features are."""
+    columns = {f"number {place}": COLUMNS["age"] for place in range(numbers)} | {
+        "ward": {"type": "category", "values": [f"{place}" for place in range(100)], "unknown": "zero"}
+    }
+    made = encoder(columns=columns)
+    cells = {name: np.full(len(last), 0.5) for name in columns} | {"ward": np.array(last, dtype=np.int64)}
+    packed = PackedCells()
+    packed.add(cells)
+    check_products(made.expanded(packed))
+
+
 def test_every_pair_is_in_one_table_and_few_tables_tell_them_all() -> None:
     sizes = {**{f"number {place}": 16 for place in range(7)}, "long list": 5000, "short list": 3}
     cuts = [Cut({name: sizes[name] for name in pair}) for pair in combinations(sizes, 2)]
@@ -187,6 +201,11 @@ def test_whoever_reads_under_the_same_schema_shares_the_tables() -> None:
 def test_few_features_or_too_many_or_words_are_not_looked_up() -> None:
     assert tables_chosen(encoder(Resolution(2**16, 0.3, 2**12, 0.3))) is None
     assert tables_chosen(encoder(RESOLUTIONS["neither"])) is None
+    columns = {f"list {place}": COLUMNS["sex"] for place in range(40)}  # 780 pairs
+    assert (
+        tables_chosen(encoder(columns=columns, pairs=[list(pair) for pair in combinations(columns, 2)]))
+        is None
+    )
     columns = {"age": COLUMNS["age"], "note": {"type": "text", "missing": "zero"}}
     assert tables_chosen(encoder(columns=columns)) is None
 

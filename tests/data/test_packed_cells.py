@@ -45,6 +45,14 @@ def test_whole_numbers_come_back(column: list[int]) -> None:
     assert back.dtype.kind == "i"  # a place must not be taken for a position
 
 
+def test_a_block_is_read_in_pieces_that_systems_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 0)
+    monkeypatch.setattr(packed_cells, "MOST_AT_ONCE", 100)
+    blocks = [np.random.default_rng(seed).random(99) for seed in range(3)]
+    for back, block in zip(columns(packed(*blocks)), blocks, strict=True):
+        assert back.tobytes() == block.tobytes()
+
+
 def test_few_values_take_a_byte_per_row() -> None:
     ages = np.random.default_rng(0).integers(0, 90, 10_000) / 90
     cells = packed(ages)

@@ -80,6 +80,11 @@ class Layout:
         return coarse + bins + len(self.pairs) + self.fit_intercept
 
     @property
+    def product_depth(self) -> int:
+        """See `row_source.Tables`; there are no more tables than pairs."""
+        return 2 * self.slots + len(self.pairs) + 24
+
+    @property
     def alone(self) -> int:
         """Number of features of columns alone."""
         return self.pairs[0][0] if self.pairs else self.dimension - self.fit_intercept
@@ -131,7 +136,7 @@ class JointTables:
         self._spread = sparse.csr_array((weights, (coordinates, features)), shape=shape)
         self._gather = sparse.csr_array(self._spread.T)
         self.squares: Array = np.asarray(self._spread.power(2) @ np.ones(layout.dimension))
-        self.product_depth = 2 * layout.slots + len(tables) + 24
+        self.product_depth = layout.product_depth
         self.sum_depth = self.most_rows + MOST_CELLS + 2 * layout.slots + 24
 
     @property

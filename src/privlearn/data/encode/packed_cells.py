@@ -27,6 +27,7 @@ BLOCK = 1 << 15  # rows
 KEPT_IN_MEMORY = 1 << 26  # bytes of packed cells; more go to a file
 MOST_DISTINCT = BLOCK // 4  # values of a block that are worth a list of their own
 ALIGNED = 8  # bytes
+MOST_AT_ONCE = 1 << 30  # bytes; systems read no more than 2 GiB, and say so by giving less
 
 Cells = Mapping[str, Any]
 """A block: an array of one number per row, or a CSR array, for each column."""
@@ -124,7 +125,11 @@ class PackedCells(RowSource[Cells]):
     def _read(self, block: PackedBlock) -> PackedBlock:
         if block.place is None or self._file is None:
             return block
-        return block.filled(os.pread(self._file.fileno(), block.size, block.place))
+        file, end = self._file.fileno(), block.place + block.size
+        starts = range(block.place, end, MOST_AT_ONCE)
+        return block.filled(
+            b"".join(os.pread(file, min(MOST_AT_ONCE, end - start), start) for start in starts)
+        )
 
 
 Packed = tuple[str, list[NDArray[Any]]]
@@ -185,11 +190,13 @@ def listed(cells: Cells, name: str) -> tuple[NDArray[Any], NDArray[np.intp] | No
     if kind == "listed":
         return arrays[0], arrays[1].astype(np.intp)
     (numbers,) = arrays
-    if numbers.dtype.kind == "i" and len(numbers):
-        first, last = int(numbers.min()), int(numbers.max())
-        if last - first < len(numbers):
-            return np.arange(first, last + 1), np.subtract(numbers, first, dtype=np.intp)
-    return numbers, None
+    if numbers.dtype.kind != "i":
+        return numbers, None
+    numbers = numbers.astype(
+        np.intp
+    )  # places follow from them, which the smallest type that holds them may not hold
+    first, last = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    return (np.arange(first, last + 1), numbers - first) if last - first < len(numbers) else (numbers, None)
 
 
 def _room(array: NDArray[Any]) -> int:

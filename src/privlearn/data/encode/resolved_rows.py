@@ -118,8 +118,8 @@ class ResolvedRows:
         """How products with the rows are looked up; None where vectors serve better, or there are words."""
         if self._texts or not FEWEST_TABLED < self.dimension <= MOST_TABLED:
             return None
-        tables = LookUps(self.layout())
-        return tables if tables.product_depth <= min(self.dimension, MOST_DEPTH) else None
+        layout = self.layout()
+        return LookUps(layout) if layout.product_depth <= min(self.dimension, MOST_DEPTH) else None
 
     def layout(self) -> Layout:
         """Public: where features begin, words left out."""

@@ -190,4 +190,6 @@ def _looked_up(places: NDArray[np.int32], width: int) -> sparse.csr_array:
 @lru_cache
 def _ones(bits: int) -> Array:
     """More than any number of so many bits, shared by all blocks."""
-    return np.ones(1 << bits)
+    ones = np.ones(1 << bits)
+    ones.flags.writeable = False
+    return ones
