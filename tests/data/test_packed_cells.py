@@ -48,6 +48,7 @@ def test_whole_numbers_come_back(column: list[int]) -> None:
 def test_a_block_is_read_in_pieces_that_systems_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 0)
     monkeypatch.setattr(packed_cells, "MOST_AT_ONCE", 100)
+    monkeypatch.setattr(packed_cells, "BLOCK", 99)
     blocks = [np.random.default_rng(seed).random(99) for seed in range(3)]
     for back, block in zip(columns(packed(*blocks)), blocks, strict=True):
         assert back.tobytes() == block.tobytes()
@@ -56,11 +57,22 @@ def test_a_block_is_read_in_pieces_that_systems_read_at_once(monkeypatch: pytest
 def test_few_values_take_a_byte_per_row() -> None:
     ages = np.random.default_rng(0).integers(0, 90, 10_000) / 90
     cells = packed(ages)
-    assert cells._kept < 11_000
+    assert len(cells) == 10_000
+    assert 0 < cells._kept < 11_000
+
+
+def test_small_files_are_not_as_many_blocks() -> None:
+    random = np.random.default_rng(0)
+    parts = [random.random(size) for size in (500, 0, 20_000, 12_267, 1, 40_000, 3)]
+    cells = packed(*parts)
+    assert len(cells) == 72_771
+    assert [block.rows for block in cells.blocks()] == [32_768, 32_768, 7_232, 3]
+    np.testing.assert_array_equal(np.concatenate(columns(cells)), np.concatenate(parts))
 
 
 def test_many_cells_go_to_a_file_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 1000)
+    monkeypatch.setattr(packed_cells, "BLOCK", 100)
     random = np.random.default_rng(0)
     blocks: list[Any] = [random.random(100) for _ in range(5)] + [random.integers(0, 9, 100)]
     words: list[Any] = [
@@ -105,5 +117,5 @@ def test_a_full_disk_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed_cells, "KEPT_IN_MEMORY", 10)
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: Full())
     with pytest.raises(DataError, match="No space left on device") as caught:
-        packed(np.random.default_rng(0).random(100))
+        len(packed(np.random.default_rng(0).random(100)))
     assert caught.value.__context__ is None

@@ -117,8 +117,9 @@ def read_cells(table: Any, schema: Schema) -> tuple[PackedCells, Array | None, i
 
     for _ in read_each(open_table(table, schema, [*described, *persons]), read):
         pass
+    rows = len(kept)
     if schema.person is None:
-        return kept, None, len(kept)
+        return kept, None, rows
     return kept, *weights_of_persons(joined(owner).column(0), schema.person)
 
 

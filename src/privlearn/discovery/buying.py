@@ -137,12 +137,13 @@ class MarkedColumns(TableOracle):
             lambda block: self._read(read_block(block, wanted, self._schema.file)),
         ):
             persons.append(read)
+        self._rows = len(self._cells)
         self._first = None if self._schema.person is None else _first_rows(persons, self._schema.person)
 
     @property
     def records(self) -> int:
         """Number of rows, or of persons."""
-        return len(self._cells) if self._first is None else int(np.count_nonzero(self._first))
+        return self._rows if self._first is None else int(np.count_nonzero(self._first))
 
     def numbers(self, column: str) -> Cells:
         return Cells(self._column(column))

@@ -151,8 +151,9 @@ def read_cells(
     else:
         for _ in read_each(source, read):
             pass
+    rows = len(counted)
     if schema.person is None:
-        return counted, None, len(counted)
+        return counted, None, rows
     return counted, *weights_of_persons(joined(owner).column(0), schema.person)
 
 

@@ -54,7 +54,7 @@ def spill_folder() -> str | None:
 
 
 class PackedCells(RowSource[Cells]):
-    """PRIVATE: blocks of cells, as they are added.
+    """PRIVATE: blocks of cells, in the order in which they are added.
 
     Where they are many they go to a file in the folder of `spill_to`, or the one for temporary files. It has no name
     there: nobody else can open it, and the system removes it when this object, or the process, ends.
@@ -63,26 +63,37 @@ class PackedCells(RowSource[Cells]):
     def __init__(self) -> None:
         self._folder = spill_folder()
         self._blocks: list[PackedBlock] = []
+        self._waiting: list[Cells] = []
         self._kept = 0
         self._file: IO[bytes] | None = None
 
     def add(self, cells: Cells) -> None:
-        """The next rows; many are kept as several blocks, whose vectors need less memory."""
-        rows = number_of_rows(cells)
-        for start in range(0, max(rows, 1), BLOCK):
+        """The next rows; a few wait for others, or for who asks how many there are: small files are as many blocks."""
+        self._waiting.append(cells)
+        if sum(map(number_of_rows, self._waiting)) >= BLOCK:
+            self._pack()
+
+    def _pack(self) -> None:
+        """Make blocks of the rows that wait: several of many, since those would need more memory."""
+        if not self._waiting:
+            return
+        cells = {name: _stacked([part[name] for part in self._waiting]) for name in self._waiting[0]}
+        self._waiting = []
+        for start in range(0, max(number_of_rows(cells), 1), BLOCK):
             part = {name: column[start : start + BLOCK] for name, column in cells.items()}
-            block = PackedBlock(
-                number_of_rows(part), {name: _packed(column) for name, column in part.items()}
-            )
+            columns = {name: _packed(column) for name, column in part.items()}
+            block = PackedBlock(number_of_rows(part), columns)
             self._kept += block.size
             if self._kept > KEPT_IN_MEMORY:
                 block = self._written(block)
             self._blocks.append(block)
 
     def __len__(self) -> int:
+        self._pack()
         return sum(block.rows for block in self._blocks)
 
     def blocks(self) -> Iterator[Cells]:
+        self._pack()
         for block in self._blocks:
             yield self._read(block)
 
@@ -90,6 +101,7 @@ class PackedCells(RowSource[Cells]):
         order = np.argsort(places, kind="stable")
         wanted, start = places[order], 0
         parts: list[dict[str, Any]] = []
+        self._pack()
         for block in self._blocks:
             first, last = np.searchsorted(wanted, (start, start + block.rows))
             if first < last or not parts:
@@ -229,6 +241,8 @@ def _unpacked(column: Packed) -> Any:
 
 
 def _stacked(parts: list[Any]) -> Any:
+    if len(parts) == 1:
+        return parts[0]
     if sparse.issparse(parts[0]):
         return sparse.csr_array(sparse.vstack(parts, format="csr"))
     return np.concatenate(parts)
