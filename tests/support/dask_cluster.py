@@ -8,8 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from cryptography.x509.oid import NameOID
 from distributed import Client
 
 from privlearn.estimators.cluster.rows import Cluster
+from tests.support.waiting import until
 
 NO_SPILLING = {
     "DASK_DISTRIBUTED__WORKER__MEMORY__TARGET": "False",
@@ -152,14 +152,6 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.send_signal(signal.SIGKILL)
         process.wait()
-
-
-def until(happened: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait for it."""
-    end = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
 
 
 @contextmanager

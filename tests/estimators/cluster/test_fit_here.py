@@ -28,7 +28,7 @@ from privlearn.estimators.cluster.partition import Partition
 from privlearn.estimators.cluster.rows import ClusterRows, FeaturesOnCluster
 from privlearn.estimators.cluster.sources import FrameParts
 from privlearn.estimators.cluster.workers import WorkerFacts
-from tests.support.dask_cluster import until
+from tests.support.waiting import until
 
 PEOPLE = simulated_census(3000, 5)
 SCHEMA = census_schema()
