@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from privlearn.data import Resolution, Schema, SchemaEncoder
 from privlearn.data.encode.joint_tables import MOST_CELLS, JointTables, covering
-from privlearn.data.encode.packed_cells import PackedCells
+from privlearn.data.encode.packed_cells import MOST_DISTINCT, PackedCells
 from privlearn.data.encode.slots import Cut
 from privlearn.data.encode.tabled_rows import LookUps
 from privlearn.data.sources.row_source import EncodedRows, KeptRows
@@ -221,6 +221,21 @@ def test_what_the_encoder_chooses_is_what_the_solver_certifies() -> None:
         made = encoder(Resolution(bins=64, bin_share=0.2), columns=named)
         rows = EncodedRows(PackedCells(), made.expand, made.dimension, True, tables_chosen(made))
         assert (_tables_of(rows) is None) == (rows.tables is None)
+
+
+@pytest.mark.parametrize(("lists", "looked_up"), [(1, False), (20, True)])
+def test_numbers_that_hardly_repeat_are_not_looked_up(lists: int, looked_up: bool) -> None:
+    """Unless most of a row is something else: four numbers fill three slots each, a list and a pair one."""
+    columns: dict[str, Any] = {f"x{place}": {"type": "number", "lower": 0, "upper": 1} for place in range(4)}
+    columns |= {f"list {place}": {"type": "category", "values": ["a", "b"]} for place in range(lists)}
+    made = encoder(Resolution(grid=4, pair_share=0.3), columns=columns, pairs=[["x0", "x1"]])
+    random = np.random.default_rng(0)
+    own, few = random.random(MOST_DISTINCT + 1), random.integers(0, 9, MOST_DISTINCT + 1) / 9
+    for numbers, expected in ((own, looked_up), (few, True)):
+        cells = PackedCells()
+        words = dict.fromkeys((name for name in columns if name.startswith("list")), ["a"] * len(own))
+        cells.add(made.cells(pa.table({f"x{place}": numbers for place in range(4)} | words)))
+        assert (made.expanded(cells).tables is not None) == expected
 
 
 def problem(rows: Any, loss: Any, count: int) -> Problem:

@@ -155,7 +155,10 @@ class SchemaEncoder:
 
     def expanded(self, cells: PackedCells) -> EncodedRows:
         """The vectors of rows whose cells have been read."""
-        return EncodedRows(cells, self.expand, self.dimension, self.is_sparse, self._tables())
+        tables = self._tables()
+        if tables is not None and not tables.pay_for(cells.hardly_repeated()):
+            tables = None
+        return EncodedRows(cells, self.expand, self.dimension, self.is_sparse, tables)
 
     def _tables(self) -> LookUps | None:
         """Partitions that a worker has, and folds of a search, share them."""

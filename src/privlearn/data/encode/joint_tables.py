@@ -45,6 +45,11 @@ class ColumnLayout:
     bins: tuple[int, Cut] | None
     grid: int
 
+    @property
+    def slots(self) -> int:
+        """Number of entries of a row's vector for this column alone."""
+        return sum(piece.count for _, piece in self.coarse) + (self.bins is not None)
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -75,9 +80,7 @@ class Layout:
     @property
     def slots(self) -> int:
         """Number of entries of a row's vector."""
-        coarse = sum(piece.count for column in self.columns for _, piece in column.coarse)
-        bins = sum(column.bins is not None for column in self.columns)
-        return coarse + bins + len(self.pairs) + self.fit_intercept
+        return sum(column.slots for column in self.columns) + len(self.pairs) + self.fit_intercept
 
     @property
     def product_depth(self) -> int:
@@ -144,6 +147,11 @@ class JointTables:
         """Of the fine features of a row in which every column says something."""
         bins = sum(column.bins is not None for column in self.layout.columns)
         return bins * self.layout.bin_weight**2 + len(self.layout.pairs) * self.layout.pair_weight**2
+
+    def pay_for(self, hardly_repeated: set[str]) -> bool:
+        """Whether look-ups are quicker than vectors: what hardly any other row has is looked up once per row."""
+        alone = sum(column.slots for column in self.layout.columns if column.name in hardly_repeated)
+        return 2 * alone <= self.layout.slots
 
     def _weights(self) -> Array:
         """What each feature is, before a row is divided by its norm, where it is a bin or a pair."""

@@ -113,6 +113,15 @@ class PackedCells(RowSource[Cells]):
         taken.add({name: _stacked([part[name] for part in parts])[back] for name in parts[0]})
         return taken
 
+    def hardly_repeated(self) -> set[str]:
+        """Columns in which most rows of the first block have a number of their own."""
+        first = self._all_blocks()[0]
+        return {
+            name
+            for name, (kind, arrays) in first.columns.items()
+            if kind == "plain" and arrays[0].dtype.kind == "f"
+        }
+
     def _written(self, block: PackedBlock) -> PackedBlock:
         try:
             if self._file is None:
