@@ -228,7 +228,7 @@ def test_numbers_that_hardly_repeat_are_not_looked_up(lists: int, looked_up: boo
     """Unless most of a row is something else: four numbers fill three slots each, a list and a pair one."""
     columns: dict[str, Any] = {f"x{place}": {"type": "number", "lower": 0, "upper": 1} for place in range(4)}
     columns |= {f"list {place}": {"type": "category", "values": ["a", "b"]} for place in range(lists)}
-    made = encoder(Resolution(grid=4, pair_share=0.3), columns=columns, pairs=[["x0", "x1"]])
+    made = encoder(Resolution(grid=40, pair_share=0.3), columns=columns, pairs=[["x0", "x1"]])
     random = np.random.default_rng(0)
     own, few = random.random(MOST_DISTINCT + 1), random.integers(0, 9, MOST_DISTINCT + 1) / 9
     for numbers, expected in ((own, looked_up), (few, True)):

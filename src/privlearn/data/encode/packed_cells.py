@@ -115,10 +115,11 @@ class PackedCells(RowSource[Cells]):
 
     def hardly_repeated(self) -> set[str]:
         """Columns in which most rows of the first block have a number of their own."""
-        first = self._all_blocks()[0]
+        self._pack()
         return {
             name
-            for name, (kind, arrays) in first.columns.items()
+            for block in self._blocks[:1]
+            for name, (kind, arrays) in block.columns.items()
             if kind == "plain" and arrays[0].dtype.kind == "f"
         }
 

@@ -320,7 +320,7 @@ class EncodedRows(RowSource[Matrix]):
 
 
 class KeptRows(EncodedRows):
-    """Encoded rows few enough to keep what tables make of their blocks, in a fifth of the vectors' room."""
+    """Encoded rows few enough to keep what tables make of their blocks, in less room than their vectors."""
 
     def mapped(self, work: Callable[[slice, Any], Result], tables: Tables | None = None) -> Iterator[Result]:
         if tables is None:
