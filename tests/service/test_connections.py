@@ -99,3 +99,23 @@ def test_half_sent_requests_shut_nobody_out(server: Served) -> None:
         began = time.monotonic()
         assert httpx.get(f"{server.url}/healthz", trust_env=False).status_code == 200
         assert time.monotonic() - began < 3.5  # it has not waited until they were given up
+
+
+def test_requests_sent_ahead_of_an_answer_are_not_kept(server: Served) -> None:
+    """Thousands of them fit into one packet: the first is answered, and the connection ends."""
+    with connect(server, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" * 5000) as line:
+        try:
+            told = answer(line)
+        except ConnectionResetError:  # what was thrown away was still on its way
+            return
+    assert told.count(b"HTTP/1.1 ") == 1
+    assert told.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("after", [b"GET /healthz HTTP/1.1\r\nX-A: " + b"a" * 9000, b"\0\0\0"])
+def test_what_follows_a_whole_request_does_not_take_its_answer(server: Served, after: bytes) -> None:
+    """Neither a long head nor nonsense: whoever has asked must learn what became of it."""
+    with connect(server, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + after) as line:
+        told = answer(line)
+    assert told.startswith(b"HTTP/1.1 200 ")
+    assert told.count(b"HTTP/1.1 ") == 1

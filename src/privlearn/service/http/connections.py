@@ -3,6 +3,10 @@
 A connection either waits for the head of a request, or is busy with one. Whoever waits may be sent away: when there are
 as many connections as allowed, a new one takes the place of the one that has waited longest, so that half-sent requests
 shut nobody out. Only when all of them are busy is a new one refused.
+
+One request at a time: what is sent ahead of an answer (pipelining, which no browser, proxy or library does) is thrown
+away unread, and the connection ends with that answer. Kept, a few megabytes of it would be gigabytes of requests and
+hours of work, from somebody without a key. Who pipelines must be prepared to send again (RFC 9112, 9.3.2).
 """
 
 from __future__ import annotations
@@ -55,6 +59,7 @@ class GuardedConnection(HttpToolsProtocol):
         super().__init__(*args, **options)
         self._counted = False
         self._in_body = False
+        self._ends_with_answer = False
         self._head = 0
         self._timer: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
@@ -73,13 +78,25 @@ class GuardedConnection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():  # refused: what still comes is not read
+        if self._ends_with_answer or self.transport.is_closing():  # what still comes is not read
             return
         super().data_received(data)
         if self._timer is not None and not self._in_body:
             self._head += len(data)
             if self._head > self.limits.head_bytes:
                 self.refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _LONG_HEAD)
+
+    def on_message_begin(self) -> None:
+        if self._owes_answer():
+            raise _Ahead  # the parser stops, and calls it a request that is not valid
+        super().on_message_begin()
+
+    def send_400_response(self, msg: str) -> None:
+        """What cannot be read is refused; if it came after a whole request, that is answered, and is the last."""
+        if self._owes_answer():
+            self._ends_with_answer, self.cycle.keep_alive = True, False
+        else:
+            super().send_400_response(msg)
 
     def on_headers_complete(self) -> None:
         self._stop_waiting()
@@ -92,7 +109,7 @@ class GuardedConnection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self._counted and not self.pipeline and not self.transport.is_closing():
+        if self._counted and not self.transport.is_closing():
             self._wait_for_head()
 
     def pause_writing(self) -> None:
@@ -110,6 +127,10 @@ class GuardedConnection(HttpToolsProtocol):
         if not self.transport.is_closing():
             self.transport.write(_refusal(status, detail))
             self.transport.close()
+
+    def _owes_answer(self) -> bool:
+        """Whether a request has arrived in whole and is not answered yet."""
+        return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
 
     def _wait_for_head(self) -> None:
         self._stop_waiting()
@@ -131,6 +152,10 @@ class GuardedConnection(HttpToolsProtocol):
         if self._counted:
             self._counted = False
             self.limits.count -= 1
+
+
+class _Ahead(Exception):
+    """A request that was sent before the one before it was answered."""
 
 
 def guarded(connections: Connections) -> type[GuardedConnection]:
