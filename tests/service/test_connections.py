@@ -119,3 +119,37 @@ def test_what_follows_a_whole_request_does_not_take_its_answer(server: Served, a
         told = answer(line)
     assert told.startswith(b"HTTP/1.1 200 ")
     assert told.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("around", [b"0\r\nX: ", b"0\r\nX: y\r\n", b"1;"])
+def test_what_comes_around_a_body_is_no_longer_than_a_head(server: Served, around: bytes) -> None:
+    """Trailers and extensions of chunks: endless ones would be kept until the body's time is over."""
+    head = (
+        b"POST /sign-in HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: same-origin\r\nTransfer-Encoding: chunked\r\n"
+    )
+    with connect(server, head + b"Content-Type: application/x-www-form-urlencoded\r\n\r\n" + around) as line:
+        time.sleep(0.2)
+        line.sendall(b"a" * 5000)
+        assert answer(line).startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_body_in_tiny_chunks_is_read(server: Served) -> None:
+    head = b"POST /v1/verify HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
+    key = server.alice.headers["Authorization"].encode()
+    with connect(server, head + b"Authorization: " + key + b"\r\n\r\n") as line:
+        line.sendall(b"1\r\na\r\n" * 3000 + b"0\r\n\r\n")
+        assert not answer(line).startswith(b"HTTP/1.1 431 ")
+
+
+def test_who_goes_away_within_a_body_is_no_failure_of_the_server(
+    server: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise a caller could fill the log with errors, and ring the bell of whoever counts status 500."""
+    caplog.set_level("INFO", "privlearn.service")
+    head = b"POST /v1/releases HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 50\r\n"
+    key = server.alice.headers["Authorization"].encode()
+    connect(server, head + b"Authorization: " + key + b"\r\n\r\n{").close()
+    deadline = time.monotonic() + 10
+    while not caplog.records and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert [record.fields["status"] for record in caplog.records] == [499]  # type: ignore[attr-defined]

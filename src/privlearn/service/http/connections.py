@@ -80,11 +80,10 @@ class GuardedConnection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._ends_with_answer or self.transport.is_closing():  # what still comes is not read
             return
+        self._head += len(data)
         super().data_received(data)
-        if self._timer is not None and not self._in_body:
-            self._head += len(data)
-            if self._head > self.limits.head_bytes:
-                self.refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _LONG_HEAD)
+        if self._head > self.limits.head_bytes and (self._in_body or self._timer is not None):
+            self.refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _LONG_HEAD)
 
     def on_message_begin(self) -> None:
         if self._owes_answer():
@@ -100,8 +99,13 @@ class GuardedConnection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._stop_waiting()
+        self._head = 0
         self._in_body = True  # one that was refused unread may still be on its way when the answer is out
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._head = 0  # but what comes around a body, and is none, is as long as a head at most
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._in_body = False
