@@ -92,10 +92,17 @@ def test_a_body_that_was_refused_unread_is_no_head(server: Served) -> None:
         assert b"HTTP/1.1 200 " in until_ok(line)
 
 
-def test_half_sent_requests_shut_nobody_out(server: Served) -> None:
+HALF_A_BODY = (
+    b"POST /sign-in HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: same-origin\r\nContent-Length: 50\r\n"
+    b"Content-Type: application/x-www-form-urlencoded\r\n\r\nkey="
+)
+
+
+@pytest.mark.parametrize("half", [b"GET /healthz HTTP/1.1\r\nX-A: ", HALF_A_BODY])
+def test_half_sent_requests_shut_nobody_out(server: Served, half: bytes) -> None:
     with ExitStack() as lines:
         for _ in range(40):
-            lines.enter_context(connect(server, b"GET /healthz HTTP/1.1\r\nX-A: "))
+            lines.enter_context(connect(server, half))
         began = time.monotonic()
         assert httpx.get(f"{server.url}/healthz", trust_env=False).status_code == 200
         assert time.monotonic() - began < 3.5  # it has not waited until they were given up

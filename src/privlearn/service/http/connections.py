@@ -1,8 +1,9 @@
 """Connections: how many there may be, how long a request's head may take and be, how long an answer may stay unread.
 
-A connection either waits for the head of a request, or is busy with one. Whoever waits may be sent away: when there are
-as many connections as allowed, a new one takes the place of the one that has waited longest, so that half-sent requests
-shut nobody out. Only when all of them are busy is a new one refused.
+A connection waits for the head of a request, or for the rest of its body, or is busy with one. Whoever makes us wait
+may be sent away: when there are as many connections as allowed, a new one takes the place of the one that has waited
+longest for a head, or else for a body, so that half-sent requests shut nobody out. Only when all of them are busy is a
+new one refused.
 
 One request at a time: what is sent ahead of an answer (pipelining, which no browser, proxy or library does) is thrown
 away unread, and the connection ends with that answer. Kept, a few megabytes of it would be gigabytes of requests and
@@ -41,12 +42,13 @@ class Connections:
     head_bytes: int
     head_seconds: float
     waiting: dict[GuardedConnection, None] = field(default_factory=dict)  # ordered: the first waits longest
+    sending: dict[GuardedConnection, None] = field(default_factory=dict)  # the same, of those within a body
     count: int = 0
 
     def admit(self) -> bool:
         """Whether there is room for one more, if need be in the place of another."""
-        if self.count >= self.most and self.waiting:
-            next(iter(self.waiting)).refuse(HTTPStatus.REQUEST_TIMEOUT, _GAVE_WAY)
+        if self.count >= self.most and (late := self.waiting or self.sending):
+            next(iter(late)).refuse(HTTPStatus.REQUEST_TIMEOUT, _GAVE_WAY)
         return self.count < self.most
 
 
@@ -101,6 +103,7 @@ class GuardedConnection(HttpToolsProtocol):
         self._stop_waiting()
         self._head = 0
         self._in_body = True  # one that was refused unread may still be on its way when the answer is out
+        self.limits.sending[self] = None
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -109,6 +112,7 @@ class GuardedConnection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._in_body = False
+        self.limits.sending.pop(self, None)
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
@@ -151,6 +155,7 @@ class GuardedConnection(HttpToolsProtocol):
 
     def _leave(self) -> None:
         self._stop_waiting()
+        self.limits.sending.pop(self, None)
         if self._unread is not None:
             self._unread.cancel()
         if self._counted:
@@ -186,6 +191,8 @@ def _refusal(status: HTTPStatus, detail: str) -> bytes:
 
 
 _FULL = "the server has as many connections as it takes: try again in a few seconds"
-_GAVE_WAY = "this connection waited longest without a request and gave its place to another: connect again"
+_GAVE_WAY = (
+    "this connection waited longest without a whole request and gave its place to another: connect again"
+)
 _LATE_HEAD = "the request's first line and headers did not arrive in time: send them at once"
 _LONG_HEAD = "the request's first line and headers are too long: send shorter ones"
