@@ -170,6 +170,21 @@ def half_sent(target: Target) -> str:
     return ""
 
 
+def pipelined(target: Target) -> str:
+    """40 connections without a key that send ten thousand requests each before the first answer."""
+    asked = b"GET /x HTTP/1.1\r\n\r\n"
+    lines = [socket.create_connection(("127.0.0.1", target.port), timeout=5) for _ in range(40)]
+    for line in lines:
+        line.setblocking(False)
+        with suppress(OSError):
+            line.send(asked * 10_000)
+    time.sleep(2.0)
+    for line in lines:
+        target.statuses[_status(line)] += 1
+        line.close()
+    return ""
+
+
 def _status(line: socket.socket) -> str:
     try:
         head = line.recv(64)
@@ -254,6 +269,7 @@ ATTACKS: dict[str, Attack] = {
     "honest batches": honest_batches,
     "long header": long_header,
     "half-sent headers": half_sent,
+    "pipelined requests": pipelined,
     "rehearsals": rehearsals,
     "growing trial": growing_trial,
     "long polls": long_polls,

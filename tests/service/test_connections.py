@@ -92,10 +92,71 @@ def test_a_body_that_was_refused_unread_is_no_head(server: Served) -> None:
         assert b"HTTP/1.1 200 " in until_ok(line)
 
 
-def test_half_sent_requests_shut_nobody_out(server: Served) -> None:
+HALF_A_BODY = (
+    b"POST /sign-in HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: same-origin\r\nContent-Length: 50\r\n"
+    b"Content-Type: application/x-www-form-urlencoded\r\n\r\nkey="
+)
+
+
+@pytest.mark.parametrize("half", [b"GET /healthz HTTP/1.1\r\nX-A: ", HALF_A_BODY])
+def test_half_sent_requests_shut_nobody_out(server: Served, half: bytes) -> None:
     with ExitStack() as lines:
         for _ in range(40):
-            lines.enter_context(connect(server, b"GET /healthz HTTP/1.1\r\nX-A: "))
+            lines.enter_context(connect(server, half))
         began = time.monotonic()
         assert httpx.get(f"{server.url}/healthz", trust_env=False).status_code == 200
         assert time.monotonic() - began < 3.5  # it has not waited until they were given up
+
+
+def test_requests_sent_ahead_of_an_answer_are_not_kept(server: Served) -> None:
+    """Thousands of them fit into one packet: the first is answered, and the connection ends."""
+    with connect(server, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" * 5000) as line:
+        try:
+            told = answer(line)
+        except ConnectionResetError:  # what was thrown away was still on its way
+            return
+    assert told.count(b"HTTP/1.1 ") == 1
+    assert told.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("after", [b"GET /healthz HTTP/1.1\r\nX-A: " + b"a" * 9000, b"\0\0\0"])
+def test_what_follows_a_whole_request_does_not_take_its_answer(server: Served, after: bytes) -> None:
+    """Neither a long head nor nonsense: whoever has asked must learn what became of it."""
+    with connect(server, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + after) as line:
+        told = answer(line)
+    assert told.startswith(b"HTTP/1.1 200 ")
+    assert told.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("around", [b"0\r\nX: ", b"0\r\nX: y\r\n", b"1;"])
+def test_what_comes_around_a_body_is_no_longer_than_a_head(server: Served, around: bytes) -> None:
+    """Trailers and extensions of chunks: endless ones would be kept until the body's time is over."""
+    head = (
+        b"POST /sign-in HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: same-origin\r\nTransfer-Encoding: chunked\r\n"
+    )
+    with connect(server, head + b"Content-Type: application/x-www-form-urlencoded\r\n\r\n" + around) as line:
+        time.sleep(0.2)
+        line.sendall(b"a" * 5000)
+        assert answer(line).startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_body_in_tiny_chunks_is_read(server: Served) -> None:
+    head = b"POST /v1/verify HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
+    key = server.alice.headers["Authorization"].encode()
+    with connect(server, head + b"Authorization: " + key + b"\r\n\r\n") as line:
+        line.sendall(b"1\r\na\r\n" * 3000 + b"0\r\n\r\n")
+        assert not answer(line).startswith(b"HTTP/1.1 431 ")
+
+
+def test_who_goes_away_within_a_body_is_no_failure_of_the_server(
+    server: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise a caller could fill the log with errors, and ring the bell of whoever counts status 500."""
+    caplog.set_level("INFO", "privlearn.service")
+    head = b"POST /v1/releases HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 50\r\n"
+    key = server.alice.headers["Authorization"].encode()
+    connect(server, head + b"Authorization: " + key + b"\r\n\r\n{").close()
+    deadline = time.monotonic() + 10
+    while not caplog.records and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert [record.fields["status"] for record in caplog.records] == [499]  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from privlearn.service.http.media_types import ARROW, CSV, JSON, memory_to_read
+from privlearn.service.jobs import queue
 from tests.support.served import Served, serving
 from tests.support.service_support import load_clinic
 
@@ -55,6 +56,18 @@ def test_so_many_requests_of_one_analyst_may_wait(idle: Served) -> None:
     assert sorted(statuses) == [200] * 3 + [429] * 5
     assert idle.alice.get(f"/v1/jobs/{job}?wait=0.1").status_code == 200  # places are given back
     assert idle.alice.get(f"/v1/jobs/{job}").status_code == 200
+
+
+def test_who_waits_for_a_job_looks_at_what_others_have_found(
+    idle: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hundreds at once, each with a look into the database of its own, kept /healthz waiting for seconds."""
+    job = waiting_job(idle)
+    assert idle.alice.get(f"/v1/jobs/{job}?wait=0.001").status_code == 200
+    watched = idle.app.state.service._watched_jobs
+    monkeypatch.setattr(watched, "_seconds", 60.0)
+    monkeypatch.setattr(queue, "find", None)
+    assert idle.alice.get(f"/v1/jobs/{job}?wait=0.001").status_code == 200
 
 
 def test_a_waiting_job_is_cancelled_on_its_page(idle: Served) -> None:

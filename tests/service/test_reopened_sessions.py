@@ -18,8 +18,13 @@ from privlearn.service.jobs.answering import OpenSessions
 from privlearn.service.jobs.requests import Predictions
 from privlearn.service.jobs.results import find
 from privlearn.service.store.store import open_store
+from tests.support.raw_store import execute
 from tests.support.service_support import SCHEMA, load_clinic, model_request
 
+SENTENCE = (
+    "this session cannot go on: what it was opened with has changed on the holder's side, who finds the reason in the "
+    "log. Ask the holder to put it back, or open another session"
+)
 POINTS = synthetic_table(SCHEMA, 3, seed=1).drop_columns(["outcome"])
 
 
@@ -66,18 +71,24 @@ def test_the_analyst_reads_one_sentence(
     change(tmp_path)
     with caplog.at_level(logging.ERROR), pytest.raises(SessionError) as caught:
         ask(Owner.load(tmp_path / "owner.toml"), session_id)
-    assert str(caught.value) == (
-        "this session cannot go on: what it was opened with has changed on the holder's side, who finds the reason in "
-        "the log. Ask the holder to put it back, or open another session"
-    )
+    assert str(caught.value) == SENTENCE
     assert caught.value.__context__ is None
     assert session_id in caplog.text
     assert "Mallory" not in caplog.text
 
 
-def opened(owner: Owner) -> str:
+def test_a_model_that_was_damaged_is_not_the_analysts_fault(tmp_path: Path) -> None:
+    owner = load_clinic(tmp_path)
+    session_id = opened(owner, "logistic", "model")
+    execute(owner.server.store, f"UPDATE results SET content = x'504b' WHERE id = '{session_id}'")
+    with pytest.raises(SessionError) as caught:
+        ask(owner, session_id)
+    assert str(caught.value) == SENTENCE
+
+
+def opened(owner: Owner, learner: str = "kernel", mechanism: str = "function_release") -> str:
     store = open_store(owner)
-    request = model_request("clinic", "session", "kernel", 1.0, 1e-6, "function_release")
+    request = model_request("clinic", "session", learner, 1.0, 1e-6, mechanism)
     job = queue.submit(store, "alice", request, owner.datasets["clinic"].guarantee, "")
     claimed = queue.claim(store)
     assert claimed is not None

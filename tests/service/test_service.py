@@ -22,6 +22,7 @@ from privlearn.service.jobs import queue
 from privlearn.service.jobs.requests import Job
 from privlearn.service.refusals import Conflict, Forbidden, NotFound, TooLarge
 from privlearn.service.service import Service
+from privlearn.service.store import events
 from tests.support.service_support import SCHEMA, changed, load_clinic, model_request
 
 HOLDER = Caller("k0", "holder")
@@ -283,3 +284,16 @@ def test_the_worker_waits_out_a_store_that_cannot_be_used(
     monkeypatch.setattr(queue, "claim", lost)
     done(service, service.ask(ALICE, changed(RELEASE, trial=True)))
     assert len(failed) == 2
+
+
+def test_no_job_begins_unrecorded(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It and its line in the log are one transaction: who is told that nothing was spent can believe it."""
+
+    def fail(*_: object) -> None:
+        raise LedgerError("the disk is full")
+
+    before = service.jobs(ALICE, 100)
+    monkeypatch.setattr(events, "_append", fail)
+    with pytest.raises(LedgerError):
+        service.ask(ALICE, RELEASE)
+    assert service.jobs(ALICE, 100) == before

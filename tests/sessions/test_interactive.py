@@ -55,6 +55,22 @@ def test_waiting_callers_share_a_commit(tmp_path: Path, monkeypatch: pytest.Monk
         assert again.decide(POINTS).scores.tolist() == scores
 
 
+def test_points_that_wait_count_as_answered(tmp_path: Path) -> None:
+    """Otherwise callers that come at the same time would together get past a limit on points."""
+    session = open_session(tmp_path / "a.session", random_state=None)
+    session.decide(POINTS[:5])
+    told: list[tuple[int, int]] = []
+    with ThreadPoolExecutor(2) as pool, held(session, 7):
+        pool.submit(session.decide, POINTS[5:12])
+        while len(session._waiting) < 7:
+            time.sleep(0.001)
+        pool.submit(session.decide, POINTS[3:9], lambda *counts: told.append(counts))
+        while not told:
+            time.sleep(0.001)
+    assert told == [(0, 12)]
+    assert session.answered == 12
+
+
 def test_pinp_answers_one_caller_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learner = written_learner(total=10**8, regularization=0.1)
     session = open_session(tmp_path / "a.session", learner, mechanism="pinp", random_state=None)

@@ -78,13 +78,13 @@ _BY_NAME: dict[str, type[PrivlearnError]] = {
 }
 
 
-def problem(status: int, body: Any) -> PrivlearnError:
+def problem(status: int, body: Any, remark: str = "") -> PrivlearnError:
     """The exception that an RFC 9457 problem stands for: by its type, or else by its status."""
     record = body if isinstance(body, dict) else {}
     name = re.split(r"[/:#]", str(record.get("type", "")))[-1].replace("-", "").lower()
     kind = _BY_NAME.get(name) or _BY_STATUS.get(status, InvalidParameter if status < 500 else Unreachable)
     detail = record.get("detail") or record.get("title") or f"the server answered with status {status}"
-    return kind(str(detail))
+    return kind(f"{detail}{remark}")
 
 
 _SECONDS_FOR_AN_ANSWER = 60.0
@@ -92,6 +92,8 @@ _STRANGER_SECONDS = 5.0  # for an address that has never answered: it may be mis
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 10.0
 _LATER = {429, 500, 502, 503, 504}
+_NOT_SENT = {"ConnectError", "ConnectTimeout"}
+"""Troubles of httpx before a byte of the request has left."""
 
 
 class Connection:
@@ -124,9 +126,11 @@ class Connection:
         self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **content: Any
     ) -> httpx.Response:
         """The answer, or the exception that it stands for."""
-        began, pause = time.monotonic(), _FIRST_PAUSE
+        began, pause, unsure = time.monotonic(), _FIRST_PAUSE, ""
         while True:
             answer, trouble = self._attempt(method, path, dict(headers or {}), content)
+            if _may_be_taken(answer, trouble):
+                unsure = _how_to_ask_again(headers or {})
             self._known = self._known or answer is not None
             if answer is not None and answer.status_code not in _LATER:
                 break
@@ -139,11 +143,13 @@ class Connection:
         if answer is None:
             raise Unreachable(
                 f"{self.url} gives no answer ({trouble}): is it running, and is this its address? "
-                "`privlearn ask` takes it from --server or PRIVLEARN_SERVER"
+                f"`privlearn ask` takes it from --server or PRIVLEARN_SERVER{unsure}"
             )
         if answer.is_success:
             return answer
-        raise problem(answer.status_code, _json_or_none(answer))
+        raise problem(
+            answer.status_code, _json_or_none(answer), unsure if answer.status_code in _LATER else ""
+        )
 
     def close(self) -> None:
         self._http.close()
@@ -170,6 +176,22 @@ class Connection:
                 "or give the authority's certificate, verify= (--ca)"
             )
         return None, trouble
+
+
+def _may_be_taken(answer: httpx.Response | None, trouble: str) -> bool:
+    """Whether the request may have been taken although nobody says so: a 5xx may be a proxy's, or come after that."""
+    return trouble not in _NOT_SENT if answer is None else answer.status_code >= 500
+
+
+def _how_to_ask_again(headers: Mapping[str, str]) -> str:
+    """For whoever has lost the answer about a job; all else can be asked again without a thought."""
+    key = headers.get("Idempotency-Key")
+    if key is None:
+        return ""
+    return (
+        ". The request may have arrived nevertheless, and its job goes on then: `privlearn ask jobs` shows it, and "
+        f"asked for again with the idempotency key {key} it is the same job, paid once"
+    )
 
 
 def _is_untrusted(error: BaseException | None) -> bool:

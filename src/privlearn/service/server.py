@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import uvicorn
 from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from privlearn.listening import check_certificate, listen
@@ -92,6 +93,8 @@ class NoDefects:
 
         try:
             await self._app(scope, receive, noting_begin)
+        except ClientDisconnect:  # no defect: there is nobody to answer
+            return
         except Exception as error:
             if scope["type"] != "http":
                 raise

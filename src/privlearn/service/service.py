@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
+from sqlalchemy import Connection
 
 from privlearn.errors import InvalidParameter, LedgerError
 from privlearn.guarantee import Guarantee
@@ -182,13 +183,8 @@ class Service:
             approval_within=approval_within,
             version=asked.offered.version,
             limits=self.owner.limits,
+            record=partial(self._record_asked, request, asked.offered.version),
         )
-        told = {"job": job.id, "epsilon": request.epsilon, "delta": request.delta, "trial": request.trial}
-        told |= {name: getattr(request, name) for name in MOST_WORDS if getattr(request, name)}
-        told |= {"needs_approval_by": job.decide_by} if job.decide_by else {}
-        told |= {"version": asked.offered.version} if asked.offered.version > 1 else {}
-        action = f"asked for {kind.title}"
-        events.record(self.store, caller.name, action, request.dataset, **{**request.fields, **told})
         if job.state == "waiting_for_approval":
             self._outboxes.tell("waits_for_approval", job)
         self._wake()
@@ -305,6 +301,16 @@ class Service:
         for result_id, result_kind in kind.reads(fields).items():
             self.result(caller, result_id, result_kind)
         return Asked(self.store, caller.name, offered, guarantee, fields, request.points)
+
+    def _record_asked(self, request: JobRequest, version: int, connection: Connection, job: Job) -> None:
+        """The line of the log about a new job."""
+        told = {"job": job.id, "epsilon": request.epsilon, "delta": request.delta, "trial": request.trial}
+        told |= {name: getattr(request, name) for name in MOST_WORDS if getattr(request, name)}
+        told |= {"needs_approval_by": job.decide_by} if job.decide_by else {}
+        told |= {"version": version} if version > 1 else {}
+        action = f"asked for {job_kind(request.kind).title}"
+        details = {**request.fields, **told}
+        events.record_with(connection, self.store, job.analyst, action, request.dataset, **details)
 
     def _check(self, asked: Asked[Any]) -> None:
         """Refuse promises that the holder does not let out, before anything is charged."""

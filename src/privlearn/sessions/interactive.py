@@ -213,7 +213,7 @@ class InteractivePredictor:
     ) -> None:
         self._state = state
         self._learner = learner
-        self._lock = Lock()
+        self._lock, self._admission = Lock(), Lock()
         self._broken = False
         self._key = points_for(learner.keeps_objects).key
         self._known: dict[bytes, Answer] = {}
@@ -238,16 +238,24 @@ class InteractivePredictor:
         self._state.check_open()
         keys = [self._key(point) for point in points]
         asked = dict(zip(keys, points, strict=True))
-        if admit is not None:
-            admit(sum(key not in self._known for key in asked), len(self._known))
-        self._waiting.update(asked)
+        self._let_wait(asked, admit)
         try:
             with self._lock:
                 self._answer_new(asked)
         finally:
-            for key in asked:
-                self._waiting.pop(key, None)
+            with self._admission:
+                for key in asked:
+                    self._waiting.pop(key, None)
         return [self._known[key] for key in keys]
+
+    def _let_wait(self, asked: dict[bytes, Any], admit: Callable[[int, int], None] | None) -> None:
+        """If they are admitted beside those that wait already: several callers at once get no more than one."""
+        with self._admission:
+            if admit is not None:
+                others = {key for key in self._waiting if key not in self._known}
+                new = sum(key not in self._known and key not in others for key in asked)
+                admit(new, len(self._known) + len(others))
+            self._waiting.update(asked)
 
     def _answer_new(self, asked: dict[bytes, Any]) -> None:
         """One caller's points, and those of callers that wait for the lock meanwhile: they share the commit."""

@@ -7,13 +7,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field
-from starlette.concurrency import run_in_threadpool
 
 from privlearn.service.access.keys import Caller
 from privlearn.service.api.requests import IdempotencyKey, JobAnswer, asked
 from privlearn.service.api.schemas import PROMISE_EXAMPLE, Answer, Id, Promise, with_example
 from privlearn.service.http.callers import KnownCaller, Served
-from privlearn.service.http.limits import aside, shared_of
+from privlearn.service.http.limits import aside, quickly, shared_of
 from privlearn.service.http.paging import Part
 from privlearn.service.http.problems import refused
 from privlearn.service.job_kinds.job_kind import JOB_KINDS
@@ -111,7 +110,8 @@ async def get_job(
 ) -> JobAnswer:
     """With `wait` the answer comes when the training is over, or after so many seconds, whichever is first. One analyst
     can have so many requests wait as the holder allows."""
-    job = await run_in_threadpool(service.job, caller, id)
+    # Hundreds may wait for one job: few of them look into the database, in few threads, so that others get their turn.
+    job = await quickly(request, service.watched_job if wait else service.job, caller, id)
     if not wait or job.is_over:
         return JobAnswer.of(job)
     with shared_of(request).waiting(caller.name):
@@ -123,7 +123,7 @@ async def _end_of(request: Request, service: Service, caller: Caller, id: str, w
     loop = asyncio.get_running_loop()
     deadline, pause = loop.time() + wait, _FIRST_PAUSE
     while True:
-        job = await run_in_threadpool(service.watched_job, caller, id)
+        job = await quickly(request, service.watched_job, caller, id)
         left = deadline - loop.time()
         over = job.is_over or left <= 0 or request.app.state.stopping
         if over or await request.is_disconnected():

@@ -1,8 +1,13 @@
 """Connections: how many there may be, how long a request's head may take and be, how long an answer may stay unread.
 
-A connection either waits for the head of a request, or is busy with one. Whoever waits may be sent away: when there are
-as many connections as allowed, a new one takes the place of the one that has waited longest, so that half-sent requests
-shut nobody out. Only when all of them are busy is a new one refused.
+A connection waits for the head of a request, or for the rest of its body, or is busy with one. Whoever makes us wait
+may be sent away: when there are as many connections as allowed, a new one takes the place of the one that has waited
+longest for a head, or else for a body, so that half-sent requests shut nobody out. Only when all of them are busy is a
+new one refused.
+
+One request at a time: what is sent ahead of an answer (pipelining, which no browser, proxy or library does) is thrown
+away unread, and the connection ends with that answer. Kept, a few megabytes of it would be gigabytes of requests and
+hours of work, from somebody without a key. Who pipelines must be prepared to send again (RFC 9112, 9.3.2).
 """
 
 from __future__ import annotations
@@ -37,12 +42,13 @@ class Connections:
     head_bytes: int
     head_seconds: float
     waiting: dict[GuardedConnection, None] = field(default_factory=dict)  # ordered: the first waits longest
+    sending: dict[GuardedConnection, None] = field(default_factory=dict)  # the same, of those within a body
     count: int = 0
 
     def admit(self) -> bool:
         """Whether there is room for one more, if need be in the place of another."""
-        if self.count >= self.most and self.waiting:
-            next(iter(self.waiting)).refuse(HTTPStatus.REQUEST_TIMEOUT, _GAVE_WAY)
+        if self.count >= self.most and (late := self.waiting or self.sending):
+            next(iter(late)).refuse(HTTPStatus.REQUEST_TIMEOUT, _GAVE_WAY)
         return self.count < self.most
 
 
@@ -55,6 +61,7 @@ class GuardedConnection(HttpToolsProtocol):
         super().__init__(*args, **options)
         self._counted = False
         self._in_body = False
+        self._ends_with_answer = False
         self._head = 0
         self._timer: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
@@ -73,26 +80,44 @@ class GuardedConnection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():  # refused: what still comes is not read
+        if self._ends_with_answer or self.transport.is_closing():  # what still comes is not read
             return
+        self._head += len(data)
         super().data_received(data)
-        if self._timer is not None and not self._in_body:
-            self._head += len(data)
-            if self._head > self.limits.head_bytes:
-                self.refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _LONG_HEAD)
+        if self._head > self.limits.head_bytes and (self._in_body or self._timer is not None):
+            self.refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, _LONG_HEAD)
+
+    def on_message_begin(self) -> None:
+        if self._owes_answer():
+            raise _Ahead  # the parser stops, and calls it a request that is not valid
+        super().on_message_begin()
+
+    def send_400_response(self, msg: str) -> None:
+        """What cannot be read is refused; if it came after a whole request, that is answered, and is the last."""
+        if self._owes_answer():
+            self._ends_with_answer, self.cycle.keep_alive = True, False
+        else:
+            super().send_400_response(msg)
 
     def on_headers_complete(self) -> None:
         self._stop_waiting()
+        self._head = 0
         self._in_body = True  # one that was refused unread may still be on its way when the answer is out
+        self.limits.sending[self] = None
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._head = 0  # but what comes around a body, and is none, is as long as a head at most
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._in_body = False
+        self.limits.sending.pop(self, None)
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self._counted and not self.pipeline and not self.transport.is_closing():
+        if self._counted and not self.transport.is_closing():
             self._wait_for_head()
 
     def pause_writing(self) -> None:
@@ -111,6 +136,10 @@ class GuardedConnection(HttpToolsProtocol):
             self.transport.write(_refusal(status, detail))
             self.transport.close()
 
+    def _owes_answer(self) -> bool:
+        """Whether a request has arrived in whole and is not answered yet."""
+        return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
+
     def _wait_for_head(self) -> None:
         self._stop_waiting()
         self._head = 0
@@ -126,11 +155,16 @@ class GuardedConnection(HttpToolsProtocol):
 
     def _leave(self) -> None:
         self._stop_waiting()
+        self.limits.sending.pop(self, None)
         if self._unread is not None:
             self._unread.cancel()
         if self._counted:
             self._counted = False
             self.limits.count -= 1
+
+
+class _Ahead(Exception):
+    """A request that was sent before the one before it was answered."""
 
 
 def guarded(connections: Connections) -> type[GuardedConnection]:
@@ -157,6 +191,8 @@ def _refusal(status: HTTPStatus, detail: str) -> bytes:
 
 
 _FULL = "the server has as many connections as it takes: try again in a few seconds"
-_GAVE_WAY = "this connection waited longest without a request and gave its place to another: connect again"
+_GAVE_WAY = (
+    "this connection waited longest without a whole request and gave its place to another: connect again"
+)
 _LATE_HEAD = "the request's first line and headers did not arrive in time: send them at once"
 _LONG_HEAD = "the request's first line and headers are too long: send shorter ones"

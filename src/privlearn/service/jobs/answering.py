@@ -143,9 +143,9 @@ class OpenSessions:
                 self._held.popitem(last=False)
 
     def _open(self, session: ResultInfo) -> Answering:
-        if session.mechanism == "model":
-            return FromModel(results.content_of(self._store, session.id))
         try:
+            if session.mechanism == "model":
+                return FromModel(results.content_of(self._store, session.id))
             return self._reopened(session)
         except LedgerError:
             raise

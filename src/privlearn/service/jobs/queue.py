@@ -17,7 +17,7 @@ alone can be stored under the job's id. Leases go by the database's clock, since
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, get_args
 
@@ -59,19 +59,23 @@ def submit(
     approval_within: timedelta | None = None,
     version: int = 1,
     limits: Limits = DEFAULT_LIMITS,
+    record: Callable[[Connection, Job], None] = lambda *_: None,
 ) -> Job:
     """A new job; or, under an idempotency key that this analyst has used before, the job of that time.
 
     ``asked_with`` is the id of the analyst's own key: when that is revoked, the job ends. ``approval_within`` so much
     time somebody must approve the job, or else it ends; without it there is nothing to approve. ``version`` is the data
-    set's at this moment: the job reads that one, whenever it runs.
+    set's at this moment: the job reads that one, whenever it runs. ``record`` writes the new job's line of the log, in
+    the same transaction: no job begins unrecorded.
     """
     with excluding(store, _LOCK) as connection:
         before = _submitted_before(connection, analyst, request, key)
         if before is not None:
             return before
         _check_quota(connection, analyst, request.trial, limits)
-        return _insert(connection, analyst, request, guarantee, key, asked_with, approval_within, version)
+        job = _insert(connection, analyst, request, guarantee, key, asked_with, approval_within, version)
+        record(connection, job)
+        return job
 
 
 def find(store: str, job_id: str) -> Job:
