@@ -82,6 +82,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def make_blocks_small(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("row_source", "files"):
         monkeypatch.setattr(f"privlearn.data.sources.{module}.BLOCK", 7)
+    monkeypatch.setattr("privlearn.data.encode.packed_cells.BLOCK", 7)
     monkeypatch.setattr("privlearn.data.sources.csv_files.PIECE", 400)  # bytes: some seven rows
 
 

@@ -14,11 +14,17 @@ TOKENS = ("release/test_signatures.py", "service/test_signing_token.py")
 PRESENT = ("storage/test_presence.py",)
 
 MUTANTS = [
+    Mutant("connections: requests ahead of an answer are kept", "service/http/connections.py", "            raise _Ahead  # the parser stops, and calls it a request that is not valid\n", "            pass\n", ("service/test_connections.py",)),
+    Mutant("connections: endless trailers", "service/http/connections.py", "if self._head > self.limits.head_bytes and (self._in_body or self._timer is not None):", "if self._head > self.limits.head_bytes and self._timer is not None:", ("service/test_connections.py",)),
+    Mutant("connections: half-sent bodies shut others out", "service/http/connections.py", "(late := self.waiting or self.sending)", "(late := self.waiting)", ("service/test_connections.py",)),
+    Mutant("sessions: callers at once get past the limit", "sessions/interactive.py", "admit(new, len(self._known) + len(others))", "admit(new, len(self._known))", ("sessions/test_interactive.py",)),
+    Mutant("queue: a job without its line in the log", "service/jobs/queue.py", "        record(connection, job)\n", "", ("service/test_service.py",)),
+    Mutant("client: a lost answer is said to be none", "client/connection.py", "                unsure = _how_to_ask_again(headers or {})\n", "                pass\n", ("client/test_lost_answers.py",)),
     Mutant("server: bodies weigh what they are long", "service/http/media_types.py", "        needed += sum(size * piece.count(sign) for sign, size in signs.items())\n", "", BOMBS),
     Mutant("server: every type of Arrow is read", "service/http/arrow_streams.py", "if not any(is_plain(kind) for is_plain in _PLAIN):", "if False:", BOMBS),
     Mutant("server: strangers send large forms", "service/http/limits.py", 'scope["privlearn.body"] = self._small', 'scope["privlearn.body"] = 1 << 30', BOMBS),
-    Mutant("server: a head without an end", "service/http/connections.py", "if self._head > self.limits.head_bytes:", "if False:", LINES),
-    Mutant("server: half-sent requests shut others out", "service/http/connections.py", "if self.count >= self.most and self.waiting:", "if False:", LINES),
+    Mutant("server: a head without an end", "service/http/connections.py", "if self._head > self.limits.head_bytes and (self._in_body or self._timer is not None):", "if False:", LINES),
+    Mutant("server: half-sent requests shut others out", "service/http/connections.py", "if self.count >= self.most and (late := self.waiting or self.sending):", "if late := None:", LINES),
     Mutant("server: one line has everything", "service/http/turns.py", "if own and own + amount > max(self.most // 2, 1):", "if False:", SHARED_OUT),
     Mutant("server: a place that is never given back", "service/http/turns.py", "            self._taken[name] -= amount\n            if not self._taken[name]:", "            if not self._taken[name]:", SHARED_OUT),
     Mutant("server: any number of long polls", "service/http/limits.py", "if self._polls[name] >= self.limits.long_polls:", "if False:", BOMBS),
