@@ -64,13 +64,14 @@ class PackedCells(RowSource[Cells]):
         self._folder = spill_folder()
         self._blocks: list[PackedBlock] = []
         self._waiting: list[Cells] = []
-        self._kept = 0
+        self._rows_waiting = self._kept = 0
         self._file: IO[bytes] | None = None
 
     def add(self, cells: Cells) -> None:
         """The next rows; a few wait for others, or for who asks how many there are: small files are as many blocks."""
         self._waiting.append(cells)
-        if sum(map(number_of_rows, self._waiting)) >= BLOCK:
+        self._rows_waiting += number_of_rows(cells)
+        if self._rows_waiting >= BLOCK:
             self._pack()
 
     def _pack(self) -> None:
@@ -78,7 +79,7 @@ class PackedCells(RowSource[Cells]):
         if not self._waiting:
             return
         cells = {name: _stacked([part[name] for part in self._waiting]) for name in self._waiting[0]}
-        self._waiting = []
+        self._waiting, self._rows_waiting = [], 0
         for start in range(0, max(number_of_rows(cells), 1), BLOCK):
             part = {name: column[start : start + BLOCK] for name, column in cells.items()}
             columns = {name: _packed(column) for name, column in part.items()}
