@@ -204,8 +204,8 @@ def compare(rows: int, path: Path, scikit_learn: bool, before: str | None) -> No
         print(
             f"In memory against {name}: {ours['processor'] / took['processor']:.2f} of the processor time, "
             f"{ours['seconds'] / took['seconds']:.2f} of the time on the clock, "
-            f"{ours['megabytes'] / took['megabytes']:.2f} of the memory, "
-            f"{_added(ours) / _added(took):.2f} of what the fit adds to it."
+            f"{ours['megabytes'] / took['megabytes']:.2f} of the memory; the fit adds "
+            f"{_added(ours):.0f} and {_added(took):.0f} MB to what was there."
         )
 
 

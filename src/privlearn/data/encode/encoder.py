@@ -32,6 +32,7 @@ from privlearn.heavy import sparse
 Bounds = tuple[float, float]
 
 _in_use: WeakValueDictionary[Any, LookUps] = WeakValueDictionary()
+"""By what they follow from, for as long as somebody has them."""
 
 
 def to_unit(values: Array, bounds: Bounds) -> Array:

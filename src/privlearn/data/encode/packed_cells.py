@@ -175,6 +175,10 @@ class PackedBlock(Mapping[str, Any]):
         return len(self.columns)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows, len(self.columns)
+
+    @property
     def size(self) -> int:
         """Bytes in a file."""
         return sum(map(_room, self.arrays()))

@@ -10,13 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.arrays import Array, margin, rescale_sparse, row_squares
+from privlearn.arrays import Array, rescale_sparse, row_squares
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.column_features import TextGroup
 from privlearn.data.encode.joint_tables import ColumnLayout, Layout
 from privlearn.data.encode.positions import Ordered
 from privlearn.data.encode.resolution import Resolution
-from privlearn.data.encode.slots import Cells, CoarsePiece, Cut, Level, Piece, cells_of, coarse_pieces
+from privlearn.data.encode.slots import (
+    Cells,
+    CoarsePiece,
+    Cut,
+    Level,
+    Piece,
+    cells_of,
+    coarse_pieces,
+    divisors,
+)
 from privlearn.data.encode.tabled_rows import LookUps
 from privlearn.data.schema.columns import CategoryColumn, TextColumn
 from privlearn.data.schema.schema import Schema
@@ -192,11 +201,8 @@ class ResolvedRows:
         first *= self._strides
         np.add(first, second, out=place_of[self._fine_slots])
         place_of += self._slot_starts
-        scale = np.sqrt(self.shares[-1] / np.where(squares > 0.0, squares, 1.0))
         absent = self._absent(cells)
-        whole = squares * scale**2 + self._fine_squares(absent)
-        factor = margin(self.dimension) / np.sqrt(np.where(whole > 0.0, whole, 1.0))
-        scale *= factor
+        scale, factor = divisors(squares, self._fine_squares(absent), self.shares[-1], self.dimension)
         value_of *= scale
         np.dot(factor[:, np.newaxis], self._weights[np.newaxis], out=values)
         places[:, : len(place_of)], values[:, :coarse] = place_of.T, value_of.T

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privlearn.arrays import Array, margin
 from privlearn.data.encode.positions import Ordered, Places, between_knots, is_cyclic, knots_of
 from privlearn.data.schema.columns import CategoryColumn
 
@@ -48,6 +49,17 @@ def cells_of(column: NDArray[Any]) -> Cells:
     """What a column's cells say, and which of them say anything."""
     present = column >= 0  # NaN is not, and neither is the place of what is not listed
     return Cells(column if present.all() else np.where(present, column, 0), present)
+
+
+def divisors(coarse: Array, fine: Array | float, coarse_share: float, dimension: int) -> tuple[Array, Array]:
+    """What a row's coarse features and its fine ones are multiplied with, from the squares of both.
+
+    The coarse part gets its share of the squared norm; then the whole is brought to norm 1, or just below.
+    """
+    scale = np.sqrt(coarse_share / np.where(coarse > 0.0, coarse, 1.0))
+    whole = coarse * scale**2 + fine
+    factor = margin(dimension) / np.sqrt(np.where(whole > 0.0, whole, 1.0))
+    return scale * factor, factor
 
 
 Slots = list[tuple[Places, NDArray[Any]]]

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privlearn.arrays import Array, margin
+from privlearn.arrays import Array
 from privlearn.data.encode.arrays import blocks
 from privlearn.data.encode.joint_tables import ColumnLayout, JointTables
 from privlearn.data.encode.packed_cells import listed
-from privlearn.data.encode.slots import cells_of
+from privlearn.data.encode.slots import cells_of, divisors
 from privlearn.data.sources.passes import number_of_rows
 from privlearn.heavy import sparse
 
@@ -48,11 +48,7 @@ class TabledRows:
             values = told.span.stop
         self._values = _looked_up(np.ascontiguousarray(places.T), values)
         self._cells = _looked_up(_places_in(tables, bins), tables.cells.stop - tables.cells.start)
-        coarse, fine = self._squares()
-        scale = np.sqrt(layout.coarse_share / np.where(coarse > 0.0, coarse, 1.0))
-        whole = coarse * scale**2 + fine
-        self._factor: Array = margin(layout.dimension) / np.sqrt(np.where(whole > 0.0, whole, 1.0))
-        self._scale: Array = scale * self._factor
+        self._scale, self._factor = divisors(*self._squares(), layout.coarse_share, layout.dimension)
 
     def _squares(self) -> tuple[Array, Array | float]:
         """Of coarse features and of fine ones, before a row is divided by its norm."""

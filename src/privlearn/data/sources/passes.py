@@ -5,7 +5,7 @@ What is told follows from the rows (how many passes a solver needs, above all): 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -85,8 +85,5 @@ def watched(blocks: Iterator[Any], total: int | None = None) -> Iterator[Any]:
 
 
 def number_of_rows(block: Any) -> int:
-    """Of a table, a matrix, or a block of cells by column, which may know it without a look at a column."""
-    if hasattr(block, "rows"):
-        return int(block.rows)
-    first = next(iter(block.values())) if isinstance(block, Mapping) else block
-    return int(first.shape[0])
+    """Of a table, a matrix, or cells by column, which need not know it themselves."""
+    return int((block if hasattr(block, "shape") else next(iter(block.values()))).shape[0])
